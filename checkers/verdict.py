@@ -1,0 +1,47 @@
+"""Three-valued verdicts, and how they merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from checkers.anomaly import Anomaly
+
+EXAMPLES = 10
+"""At most so many examples of an anomaly are kept; the count is always exact."""
+
+
+class Verdict(Enum):
+    VALID = "valid"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+
+
+def merge(verdicts: Iterable[Verdict]) -> Verdict:
+    """INVALID outranks UNKNOWN outranks VALID; of nothing at all we know nothing."""
+    seen = list(verdicts)
+    if Verdict.INVALID in seen:
+        return Verdict.INVALID
+    if not seen or Verdict.UNKNOWN in seen:
+        return Verdict.UNKNOWN
+    return Verdict.VALID
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnomalySummary:
+    count: int
+    examples: tuple[Anomaly, ...] = ()
+    legal: str = ""
+    """Why this configuration under these faults may legally do this; empty where it may not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckerResult:
+    """What one checker says. INVALID exactly if some anomaly with a count is not legal."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
+    statistics: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,84 @@
+"""The protocol of an environment: the verbs with which faults act on a world."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from harness.system import NodeSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """One direction: bytes from `source` to `target`."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a verb really did, read back from the world. A fault that changed nothing is counted as such."""
+
+    happened: bool
+    evidence: str
+
+
+class Timeline(Protocol):
+    """The harness's clock: virtual in the simulator, monotonic elsewhere."""
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the test began."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        """Await with a bound; raises the built-in TimeoutError and cancels."""
+
+
+class Environment(Protocol):
+    """A world in which nodes run. All verbs are idempotent; each returns its effect and raises HarnessError
+    when the world itself failed."""
+
+    name: str
+    faults: frozenset[str]
+    """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, … Others are refused by name."""
+    timeline: Timeline
+
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
+        """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it."""
+
+    async def stop(self) -> None:
+        """End all nodes, bring their logs home, leave nothing behind. Works after a failed start, too."""
+
+    def client_host(self, name: str) -> Any:
+        """A `Host` for a client called `name`, outside all partitions unless a fault names it."""
+
+    def panics(self) -> Mapping[str, str]:
+        """Nodes that died of their own accord, with the last words of each."""
+
+    async def cut(self, links: Sequence[Link]) -> Effect:
+        """Stop packets on these directions, existing connections included; adds to what is cut already."""
+
+    async def heal(self, links: Sequence[Link] | None = None) -> Effect:
+        """Let packets through again on these directions (None: on all)."""
+
+    async def kill(self, nodes: Sequence[str]) -> Effect:
+        """SIGKILL: written bytes stay, nothing runs any more."""
+
+    async def power_off(self, nodes: Sequence[str]) -> Effect:
+        """As kill, and bytes not fsynced are gone in whole or in part; connections are not even reset."""
+
+    async def boot(self, nodes: Sequence[str]) -> Effect:
+        """Start nodes that are down again on their own disks."""
+
+    async def pause(self, nodes: Sequence[str]) -> Effect: ...
+
+    async def resume(self, nodes: Sequence[str]) -> Effect: ...
+
+    async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
+        """Wall clock of one node: true time * rate from now on, plus offset. (0, 1) is the true time."""

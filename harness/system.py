@@ -1,0 +1,59 @@
+"""How a system shows itself to the harness. Adapters live in `workloads/systems` or in other people's packages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.client import Client
+
+Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
+"""A node's program: `await main(host, config)`, until it is cancelled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSpec:
+    """One process of the system: the same description starts it in every world."""
+
+    name: str
+    groups: tuple[str, ...]
+    """Names that targets may use, such as `brokers`, `controllers`."""
+    main: str
+    """`package.module:function`, a `Main`: run in the simulator, or by `python -m system_under_test.runtime.real`."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON data."""
+    ports: tuple[int, ...] = ()
+    """Ports that clients (not only other nodes) reach."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegalLoss:
+    """What this configuration may legally do under the faults that were applied (empty: nothing)."""
+
+    anomalies: tuple[str, ...] = ()
+    """Names of anomalies that are reported but do not make the verdict invalid."""
+    reason: str = ""
+
+
+class System(Protocol):
+    """A system on trial. `settings` is the system's own frozen dataclass, made by the registry from `--set`."""
+
+    name: str
+    settings_type: type
+    workloads: tuple[str, ...]
+    mutants: tuple[str, ...]
+
+    def nodes(self, settings: Any, mutant: str | None) -> tuple[NodeSpec, ...]: ...
+
+    def client(self, workload: str, settings: Any, host: Any, process: int) -> Client:
+        """A client for one logical process that reaches the nodes through `host`."""
+
+    async def ready(self, settings: Any, host: Any, workload: str) -> None:
+        """Return once the system serves the workload (the caller bounds the wait)."""
+
+    async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
+        """Who plays which part now, e.g. {"primary": ("b2",), "active-controller": ("c1",)}; best effort."""
+
+    def legal_loss(self, settings: Any, faults: tuple[str, ...]) -> LegalLoss:
+        """The cell of the table of legal losses for this configuration and the kinds of faults applied."""

@@ -1,0 +1,31 @@
+"""The Workload protocol: a client's operations, a generator, a checker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from harness.generator import Generator
+from harness.seed import Seed
+
+
+class Workload(Protocol):
+    """What clients do and what must then hold. The module's docstring is its specification."""
+
+    name: str
+    settings_type: type
+    value_type: pa.DataType
+    """The Arrow struct of the history's `value` column."""
+    required_ok: Mapping[str, int]
+    """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
+
+    def generator(self, settings: Any, seed: Seed, concurrency: int) -> Generator:
+        """The storm's client operations, endless; the caller staggers them and limits the time."""
+
+    def final_generator(self, settings: Any, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+        """The final reads, after healing and recovery; must end by itself."""
+
+    def checkers(self, settings: Any) -> Mapping[str, Any]:
+        """name -> checkers.plan.Checker."""

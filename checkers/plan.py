@@ -54,7 +54,7 @@ class CheckRequest:
     legal: Mapping[str, str] = field(default_factory=dict)
     """anomaly name -> why it is legal here."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the run that a checker may need: `final_from_ns`, `faults_applied`, `faults_with_effect`, `required_ok`, …"""
+    """Facts of the run a checker may need: `final_from_ns`, `faults_applied`, `faults_with_effect`, `required_ok`, …"""
 
 
 class Checker(Protocol):

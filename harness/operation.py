@@ -28,4 +28,4 @@ class Operation(NamedTuple):
     """Nanoseconds since the test began, on the harness's clock."""
     error: str | None = None
     node: str | None = None
-    index: int = -1
+    index: int = -1  # type: ignore[assignment]  # a column of the history; tuple.index is never wanted here

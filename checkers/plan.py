@@ -27,7 +27,7 @@ class Dataset(Protocol):
 
 
 class Engine(Protocol):
-    """Where plans run. Neither engine collects anything that grows with the history, save `gather`, which is bounded."""
+    """Where plans run. Neither collects what grows with the history; `gather` is bounded."""
 
     name: str
 

@@ -1,0 +1,97 @@
+"""`junit.xml`: one test case a scenario, in the dialect that CI systems read.
+
+VALID is a pass. INVALID is a failure of type `invalid` with the anomalies in words. UNKNOWN is a failure of type
+`unknown`, never a skip: a gate that skips what nobody knows is a gate left open. A harness that failed is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from checkers.verdict import CheckerResult, Verdict
+from results.atomic import write_atomically
+
+FILE_NAME = "junit.xml"
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot carry, not even escaped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One scenario and how it ended. `verdict` is None where the harness failed before one was reached."""
+
+    name: str
+    classname: str = "stormproof"
+    seconds: float = 0.0
+    verdict: Verdict | None
+    words: str = ""
+    """Why: reasons, anomalies in words, or what the harness failed with."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Shown with the case whatever the verdict: seed, report, replay line."""
+
+
+def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerResult]) -> str:
+    """The verdict's reasons, then each anomaly that counts with its first examples, one a line."""
+    lines = list(reasons)
+    for checker, result in sorted(checkers.items()):
+        for name, summary in sorted(result.anomalies.items()):
+            if summary.count and not summary.legal:
+                lines.append(f"{checker}: {name} × {summary.count}")
+                for example in summary.examples[:3]:
+                    key = f" [{example.key}]" if example.key else ""
+                    witnesses = ", ".join(str(index) for index in example.operations[:10])
+                    lines.append(
+                        f"  {name}{key}: {example.because}" + (f" (operations {witnesses})" if witnesses else "")
+                    )
+    return "\n".join(lines)
+
+
+def junit_xml(suite: str, cases: Sequence[Case]) -> str:
+    """The document as text."""
+    failures = sum(case.verdict in (Verdict.INVALID, Verdict.UNKNOWN) for case in cases)
+    errors = sum(case.verdict is None for case in cases)
+    totals = {
+        "tests": str(len(cases)),
+        "failures": str(failures),
+        "errors": str(errors),
+        "skipped": "0",
+        "time": f"{sum(case.seconds for case in cases):.3f}",
+    }
+    root = ElementTree.Element("testsuites", {"name": _text(suite), **totals})
+    element = ElementTree.SubElement(root, "testsuite", {"name": _text(suite), **totals})
+    for case in cases:
+        _add_case(element, case)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
+    """Write the document, atomically. Raises OSError."""
+    write_atomically(path, junit_xml(suite, cases))
+
+
+def _add_case(suite: ElementTree.Element, case: Case) -> None:
+    element = ElementTree.SubElement(
+        suite,
+        "testcase",
+        {"classname": _text(case.classname), "name": _text(case.name), "time": f"{case.seconds:.3f}"},
+    )
+    if case.notes:
+        properties = ElementTree.SubElement(element, "properties")
+        for name, value in sorted(case.notes.items()):
+            ElementTree.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
+    if case.verdict is not Verdict.VALID:
+        kind = "error" if case.verdict is None else "failure"
+        problem = "harness-failed" if case.verdict is None else case.verdict.value
+        first = case.words.partition("\n")[0] or problem
+        failure = ElementTree.SubElement(element, kind, {"type": problem, "message": _text(first)})
+        failure.text = _text(case.words)
+
+
+def _text(value: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", value)

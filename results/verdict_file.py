@@ -1,0 +1,148 @@
+"""`verdict.json`: the verdict of a run as data, for gates and for pages.
+
+    {"verdict": "valid" | "invalid" | "unknown", "reasons": […],
+     "checkers": {name: {"verdict", "reasons", "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
+     "operations": {…}, "faults": {…}, "versions": {…}}
+
+`count` is exact, `examples` are the first few. `legal` says why this configuration under these faults may do
+it; where it is empty, the anomaly makes the verdict invalid. Numbers that JSON cannot hold (NaN, infinity)
+become null, so that any parser reads the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from checkers.anomaly import Anomaly
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from results.atomic import write_atomically
+
+FILE_NAME = "verdict.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictFile:
+    """The content of one `verdict.json`."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
+    operations: Mapping[str, Any] = field(default_factory=dict)
+    """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
+    faults: Mapping[str, Any] = field(default_factory=dict)
+    """What the nemesis did, counted, e.g. {"partition": {"applied": 3, "with_effect": 3}}."""
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict.value,
+            "reasons": list(self.reasons),
+            "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
+            "operations": plain(self.operations),
+            "faults": plain(self.faults),
+            "versions": plain(self.versions),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> VerdictFile:
+        """Raises KeyError, TypeError or ValueError for a file that is not a verdict."""
+        return cls(
+            verdict=Verdict(data["verdict"]),
+            reasons=tuple(data["reasons"]),
+            checkers={name: _checker_from_json(checker) for name, checker in data["checkers"].items()},
+            operations=data["operations"],
+            faults=data["faults"],
+            versions=data["versions"],
+        )
+
+
+def write_verdict(directory: Path, content: VerdictFile) -> Path:
+    """Write `verdict.json` into a run directory, atomically. Raises OSError."""
+    path = directory / FILE_NAME
+    write_atomically(path, json.dumps(content.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return path
+
+
+def read_verdict(directory: Path) -> VerdictFile:
+    """Read a run directory's verdict; raises FileNotFoundError where none was reached, ValueError for another file."""
+    path = directory / FILE_NAME
+    try:
+        return VerdictFile.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} is not a verdict: {error!r}") from error
+
+
+def plain(value: object) -> Any:
+    """JSON-able data of what checkers report: numpy numbers, tuples, enums and paths included."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item) for item in value), key=str)
+    item = getattr(value, "tolist", None)
+    return plain(item()) if callable(item) else str(value)
+
+
+def _checker_to_json(result: CheckerResult) -> dict[str, Any]:
+    return {
+        "verdict": result.verdict.value,
+        "reasons": list(result.reasons),
+        "anomalies": {
+            name: {
+                "count": int(summary.count),
+                "examples": [_anomaly_to_json(anomaly) for anomaly in summary.examples],
+                "legal": summary.legal,
+            }
+            for name, summary in sorted(result.anomalies.items())
+        },
+        "statistics": plain(result.statistics),
+    }
+
+
+def _anomaly_to_json(anomaly: Anomaly) -> dict[str, Any]:
+    return {
+        "name": anomaly.name,
+        "key": anomaly.key,
+        "operations": [int(index) for index in anomaly.operations],
+        "because": anomaly.because,
+        "details": plain(anomaly.details),
+    }
+
+
+def _checker_from_json(data: Mapping[str, Any]) -> CheckerResult:
+    return CheckerResult(
+        verdict=Verdict(data["verdict"]),
+        reasons=tuple(data.get("reasons", ())),
+        anomalies={
+            name: AnomalySummary(
+                count=summary["count"],
+                examples=tuple(_anomaly_from_json(name, example) for example in summary["examples"]),
+                legal=summary.get("legal", ""),
+            )
+            for name, summary in data["anomalies"].items()
+        },
+        statistics=data["statistics"],
+    )
+
+
+def _anomaly_from_json(name: str, data: Mapping[str, Any]) -> Anomaly:
+    return Anomaly(
+        name=data.get("name", name),
+        key=data.get("key"),
+        operations=tuple(data.get("operations", ())),
+        because=data["because"],
+        details=data.get("details", {}),
+    )

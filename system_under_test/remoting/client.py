@@ -1,0 +1,161 @@
+"""The asking side of remoting: one multiplexed connection an address.
+
+Requests share a connection and are paired with their responses by `opaque`. What the three ways to fail
+mean: ConnectFailed, certainly nothing was sent; ConnectionClosed and TimeoutError, the request may or may
+not have taken effect. Nothing is ever retried here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from system_under_test.remoting.command import MalformedFrame, RemotingCommand, frame_length
+from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
+
+MAX_PENDING = 16384
+"""Requests that wait for a response on one connection; one more is refused before anything is sent."""
+
+_OPAQUE_LIMIT = 2**31
+
+
+class RemotingClient:
+    """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew."""
+
+    def __init__(self, host: Host, connect_timeout_s: float = 3.0) -> None:
+        self._host = host
+        self._connect_timeout_s = connect_timeout_s
+        self._channels: dict[str, _Channel] = {}
+        self._opaque = 0
+        self._closed = False
+
+    async def invoke(self, address: str, command: RemotingCommand, timeout_s: float) -> RemotingCommand:
+        """Send and await the response. Raises ConnectFailed, ConnectionClosed, TimeoutError."""
+        clock = self._host.clock
+        deadline_ns = clock.monotonic_ns() + int(timeout_s * 1e9)
+        channel = await self._connected(address, timeout_s)
+        if len(channel.pending) >= MAX_PENDING:
+            raise ConnectFailed(f"{MAX_PENDING} requests to {address} are pending already")
+        sent_ns = clock.monotonic_ns()
+        future: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
+        opaque = self._send(channel, command)
+        channel.pending[opaque] = future
+        try:
+            return await clock.within((deadline_ns - sent_ns) / 1e9, future)
+        except TimeoutError:
+            # A connection on which nothing at all came back since the request was sent is taken for dead
+            # (the peer lost power, or packets are dropped): a new one finds a healed link at once, where
+            # the old one would wait for a retransmission.
+            if channel.heard_ns < sent_ns:
+                self._forget(channel)
+                channel.end(ConnectionClosed(f"{address} is silent"))
+            raise TimeoutError(f"no response from {address} within {timeout_s} s") from None
+        finally:
+            channel.pending.pop(opaque, None)
+
+    async def oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send without waiting for anything but the connection. Raises ConnectFailed."""
+        channel = await self._connected(address, self._connect_timeout_s)
+        self._send(channel, command)
+
+    def close(self) -> None:
+        """Close all connections; pending requests end with ConnectionClosed, later ones with ConnectFailed."""
+        self._closed = True
+        for channel in list(self._channels.values()):
+            channel.end(ConnectionClosed("the client was closed"))
+        self._channels.clear()
+
+    def _send(self, channel: _Channel, command: RemotingCommand) -> int:
+        assert channel.connection is not None
+        self._opaque = opaque = (self._opaque + 1) % _OPAQUE_LIMIT
+        command.opaque = opaque
+        try:
+            channel.connection.write(command.encode())
+        except ConnectionClosed as error:
+            raise ConnectFailed(f"{channel.address} closed the connection before anything was sent") from error
+        return opaque
+
+    async def _connected(self, address: str, timeout_s: float) -> _Channel:
+        if self._closed:
+            raise ConnectFailed("the client was closed")
+        channel = self._channels.get(address)
+        if channel is not None and channel.connection is not None and channel.connection.closed:
+            self._forget(channel)
+            channel.end(ConnectionClosed(f"{address} closed the connection"))
+            channel = None
+        if channel is None:
+            channel = self._channels[address] = _Channel(address)
+            channel.task = self._host.spawn(self._run(channel), f"connection to {address}")
+        if channel.connection is None:
+            try:
+                await self._host.clock.within(timeout_s, channel.settled.wait())
+            except TimeoutError:
+                raise ConnectFailed(f"no connection to {address} within {timeout_s} s") from None
+        if channel.failure is not None:
+            raise ConnectFailed(str(channel.failure))
+        return channel
+
+    async def _run(self, channel: _Channel) -> None:
+        """Connect, then hand responses to those who wait for them until the connection ends."""
+        try:
+            connection = await self._host.network.connect(channel.address, self._connect_timeout_s)
+        except ConnectFailed as error:
+            self._forget(channel)
+            channel.end(error)
+            return
+        if channel.failure is not None:
+            connection.close()
+            return
+        channel.opened(connection)
+        monotonic_ns = self._host.clock.monotonic_ns
+        pending = channel.pending
+        failure: Exception
+        try:
+            while True:
+                length = frame_length(await connection.read_exactly(4))
+                command = RemotingCommand.decode(await connection.read_exactly(length))
+                channel.heard_ns = monotonic_ns()
+                future = pending.pop(command.opaque, None) if command.is_response else None
+                if future is not None and not future.done():
+                    future.set_result(command)
+        except ConnectionClosed as error:
+            failure = error
+        except MalformedFrame as error:
+            self._host.log("malformed_frame", remote=channel.address, reason=str(error))
+            failure = ConnectionClosed(f"malformed frame from {channel.address}: {error}")
+        self._forget(channel)
+        channel.end(failure)
+
+    def _forget(self, channel: _Channel) -> None:
+        if self._channels.get(channel.address) is channel:
+            del self._channels[channel.address]
+
+
+class _Channel:
+    """One connection, from the first wish for it to its end."""
+
+    __slots__ = ("address", "connection", "failure", "heard_ns", "pending", "settled", "task")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.connection: Connection | None = None
+        self.failure: Exception | None = None
+        self.heard_ns = 0
+        self.pending: dict[int, asyncio.Future[RemotingCommand]] = {}
+        self.settled = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def opened(self, connection: Connection) -> None:
+        self.connection = connection
+        self.settled.set()
+
+    def end(self, failure: Exception) -> None:
+        """Fail all who wait; idempotent, the first reason stays."""
+        if self.failure is None:
+            self.failure = failure
+        self.settled.set()
+        if self.connection is not None:
+            self.connection.close()
+        for future in self.pending.values():
+            if not future.done():
+                future.set_exception(ConnectionClosed(str(self.failure)))
+        self.pending.clear()

@@ -1,0 +1,139 @@
+"""The answering side of remoting: frames in, a handler's responses out.
+
+One task a connection reads frames in order. A handler that returns its response at once is answered
+from that task; one that returns a coroutine runs as a task of its own, so that later requests on the
+connection do not wait for it. Responses may therefore leave in another order than requests came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.command import (
+    MalformedFrame,
+    RemotingCommand,
+    RemotingError,
+    frame_length,
+)
+from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
+
+MAX_RUNNING_HANDLERS = 4096
+"""Requests being answered by tasks at one time; those beyond are told SYSTEM_BUSY, nothing done."""
+
+
+class Peer(Protocol):
+    """The other end of an accepted connection; the same object for the connection's whole life."""
+
+    @property
+    def remote(self) -> str: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+Answer = RemotingCommand | None
+Handler = Callable[[RemotingCommand, Peer], Answer | Coroutine[Any, Any, Answer]]
+
+
+class RemotingServer:
+    """Listens on one port and lets `handler` answer; `on_close` is called once for each connection that ends.
+
+    RemotingError from a handler becomes a response. Any other exception is a mistake of ours: the host
+    takes it for a panic.
+    """
+
+    def __init__(self, host: Host, handler: Handler, on_close: Callable[[Peer], None] | None = None) -> None:
+        self._host = host
+        self._handler = handler
+        self._on_close = on_close
+        self._listener: Listener | None = None
+        self._connections: dict[int, Connection] = {}
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._serial = 0
+
+    async def start(self, port: int) -> None:
+        """Raises OSError if the port is taken."""
+        self._listener = await self._host.network.listen(port, self._serve)
+
+    def close(self) -> None:
+        """Stop listening, close all connections, cancel what is still being answered."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        for connection in list(self._connections.values()):
+            connection.close()
+        for task in list(self._running.values()):
+            task.cancel()
+
+    def _next_serial(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    async def _serve(self, connection: Connection) -> None:
+        if self._listener is None:
+            connection.close()
+            return
+        serial = self._next_serial()
+        self._connections[serial] = connection
+        try:
+            while True:
+                length = frame_length(await connection.read_exactly(4))
+                request = RemotingCommand.decode(await connection.read_exactly(length))
+                if not request.is_response:
+                    self._handle(request, connection)
+                await connection.drain()
+        except ConnectionClosed:
+            pass
+        except MalformedFrame as error:
+            self._host.log("malformed_frame", remote=connection.remote, reason=str(error))
+        finally:
+            del self._connections[serial]
+            connection.close()
+            if self._on_close is not None:
+                self._on_close(connection)
+
+    def _handle(self, request: RemotingCommand, connection: Connection) -> None:
+        try:
+            answer = self._handler(request, connection)
+        except RemotingError as error:
+            answer = RemotingCommand.response(error.code, remark=error.remark)
+        if not isinstance(answer, Coroutine):
+            _respond(connection, request, answer)
+        elif len(self._running) >= MAX_RUNNING_HANDLERS:
+            answer.close()
+            _respond(
+                connection, request, RemotingCommand.response(ResponseCode.SYSTEM_BUSY, remark="too many requests")
+            )
+        else:
+            serial = self._next_serial()
+            self._running[serial] = self._host.spawn(
+                self._answer_later(serial, request, connection, answer), f"request {request.code}"
+            )
+
+    async def _answer_later(
+        self, serial: int, request: RemotingCommand, connection: Connection, coroutine: Coroutine[Any, Any, Answer]
+    ) -> None:
+        answer: Answer
+        try:
+            answer = await coroutine
+        except RemotingError as error:
+            answer = RemotingCommand.response(error.code, remark=error.remark)
+        finally:
+            del self._running[serial]
+        if not connection.closed:
+            try:
+                _respond(connection, request, answer)
+            except ConnectionClosed:
+                self._host.reached("response to a closed connection")
+
+
+def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -> None:
+    if answer is None or request.is_oneway:
+        return
+    answer.opaque = request.opaque
+    connection.write(answer.encode())

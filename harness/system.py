@@ -36,6 +36,18 @@ class LegalLoss:
     reason: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Storm:
+    """What struck in a run, as far as it decides what may legally be lost. Only faults with an effect count."""
+
+    kinds: tuple[str, ...] = ()
+    power_several: bool = False
+    """One power loss took several nodes at once."""
+    power_overlapped: bool = False
+    """A power loss and another fault (clocks aside) came together, or so soon after each other that replicas
+    may not have caught up between them."""
+
+
 class System(Protocol):
     """A system on trial. `settings` is the system's own frozen dataclass, made by the registry from `--set`."""
 
@@ -55,5 +67,5 @@ class System(Protocol):
     async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
         """Who plays which part now, e.g. {"primary": ("b2",), "active-controller": ("c1",)}; best effort."""
 
-    def legal_loss(self, settings: Any, faults: tuple[str, ...]) -> LegalLoss:
-        """The cell of the table of legal losses for this configuration and the kinds of faults applied."""
+    def legal_loss(self, settings: Any, storm: Storm) -> LegalLoss:
+        """The cell of the table of legal losses for this configuration and what struck."""

@@ -1,0 +1,138 @@
+"""Faults as values: what is done to whom, and how it is undone.
+
+A fault is concrete (nodes and links by name) and knows nothing of any environment but its verbs. `start`
+applies it, `stop` heals just what this fault did; both return the effect read back from the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from harness.environments.environment import Effect, Environment, Link
+
+
+class Fault(Protocol):
+    @property
+    def kind(self) -> str:
+        """As in `Environment.faults`."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes it strikes."""
+
+    async def start(self, environment: Environment) -> Effect: ...
+
+    async def stop(self, environment: Environment) -> Effect: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """No packets on these directions, within connections that exist as well."""
+
+    links: tuple[Link, ...]
+    shape: str = "partition"
+    kind = "partition"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(sorted({node for link in self.links for node in (link.source, link.target)}))
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.cut(self.links)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return await environment.heal(self.links)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "shape": self.shape, "links": [[link.source, link.target] for link in self.links]}
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """SIGKILL; healed by starting the nodes again on their disks."""
+
+    nodes: tuple[str, ...]
+    kind = "kill"
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.kill(self.nodes)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return await environment.boot(self.nodes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLoss:
+    """Power is cut: what was not fsynced is gone in whole or in part; healed by booting."""
+
+    nodes: tuple[str, ...]
+    kind = "power"
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.power_off(self.nodes)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return await environment.boot(self.nodes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """SIGSTOP; the kernel's part of the node goes on taking bytes. Healed by SIGCONT."""
+
+    nodes: tuple[str, ...]
+    kind = "pause"
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.pause(self.nodes)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return await environment.resume(self.nodes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """One node's wall clock goes wrong: an offset at once and a rate from then on."""
+
+    node: str
+    offset_s: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSkew:
+    """Wall clocks of some nodes jump or drift; healed by giving them the true time again."""
+
+    skews: tuple[Skew, ...]
+    kind = "clock"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(skew.node for skew in self.skews)
+
+    async def start(self, environment: Environment) -> Effect:
+        effects = [
+            await environment.set_clock(skew.node, offset_s=skew.offset_s, rate=skew.rate) for skew in self.skews
+        ]
+        return _together(effects)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return _together([await environment.set_clock(skew.node, offset_s=0.0, rate=1.0) for skew in self.skews])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+def _together(effects: list[Effect]) -> Effect:
+    return Effect(any(effect.happened for effect in effects), "; ".join(effect.evidence for effect in effects))

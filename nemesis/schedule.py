@@ -1,0 +1,80 @@
+"""Schedules: when which shape strikes, drawn from the seed before the storm, and always ending healed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.seed import Seed
+from nemesis.shapes import Shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class NemesisSettings:
+    """Pace of the storm; every package follows it by itself, so faults of several packages overlap."""
+
+    interval_s: float = 5.0
+    """Mean calm between two faults of one package."""
+    shortest_fault_s: float = 0.3
+    longest_fault_s: float = 15.0
+    """A fault's length is drawn log-uniform between the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of a schedule. Start and stop of one fault share package and number."""
+
+    at_s: float
+    package: str
+    number: int
+    shape: Shape
+    starts: bool
+
+    @property
+    def f(self) -> str:
+        return f"{'start' if self.starts else 'stop'}-{self.package}"
+
+
+def storm(
+    package: str, shapes: Sequence[tuple[float, Shape]], seed: Seed, settings: NemesisSettings, time_limit_s: float
+) -> tuple[Step, ...]:
+    """Calm, fault, calm, fault … until `time_limit_s`; the last fault is stopped at the limit at the latest.
+
+    Each fault draws from a stream of its own, so that taking one away leaves the others as they are.
+    """
+    steps: list[Step] = []
+    at_s, number = 0.0, 0
+    while True:
+        draw = seed.child(package, str(number)).stream()
+        at_s += draw.uniform(0.3, 1.7) * settings.interval_s
+        if at_s >= time_limit_s:
+            return tuple(steps)
+        span = math.log(settings.longest_fault_s / settings.shortest_fault_s)
+        length_s = settings.shortest_fault_s * math.exp(draw.random() * span)
+        (shape,) = draw.choices([s for _, s in shapes], weights=[w for w, _ in shapes])
+        end_s = min(at_s + length_s, time_limit_s)
+        steps += [Step(at_s, package, number, shape, True), Step(end_s, package, number, shape, False)]
+        at_s, number = end_s, number + 1
+
+
+def every(interval_s: float, shape: Shape, *, heal_after_s: float, time_limit_s: float) -> tuple[Step, ...]:
+    """The same shape at a steady beat, healed `heal_after_s` later (before the next one)."""
+    steps: list[Step] = []
+    for number in range(int(time_limit_s / interval_s)):
+        at_s = (number + 1) * interval_s
+        if at_s >= time_limit_s:
+            break
+        end_s = min(at_s + min(heal_after_s, interval_s), time_limit_s)
+        steps += [Step(at_s, "every", number, shape, True), Step(end_s, "every", number, shape, False)]
+    return tuple(steps)
+
+
+def together(schedules: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
+    """One schedule out of several, in order of time; stops come before starts at the same instant."""
+    return tuple(
+        sorted(
+            (step for steps in schedules for step in steps),
+            key=lambda step: (step.at_s, step.starts, step.package, step.number),
+        )
+    )

@@ -1,0 +1,109 @@
+"""Targets as values: who is hit, decided when the fault strikes.
+
+A target picks nodes of a `Cluster`; it draws from the stream it is given and from nothing else.
+An empty pick means that nobody fits now (no primary is known, say): the fault then has no effect,
+and is recorded as such.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+from nemesis.cluster import Cluster
+
+
+class Target(Protocol):
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]: ...
+
+    def __str__(self) -> str: ...
+
+
+def _sample(nodes: tuple[str, ...], count: int, draw: random.Random) -> tuple[str, ...]:
+    return tuple(sorted(draw.sample(nodes, min(count, len(nodes)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Whoever plays a part now: the primary, the active controller."""
+
+    role: str
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        return tuple(node for node in cluster.roles.get(self.role, ()) if node in cluster.nodes)
+
+    def __str__(self) -> str:
+        return self.role
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A whole named group, such as `controllers`."""
+
+    group: str
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        return cluster.groups.get(self.group, ())
+
+    def __str__(self) -> str:
+        return self.group
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Nodes by name."""
+
+    names: tuple[str, ...]
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        return tuple(node for node in self.names if node in cluster.nodes)
+
+    def __str__(self) -> str:
+        return "+".join(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One random node of a group."""
+
+    group: str = "all"
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        return _sample(cluster.groups.get(self.group, ()), 1, draw)
+
+    def __str__(self) -> str:
+        return f"one of {self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class Minority:
+    """A random minority of a group: at most floor((n - 1) / 2) nodes, at least one where n > 1."""
+
+    group: str
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        nodes = cluster.groups.get(self.group, ())
+        return _sample(nodes, draw.randint(1, max(1, (len(nodes) - 1) // 2)), draw)
+
+    def __str__(self) -> str:
+        return f"minority of {self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """The smallest majority of a group, at random."""
+
+    group: str
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        nodes = cluster.groups.get(self.group, ())
+        return _sample(nodes, len(nodes) // 2 + 1, draw)
+
+    def __str__(self) -> str:
+        return f"majority of {self.group}"
+
+
+PRIMARY = Role("primary")
+ACTIVE_CONTROLLER = Role("active-controller")
+ALL = Group("all")

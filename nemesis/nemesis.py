@@ -13,7 +13,7 @@ from typing import Any
 from harness.environments.environment import Effect, Environment
 from harness.operation import Operation
 from harness.seed import Seed
-from harness.system import NodeSpec, Storm
+from harness.system import NodeSpec
 from nemesis.cluster import Cluster
 from nemesis.fault import Fault, Partition
 from nemesis.schedule import Step
@@ -42,8 +42,6 @@ class Nemesis:
     record: Callable[[dict[str, Any]], None]
     """Takes one JSON-able row of `nemesis.jsonl` for every step."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
-    windows: list[tuple[int, int | None, Fault]] = field(default_factory=list)
-    """(start ns, stop ns or None, fault) of faults that had an effect."""
 
     async def open(self) -> None:
         return None
@@ -56,21 +54,7 @@ class Nemesis:
             raise ValueError("a nemesis operation carries the number of its step")
         step = self.schedule[operation.value["step"]]
         fault, effect = await (self._start(step) if step.starts else self._stop(step))
-        self.record(
-            {
-                "time": self.environment.timeline.now_ns(),
-                "type": "info",
-                "f": step.f,
-                "kind": fault.kind if fault else step.package,
-                "phase": "start" if step.starts else "stop",
-                "number": step.number,
-                "shape": str(step.shape),
-                "targets": list(fault.nodes) if fault else [],
-                "fault": fault.to_json() if fault else None,
-                "happened": effect.happened,
-                "evidence": effect.evidence,
-            }
-        )
+        self._record(step.package, step.number, str(step.shape), fault, effect, starts=step.starts)
         return operation._replace(type="info", value=None)
 
     async def heal(self) -> None:
@@ -78,38 +62,27 @@ class Nemesis:
         for package, number in sorted(self.active):
             fault = self.active[package, number]
             effect = await self._undo((package, number))
-            self.record(
-                {
-                    "time": self.environment.timeline.now_ns(),
-                    "type": "info",
-                    "f": f"stop-{package}",
-                    "kind": fault.kind,
-                    "phase": "stop",
-                    "number": number,
-                    "shape": "final healing",
-                    "targets": list(fault.nodes),
-                    "fault": fault.to_json(),
-                    "happened": effect.happened,
-                    "evidence": effect.evidence,
-                }
-            )
+            self._record(package, number, "final healing", fault, effect, starts=False)
 
-    def storm(self, *, aftermath_s: float) -> Storm:
-        """What struck, for the judgement of legal losses; a power loss is at risk until `aftermath_s` later."""
-        power = [(start, stop, fault) for start, stop, fault in self.windows if fault.kind == "power"]
-        end = self.environment.timeline.now_ns()
-        overlapped = any(
-            other is not fault
-            and other_start <= (stop or end) + aftermath_s * 1e9
-            and start - aftermath_s * 1e9 <= (other_stop or end)
-            for start, stop, fault in power
-            for other_start, other_stop, other in self.windows
-            if other.kind != "clock"
-        )
-        return Storm(
-            kinds=tuple(sorted({fault.kind for _, _, fault in self.windows})),
-            power_several=any(len(fault.nodes) > 1 for _, _, fault in power),
-            power_overlapped=overlapped,
+    def _record(
+        self, package: str, number: int, shape: str, fault: Fault | None, effect: Effect, *, starts: bool
+    ) -> None:
+        phase = "start" if starts else "stop"
+        self.record(
+            {
+                "time": self.environment.timeline.now_ns(),
+                "type": "info",
+                "f": f"{phase}-{package}",
+                "kind": fault.kind if fault else package,
+                "phase": phase,
+                "package": package,
+                "number": number,
+                "shape": shape,
+                "targets": list(fault.nodes) if fault else [],
+                "fault": fault.to_json() if fault else None,
+                "happened": effect.happened,
+                "evidence": effect.evidence,
+            }
         )
 
     async def _start(self, step: Step) -> tuple[Fault | None, Effect]:
@@ -119,8 +92,6 @@ class Nemesis:
             return None, NOTHING
         effect = await fault.start(self.environment)
         self.active[step.package, step.number] = fault
-        if effect.happened:
-            self.windows.append((self.environment.timeline.now_ns(), None, fault))
         return fault, effect
 
     async def _stop(self, step: Step) -> tuple[Fault | None, Effect]:
@@ -130,8 +101,6 @@ class Nemesis:
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
         fault = self.active.pop(key)
-        now = self.environment.timeline.now_ns()
-        self.windows = [(start, now if other is fault else stop, other) for start, stop, other in self.windows]
         if isinstance(fault, Partition):
             held = {link for other in self.active.values() if isinstance(other, Partition) for link in other.links}
             fault = Partition(tuple(link for link in fault.links if link not in held), fault.shape)

@@ -1,0 +1,61 @@
+"""What struck in a run, read back from the rows of its `nemesis.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.system import Storm
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One fault that had an effect, from its start to its stop (the end of the record where it never stopped)."""
+
+    kind: str
+    nodes: tuple[str, ...]
+    start_ns: int
+    stop_ns: int
+
+
+def windows(rows: Iterable[Mapping[str, Any]]) -> tuple[Window, ...]:
+    """Pair starts with stops by package and number; faults without effect are left out."""
+    open_: dict[tuple[str, int], Mapping[str, Any]] = {}
+    closed: list[Window] = []
+    last_ns = 0
+    for row in rows:
+        last_ns = max(last_ns, row["time"])
+        key = (row["package"], row["number"])
+        if row["phase"] == "start":
+            if row["happened"]:
+                open_[key] = row
+        elif key in open_:
+            start = open_.pop(key)
+            closed.append(Window(start["kind"], tuple(start["targets"]), start["time"], row["time"]))
+    closed += [Window(row["kind"], tuple(row["targets"]), row["time"], last_ns) for row in open_.values()]
+    return tuple(sorted(closed, key=lambda window: (window.start_ns, window.kind, window.nodes)))
+
+
+def storm(faults: Iterable[Window], *, aftermath_s: float) -> Storm:
+    """The storm for the judgement of legal losses.
+
+    After a power loss a replica is behind until it has caught up, so another fault (clocks aside) that
+    comes within `aftermath_s` before or after counts as overlapping.
+    """
+    faults = tuple(faults)
+    aftermath_ns = round(aftermath_s * 1e9)
+    power = [window for window in faults if window.kind == "power"]
+    overlapped = any(
+        other is not window
+        and other.kind != "clock"
+        and other.start_ns <= window.stop_ns + aftermath_ns
+        and window.start_ns <= other.stop_ns + aftermath_ns
+        for window in power
+        for other in faults
+    )
+    return Storm(
+        kinds=tuple(sorted({window.kind for window in faults})),
+        power_several=any(len(window.nodes) > 1 for window in power),
+        power_overlapped=overlapped,
+    )

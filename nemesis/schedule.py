@@ -58,18 +58,6 @@ def storm(
         at_s, number = end_s, number + 1
 
 
-def every(interval_s: float, shape: Shape, *, heal_after_s: float, time_limit_s: float) -> tuple[Step, ...]:
-    """The same shape at a steady beat, healed `heal_after_s` later (before the next one)."""
-    steps: list[Step] = []
-    for number in range(int(time_limit_s / interval_s)):
-        at_s = (number + 1) * interval_s
-        if at_s >= time_limit_s:
-            break
-        end_s = min(at_s + min(heal_after_s, interval_s), time_limit_s)
-        steps += [Step(at_s, "every", number, shape, True), Step(end_s, "every", number, shape, False)]
-    return tuple(steps)
-
-
 def together(schedules: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
     """One schedule out of several, in order of time; stops come before starts at the same instant."""
     return tuple(

@@ -1,0 +1,139 @@
+"""Systems, workloads, nemeses and environments by name, from entry points: anybody's package may add one."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from harness.errors import UsageError
+from harness.scenario import Scenario, SettingValue
+from nemesis import beat
+
+Kind = Literal["systems", "workloads", "nemeses", "environments"]
+_SINGULAR: Mapping[Kind, str] = {
+    "systems": "system",
+    "workloads": "workload",
+    "nemeses": "nemesis",
+    "environments": "environment",
+}
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    return tuple(sorted({point.name for point in entry_points(group=f"stormproof.{kind}")}))
+
+
+def find(kind: Kind, name: str) -> Any:
+    """The object behind an entry point. Raises UsageError with the known names."""
+    for point in entry_points(group=f"stormproof.{kind}"):
+        if point.name == name:
+            return point.load()
+    known = ", ".join(names(kind)) or "none (is the package installed?)"
+    raise UsageError(f"unknown {_SINGULAR[kind]} {name!r}; known are: {known}")
+
+
+def system(name: str) -> Any:
+    return find("systems", name)
+
+
+def workload(name: str) -> Any:
+    return find("workloads", name)
+
+
+def nemesis(name: str) -> Any:
+    """A package by its name, or a beat by its sentence."""
+    return find("nemeses", name) if name in names("nemeses") else beat.parse(name)
+
+
+def environment(name: str) -> Any:
+    return find("environments", name)
+
+
+def parse_setting(text: str) -> tuple[str, SettingValue]:
+    """`key=value`, the value read as true/false, a whole number, a number, or text. Raises UsageError."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"a setting reads key=value, got {text!r}")
+    return key.strip(), _value(value.strip())
+
+
+def _value(text: str) -> SettingValue:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a scenario's names stand for, with their typed settings."""
+
+    system: Any
+    system_settings: Any
+    workload: Any
+    workload_settings: Any
+    packages: tuple[Any, ...]
+    nemesis_settings: tuple[Any, ...]
+
+
+def resolve(scenario: Scenario) -> Parts:
+    """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
+    chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
+    packages = tuple(nemesis(name) for name in scenario.nemesis)
+    if scenario.workload not in chosen_system.workloads:
+        raise UsageError(
+            f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
+            f"{', '.join(chosen_system.workloads)}"
+        )
+    if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
+        raise UsageError(
+            f"unknown mutant {scenario.mutant!r} of {scenario.system}; known are: {', '.join(chosen_system.mutants)}"
+        )
+    for name, least in (("concurrency", 1), ("rate", 0), ("time_limit_s", 0), ("recovery_s", 0)):
+        if getattr(scenario, name) < least:
+            raise UsageError(f"{name} must be at least {least}, got {getattr(scenario, name)}")
+    types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
+    known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
+    unknown = sorted(set(scenario.settings) - known)
+    if unknown:
+        raise UsageError(f"unknown setting {', '.join(unknown)}; known are: {', '.join(sorted(known))}")
+    return Parts(
+        system=chosen_system,
+        system_settings=_settings(chosen_system.settings_type, scenario.settings),
+        workload=chosen_workload,
+        workload_settings=_settings(chosen_workload.settings_type, scenario.settings),
+        packages=packages,
+        nemesis_settings=tuple(_settings(package.settings_type, scenario.settings) for package in packages),
+    )
+
+
+def _settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
+    hints = typing.get_type_hints(type_)
+    values = {}
+    for field in dataclasses.fields(type_):
+        if field.name in given:
+            values[field.name] = _typed(field.name, hints[field.name], given[field.name])
+    return type_(**values)
+
+
+def _typed(name: str, hint: Any, value: SettingValue) -> Any:
+    allowed: Sequence[Any] = ()
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        if value in allowed:
+            return value
+        raise UsageError(f"setting {name} takes one of {', '.join(map(str, allowed))}, got {value!r}")
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if float in options and type(value) is int:
+        return float(value)
+    if any(type(value) is option for option in options):
+        return value
+    expected = " or ".join(getattr(option, "__name__", str(option)) for option in options)
+    raise UsageError(f"setting {name} takes {expected}, got {value!r}")

@@ -1,0 +1,106 @@
+"""The columns of a history, and the exception for tables that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+COLUMNS = ("index", "time", "process", "type", "f", "key", "value", "error", "node")
+
+OPERATION_TYPES = ("invoke", "ok", "fail", "info")
+
+NAMES = pa.dictionary(pa.int32(), pa.string())
+"""The Arrow type of columns with few distinct strings."""
+
+
+class MalformedHistory(Exception):
+    """Input that is not a history, which is no statement about the system that it came from.
+
+    `position` is the row, counted from 0; None where the table as a whole is meant (its columns).
+    """
+
+    def __init__(self, position: int | None, reason: str, *, path: Path | None = None) -> None:
+        where = "columns" if position is None else f"row {position}"
+        super().__init__(f"{path}: {where}: {reason}" if path else f"malformed history: {where}: {reason}")
+        self.position = position
+        self.reason = reason
+
+
+def history_schema(value_type: pa.DataType) -> pa.Schema:
+    """The schema of a history whose workload has values of this struct type."""
+    return pa.schema(
+        [
+            pa.field("index", pa.int64(), nullable=False),
+            pa.field("time", pa.int64(), nullable=False),
+            pa.field("process", pa.int32(), nullable=False),
+            pa.field("type", NAMES, nullable=False),
+            pa.field("f", NAMES, nullable=False),
+            pa.field("key", pa.string()),
+            pa.field("value", value_type),
+            pa.field("error", pa.string()),
+            pa.field("node", pa.string()),
+        ]
+    )
+
+
+def check_columns(schema: pa.Schema, *, path: Path | None = None) -> None:
+    """Raises MalformedHistory unless all columns are there with types that mean the same.
+
+    Integer widths and encodings of strings may differ (other programs write other ones); the order of
+    columns and further columns do not matter.
+    """
+    known = set(schema.names)
+    for expected in history_schema(pa.struct([])):
+        if expected.name not in known:
+            raise MalformedHistory(
+                None,
+                f"column {expected.name!r} ({expected.type}) is missing; there are: {', '.join(schema.names) or 'none'}",
+                path=path,
+            )
+        came = schema.field(expected.name).type
+        if not _means_the_same(came, expected.type):
+            raise MalformedHistory(
+                None,
+                f"column {expected.name!r} must be {_expected(expected)}, it is {came}; write it with that type",
+                path=path,
+            )
+
+
+def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with exactly the types of `history_schema` in the columns that are there."""
+    expected = history_schema(pa.struct([]))
+    columns, fields = [], []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if field.name not in COLUMNS:
+            continue
+        target = field.type if field.name == "value" else expected.field(field.name).type
+        if column.type == target:
+            columns.append(column)
+        elif target == NAMES:
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            columns.append(pc.dictionary_encode(plain.cast(pa.string())))
+        else:
+            columns.append(column.cast(target))
+        fields.append(pa.field(field.name, target))
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _expected(field: pa.Field) -> str:
+    if field.name == "value":
+        return "a struct (the workload's own type)"
+    return "a string, plain or as a dictionary" if field.type == NAMES else str(field.type)
+
+
+def _means_the_same(came: pa.DataType, expected: pa.DataType) -> bool:
+    if pa.types.is_dictionary(came):
+        came = came.value_type
+    if pa.types.is_dictionary(expected):
+        expected = expected.value_type
+    if pa.types.is_string(expected):
+        # A column without a single value has the null type in some writers.
+        return bool(pa.types.is_string(came) or pa.types.is_large_string(came) or pa.types.is_null(came))
+    if pa.types.is_integer(expected):
+        return bool(pa.types.is_signed_integer(came))
+    return bool(pa.types.is_struct(came) or pa.types.is_null(came))

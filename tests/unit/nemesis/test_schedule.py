@@ -1,0 +1,128 @@
+"""Schedules come from the seed alone and end healed."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UsageError
+from harness.seed import Seed
+from nemesis import beat
+from nemesis.cluster import Cluster
+from nemesis.packages import PACKAGES
+from nemesis.record import storm, windows
+from nemesis.schedule import NemesisSettings, together
+from nemesis.shapes import Isolate, MajoritiesRing, OneWay, between
+from nemesis.target import PRIMARY, Majority, Minority
+
+GROUPS = {
+    "brokers": ("b1", "b2", "b3"),
+    "controllers": ("c1", "c2", "c3"),
+    "all": ("b1", "b2", "b3", "c1", "c2", "c3"),
+}
+CLUSTER = Cluster(groups=GROUPS, roles={"primary": ("b2",), "active-controller": ("c1",)})
+
+
+@pytest.mark.parametrize("name", sorted(PACKAGES))
+@pytest.mark.parametrize("seed", range(5))
+def test_every_start_has_its_stop_within_the_limit(name: str, seed: int) -> None:
+    steps = PACKAGES[name].schedule(Seed(seed), NemesisSettings(), 60.0)
+    assert steps
+    starts = {step.number: step.at_s for step in steps if step.starts}
+    stops = {step.number: step.at_s for step in steps if not step.starts}
+    assert starts.keys() == stops.keys()
+    assert all(starts[number] <= stops[number] <= 60.0 for number in starts)
+
+
+def test_a_fault_draws_from_its_own_stream_so_that_its_neighbours_stay_when_it_goes() -> None:
+    whole = PACKAGES["kill"].schedule(Seed(7), NemesisSettings(), 60.0)
+    shorter = PACKAGES["kill"].schedule(Seed(7), NemesisSettings(), 30.0)
+    assert [s.shape for s in shorter] == [s.shape for s in whole][: len(shorter)]
+    assert whole != PACKAGES["kill"].schedule(Seed(8), NemesisSettings(), 60.0)
+
+
+def test_schedules_merge_in_order_of_time() -> None:
+    both = together([PACKAGES[name].schedule(Seed(1), NemesisSettings(), 60.0) for name in ("kill", "partition")])
+    assert [step.at_s for step in both] == sorted(step.at_s for step in both)
+
+
+@pytest.mark.parametrize("name", sorted(PACKAGES))
+def test_every_shape_of_a_package_strikes_a_healthy_cluster(name: str) -> None:
+    for number, (_, shape) in enumerate(PACKAGES[name].shapes):
+        fault = shape.strike(CLUSTER, Seed(number).stream())
+        assert fault is not None, shape
+        assert fault.kind == PACKAGES[name].fault
+        assert fault.nodes
+
+
+def test_isolation_cuts_both_directions_to_everybody_else() -> None:
+    fault = Isolate(PRIMARY).strike(CLUSTER, Seed(0).stream())
+    assert fault is not None
+    assert set(fault.links) == set(between(["b2"], ["b1", "b3", "c1", "c2", "c3"]))  # type: ignore[attr-defined]
+
+
+def test_one_way_cuts_one_direction_only() -> None:
+    fault = OneWay(PRIMARY).strike(CLUSTER, Seed(0).stream())
+    assert fault is not None
+    links = set(fault.links)  # type: ignore[attr-defined]
+    assert len(links) == 5
+    assert not any((link.target, link.source) in {(a.source, a.target) for a in links} for link in links)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_in_a_majorities_ring_everybody_sees_a_majority(seed: int) -> None:
+    nodes = tuple(f"n{i}" for i in range(5))
+    fault = MajoritiesRing("all").strike(Cluster(groups={"all": nodes}), Seed(seed).stream())
+    assert fault is not None
+    cut = {(link.source, link.target) for link in fault.links}  # type: ignore[attr-defined]
+    seen = {node: frozenset(other for other in nodes if (node, other) not in cut) for node in nodes}
+    assert all(len(view) == 3 for view in seen.values())
+    assert len(set(seen.values())) == 5
+
+
+def test_minorities_and_majorities_are_what_they_say() -> None:
+    for seed in range(20):
+        assert len(Minority("brokers").pick(CLUSTER, Seed(seed).stream())) == 1
+        assert len(Majority("controllers").pick(CLUSTER, Seed(seed).stream())) == 2
+
+
+def test_no_process_fault_is_sent_to_a_node_that_is_down() -> None:
+    down = Cluster(groups=GROUPS, roles=CLUSTER.roles, unavailable=frozenset({"b2"}))
+    for _, shape in PACKAGES["pause"].shapes:
+        fault = shape.strike(down, Seed(3).stream())
+        assert fault is None or "b2" not in fault.nodes
+
+
+def test_a_beat_is_written_as_a_sentence() -> None:
+    parsed = beat.parse("isolate primary every 10 for 5")
+    assert parsed.name == beat.every(10, Isolate(PRIMARY), heal_after_s=5)
+    steps = parsed.schedule(Seed(0), NemesisSettings(), 35)
+    assert [step.starts for step in steps] == [True, False] * 3
+    assert all(stop.at_s - start.at_s <= 5.000001 for start, stop in zip(steps[::2], steps[1::2], strict=True))
+
+
+@pytest.mark.parametrize("sentence", ["storm", "isolate nobody every 10 for 5", "isolate primary every 0 for 5"])
+def test_a_wrong_sentence_is_refused_with_what_was_expected(sentence: str) -> None:
+    with pytest.raises(UsageError, match=r"known are|more than 0"):
+        beat.parse(sentence)
+
+
+def _row(time_s: float, kind: str, phase: str, *targets: str, number: int = 0) -> dict[str, object]:
+    return {
+        "time": round(time_s * 1e9), "package": kind, "kind": kind, "number": number, "phase": phase,
+        "targets": list(targets), "happened": True,
+    }  # fmt: skip
+
+
+def test_the_storm_knows_overlapping_power_losses() -> None:
+    alone = [_row(1, "power", "start", "b1"), _row(2, "power", "stop", "b1")]
+    assert not storm(windows(alone), aftermath_s=10).power_overlapped
+    close = [*alone, _row(9, "kill", "start", "b2"), _row(10, "kill", "stop", "b2")]
+    assert storm(windows(close), aftermath_s=10).power_overlapped
+    assert not storm(windows(close), aftermath_s=5).power_overlapped
+    clock = [*alone, _row(2, "clock", "start", "b2"), _row(10, "clock", "stop", "b2")]
+    assert not storm(windows(clock), aftermath_s=10).power_overlapped
+    assert storm(windows([_row(1, "power", "start", "b1", "b2")]), aftermath_s=5).power_several
+
+
+def test_a_fault_without_effect_is_no_part_of_the_storm() -> None:
+    assert windows([{**_row(1, "kill", "start", "b1"), "happened": False}]) == ()

@@ -1,0 +1,258 @@
+"""How brokers, administrators and the harness talk to the controllers.
+
+The client finds the active controller by asking any of them for its metadata and remembers it until it is
+told otherwise. One call sends at most one request that can take effect; after a failure the next call
+looks for the active controller again. Errors say whether the request may have taken effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.controller.protocol import (
+    BrokerReport,
+    ControllerMetadata,
+    GroupState,
+    MalformedRequest,
+    ReplicaInfo,
+    ReplicaState,
+    SyncStateSet,
+    json_body,
+    number,
+    parse_json,
+)
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
+
+_INDEFINITE = frozenset(
+    {ResponseCode.CONTROLLER_APPLY_TIMEOUT, ResponseCode.SYSTEM_ERROR, ResponseCode.FLUSH_DISK_TIMEOUT}
+)
+
+
+class ControllerRefusal(ClientError):
+    """The controller answered, but not with success."""
+
+    def __init__(self, response_code: int, detail: str, node: str) -> None:
+        if response_code == ResponseCode.CONTROLLER_NOT_LEADER:
+            code = "not-leader"
+        elif response_code in _INDEFINITE:
+            code = "outcome-unknown"
+        else:
+            code = "precondition-failed"
+        super().__init__(code, response_code not in _INDEFINITE, f"{response_code}: {detail}", node)
+        self.response_code = response_code
+
+
+class ControllerClient:
+    """`controllers`: addresses `name:port` of all of them."""
+
+    def __init__(self, host: Host, controllers: Sequence[str], timeout_s: float = 3.0) -> None:
+        if not controllers:
+            raise ValueError("at least one controller address is needed")
+        self.controllers = tuple(controllers)
+        self.active: str | None = None
+        """The address that is believed to be the active controller's."""
+        self._timeout_s = timeout_s
+        self._remoting = RemotingClient(host)
+        self._pulses: dict[tuple[str, str, int], int] = {}
+        self._asked = 0
+
+    def close(self) -> None:
+        self._remoting.close()
+
+    async def metadata(self, controller: str) -> ControllerMetadata:
+        """Answered by any controller."""
+        command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
+        answer = await self._invoke(controller, command)
+        return ControllerMetadata.from_fields(answer.ext_fields)
+
+    async def find_active(self) -> str:
+        """The active controller's address, by asking each in turn. Raises ClientError `not-leader`."""
+        if self.active is not None:
+            return self.active
+        hint: str | None = None
+        for _ in self.controllers:
+            controller = self.controllers[self._asked % len(self.controllers)]
+            self._asked += 1
+            try:
+                metadata = await self.metadata(controller)
+            except ClientError:
+                continue
+            if metadata.is_active:
+                self.active = controller
+                return controller
+            hint = metadata.leader_address or hint
+        if hint is not None and hint in self.controllers:
+            self.active = hint
+            return hint
+        raise ClientError("not-leader", True, "no controller says it is active")
+
+    async def get_next_broker_id(self, cluster: str, group: str) -> int:
+        """Step 1 of registration: the id to apply for."""
+        fields = {"clusterName": cluster, "brokerName": group}
+        answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, fields))
+        return number(answer.ext_fields, "nextBrokerId")
+
+    async def apply_broker_id(self, cluster: str, group: str, broker_id: int, check_code: str) -> None:
+        """Step 2, after (id, check code) is durable. Raises ControllerRefusal CONTROLLER_BROKER_ID_INVALID
+        when another broker has the id: begin again at step 1. Repeating a success is a success."""
+        fields = {
+            "clusterName": cluster,
+            "brokerName": group,
+            "appliedBrokerId": str(broker_id),
+            "registerCheckCode": check_code,
+        }
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_APPLY_BROKER_ID, fields))
+
+    async def register_broker(self, report: BrokerReport) -> ReplicaInfo:
+        """Step 3, at every start of the process: from now on only this incarnation's heartbeats count.
+
+        It is a first heartbeat as well. The master is None in the answer unless it lives.
+        """
+        fields = report.to_fields()
+        answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_REGISTER_BROKER, fields))
+        return _replica_info(answer)
+
+    async def heartbeat(self, controller: str, report: BrokerReport) -> None:
+        """To be sent to every controller each second; each keeps its own account of who lives."""
+        fields = report.to_fields()
+        speaker = (controller, report.group, report.broker_id)
+        fields["pulse"] = str(self._pulses.get(speaker, 0))
+        answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
+        self._pulses[speaker] = number(answer.ext_fields, "pulse", 0)
+
+    async def get_replica_info(self, group: str) -> ReplicaInfo:
+        command = RemotingCommand.request(RequestCode.CONTROLLER_GET_REPLICA_INFO, {"brokerName": group})
+        return _replica_info(await self._ask(command))
+
+    async def alter_sync_state_set(
+        self, group: str, master_id: int, master_epoch: int, members: Iterable[int], sync_state_set_epoch: int
+    ) -> SyncStateSet:
+        """Ask for another SyncStateSet; `sync_state_set_epoch` is that of the set to be replaced."""
+        fields = {"brokerName": group, "masterBrokerId": str(master_id), "masterEpoch": str(master_epoch)}
+        body = SyncStateSet.of(members, sync_state_set_epoch).to_body()
+        answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, fields, body))
+        return _sync_state_set(answer)
+
+    async def elect_master(self, cluster: str, group: str, broker_id: int | None) -> ReplicaInfo:
+        """Ask for an election; `broker_id` is the broker that asks for itself, None for an administrator.
+
+        Where the master lives this raises ControllerRefusal CONTROLLER_MASTER_STILL_EXIST.
+        """
+        return await self._elect(cluster, group, broker_id, {})
+
+    async def designate_master(self, cluster: str, group: str, broker_id: int) -> ReplicaInfo:
+        """An administrator's wish: this broker or nobody, even though the master lives."""
+        return await self._elect(cluster, group, broker_id, {"designateElect": "true"})
+
+    async def give_up_mastership(self, cluster: str, group: str, broker_id: int, master_epoch: int) -> ReplicaInfo:
+        """The master of this epoch says that its log may be shorter than what it acked.
+
+        The controller elects anew among the living members of the SyncStateSet, this broker included, by
+        what each has reported since this incarnation's first report, and always under a new epoch. As long as
+        a living member has not reported since, it raises ControllerRefusal CONTROLLER_ELECT_MASTER_FAILED:
+        go on with heartbeats, and ask again after one.
+        """
+        fields = {"giveUp": "true", "masterEpoch": str(master_epoch)}
+        return await self._elect(cluster, group, broker_id, fields)
+
+    async def sync_state_data(self, groups: Iterable[str]) -> dict[str, GroupState]:
+        """For administrators: everything about these broker groups; unknown ones are left out."""
+        command = RemotingCommand.request(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, {}, json_body(sorted(groups)))
+        table = parse_json((await self._ask(command)).body)["replicasInfoTable"]
+        return {group: _group_state(group, value) for group, value in sorted(table.items())}
+
+    async def clean_broker_data(self, cluster: str, group: str, broker_ids: Iterable[int] | None) -> None:
+        """Forget these replicas (None: the whole group). Refused while one of them lives."""
+        await self._clean(cluster, group, broker_ids, {})
+
+    async def clean_living_broker_data(self, cluster: str, group: str, broker_ids: Iterable[int] | None) -> None:
+        """Forget these replicas (None: the whole group), even though they live."""
+        await self._clean(cluster, group, broker_ids, {"isCleanLivingBroker": "true"})
+
+    async def get_config(self, controller: str) -> dict[str, str]:
+        answer = await self._invoke(controller, RemotingCommand.request(RequestCode.GET_CONTROLLER_CONFIG))
+        return {str(key): str(value) for key, value in parse_json(answer.body).items()}
+
+    async def update_config(self, controller: str, settings: Mapping[str, str]) -> None:
+        """Settings that may change while it runs: enableElectUncleanMaster, notifyBrokerRoleChanged."""
+        command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, json_body(dict(settings)))
+        await self._invoke(controller, command)
+
+    async def _clean(
+        self, cluster: str, group: str, broker_ids: Iterable[int] | None, extra: Mapping[str, str]
+    ) -> None:
+        fields = {"clusterName": cluster, "brokerName": group, **extra}
+        if broker_ids is not None:
+            fields["brokerControllerIdsToClean"] = ";".join(str(broker_id) for broker_id in sorted(broker_ids))
+        await self._ask(RemotingCommand.request(RequestCode.CLEAN_BROKER_DATA, fields))
+
+    async def _elect(self, cluster: str, group: str, broker_id: int | None, extra: Mapping[str, str]) -> ReplicaInfo:
+        fields = {
+            "clusterName": cluster,
+            "brokerName": group,
+            "brokerId": str(-1 if broker_id is None else broker_id),
+            **extra,
+        }
+        return _replica_info(await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_ELECT_MASTER, fields)))
+
+    async def _ask(self, command: RemotingCommand) -> RemotingCommand:
+        """Ask the active controller, once."""
+        controller = await self.find_active()
+        try:
+            return await self._invoke(controller, command)
+        except ClientError as error:
+            if not isinstance(error, ControllerRefusal) or error.code == "not-leader":
+                self.active = None
+            raise
+
+    async def _invoke(self, controller: str, command: RemotingCommand) -> RemotingCommand:
+        try:
+            answer = await self._remoting.invoke(controller, command, self._timeout_s)
+        except ConnectFailed as error:
+            raise ClientError("connect-failed", True, str(error), controller) from error
+        except ConnectionClosed as error:
+            raise ClientError("connection-lost", False, str(error), controller) from error
+        except TimeoutError as error:
+            raise ClientError("client-timeout", False, str(error), controller) from error
+        if answer.code != ResponseCode.SUCCESS:
+            raise ControllerRefusal(answer.code, answer.remark or "", controller)
+        return answer
+
+
+def _replica_info(answer: RemotingCommand) -> ReplicaInfo:
+    try:
+        return ReplicaInfo.from_answer(answer.ext_fields, answer.body)
+    except MalformedRequest as error:
+        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+
+
+def _sync_state_set(answer: RemotingCommand) -> SyncStateSet:
+    try:
+        return SyncStateSet.from_body(answer.body)
+    except MalformedRequest as error:
+        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+
+
+def _group_state(group: str, value: Mapping[str, object]) -> GroupState:
+    def replicas(name: str) -> tuple[ReplicaState, ...]:
+        rows = value[name]
+        assert isinstance(rows, list)
+        return tuple(
+            ReplicaState(broker_id=row["brokerId"], address=row["brokerAddress"], is_alive=row["alive"]) for row in rows
+        )
+
+    in_sync = replicas("inSyncReplicas")
+    master, address = value.get("masterBrokerId"), value.get("masterAddress")
+    info = ReplicaInfo(
+        master_id=None if master is None else int(str(master)),
+        master_address=None if address is None else str(address),
+        master_epoch=int(str(value["masterEpoch"])),
+        sync_state_set=SyncStateSet.of(
+            (replica.broker_id for replica in in_sync), int(str(value["syncStateSetEpoch"]))
+        ),
+    )
+    return GroupState(group=group, info=info, in_sync=in_sync, not_in_sync=replicas("notInSyncReplicas"))

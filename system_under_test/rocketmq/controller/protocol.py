@@ -1,0 +1,208 @@
+"""What brokers, administrators and controllers say to each other: typed values and their remoting form.
+
+Header fields have RocketMQ's names. Our own additions are `incarnation` (which process of a broker speaks),
+`pulse` (which of the controller's answers it has seen), `learner` and `giveUp`; a broker that leaves them
+out is taken for an only incarnation that never gives up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Fields = Mapping[str, str]
+
+
+class MalformedRequest(ValueError):
+    """A header field or a body is missing or not what it should be."""
+
+
+def text(fields: Fields, name: str) -> str:
+    value = fields.get(name)
+    if not value:
+        raise MalformedRequest(f"field {name!r} is missing")
+    return value
+
+
+def number(fields: Fields, name: str, default: int | None = None) -> int:
+    value = fields.get(name)
+    if value is None and default is not None:
+        return default
+    try:
+        return int(text(fields, name))
+    except ValueError as error:
+        raise MalformedRequest(f"field {name!r} is {value!r}, not a whole number") from error
+
+
+def flag(fields: Fields, name: str) -> bool:
+    return fields.get(name, "false").lower() == "true"
+
+
+def json_body(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def parse_json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise MalformedRequest(f"the body is not JSON: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncStateSet:
+    members: tuple[int, ...]
+    """Sorted ids."""
+    epoch: int
+
+    @classmethod
+    def of(cls, members: Iterable[int], epoch: int) -> SyncStateSet:
+        return cls(members=tuple(sorted(set(members))), epoch=epoch)
+
+    def to_body(self) -> bytes:
+        return json_body({"syncStateSet": list(self.members), "syncStateSetEpoch": self.epoch})
+
+    @classmethod
+    def from_body(cls, body: bytes) -> SyncStateSet:
+        value = parse_json(body)
+        try:
+            return cls.of((int(member) for member in value["syncStateSet"]), int(value["syncStateSetEpoch"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise MalformedRequest(f"the body is no SyncStateSet: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerReport:
+    """What a broker says of itself, in each heartbeat and when it registers."""
+
+    cluster: str
+    group: str
+    broker_id: int
+    address: str
+    incarnation: str = ""
+    """Differs between any two processes that ever ran as this broker."""
+    master_epoch: int = 0
+    """The newest epoch in its epoch file."""
+    max_offset: int = 0
+    confirm_offset: int = 0
+    priority: int = 2**31 - 1
+    """The lower, the sooner it is elected among equals."""
+    is_learner: bool = False
+
+    def to_fields(self) -> dict[str, str]:
+        return {
+            "clusterName": self.cluster,
+            "brokerName": self.group,
+            "brokerId": str(self.broker_id),
+            "brokerAddr": self.address,
+            "brokerAddress": self.address,
+            "incarnation": self.incarnation,
+            "epoch": str(self.master_epoch),
+            "maxOffset": str(self.max_offset),
+            "confirmOffset": str(self.confirm_offset),
+            "electionPriority": str(self.priority),
+            "learner": "true" if self.is_learner else "false",
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> BrokerReport:
+        return cls(
+            cluster=fields.get("clusterName", ""),
+            group=text(fields, "brokerName"),
+            broker_id=number(fields, "brokerId"),
+            address=fields.get("brokerAddr") or text(fields, "brokerAddress"),
+            incarnation=fields.get("incarnation", ""),
+            master_epoch=number(fields, "epoch", 0),
+            max_offset=number(fields, "maxOffset", 0),
+            confirm_offset=number(fields, "confirmOffset", 0),
+            priority=number(fields, "electionPriority", 2**31 - 1),
+            is_learner=flag(fields, "learner"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaInfo:
+    """Who is master of a group, and its SyncStateSet: the answer of most requests, and a role notice."""
+
+    master_id: int | None
+    master_address: str | None
+    master_epoch: int
+    sync_state_set: SyncStateSet
+
+    def to_fields(self) -> dict[str, str]:
+        fields = {
+            "masterEpoch": str(self.master_epoch),
+            "syncStateSetEpoch": str(self.sync_state_set.epoch),
+        }
+        if self.master_id is not None:
+            fields["masterBrokerId"] = str(self.master_id)
+            fields["masterAddress"] = self.master_address or ""
+        return fields
+
+    def to_body(self) -> bytes:
+        return self.sync_state_set.to_body()
+
+    @classmethod
+    def from_answer(cls, fields: Fields, body: bytes) -> ReplicaInfo:
+        master = fields.get("masterBrokerId")
+        return cls(
+            master_id=None if master is None else number(fields, "masterBrokerId"),
+            master_address=fields.get("masterAddress") if master is not None else None,
+            master_epoch=number(fields, "masterEpoch"),
+            sync_state_set=SyncStateSet.from_body(body),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerMetadata:
+    """What any controller, active or not, says of its group."""
+
+    group: str
+    leader_id: str | None
+    leader_address: str | None
+    is_active: bool
+    """The one that answered is the leader and has applied its own no-op: it serves."""
+    peers: str
+    term: int
+
+    def to_fields(self) -> dict[str, str]:
+        fields = {
+            "group": self.group,
+            "isLeader": "true" if self.is_active else "false",
+            "peers": self.peers,
+            "term": str(self.term),
+        }
+        if self.leader_id is not None:
+            fields["controllerLeaderId"] = self.leader_id
+            fields["controllerLeaderAddress"] = self.leader_address or ""
+        return fields
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> ControllerMetadata:
+        return cls(
+            group=fields.get("group", ""),
+            leader_id=fields.get("controllerLeaderId"),
+            leader_address=fields.get("controllerLeaderAddress") or None,
+            is_active=flag(fields, "isLeader"),
+            peers=fields.get("peers", ""),
+            term=number(fields, "term", 0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaState:
+    broker_id: int
+    address: str
+    is_alive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """All an administrator asks about a broker group."""
+
+    group: str
+    info: ReplicaInfo
+    in_sync: tuple[ReplicaState, ...]
+    not_in_sync: tuple[ReplicaState, ...]

@@ -1,0 +1,83 @@
+"""The route of a topic: which broker groups hold how many of its queues, and where their brokers are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from system_under_test.rocketmq.nameserver.registration import MASTER_ID, PERMISSION_READ_WRITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRoute:
+    """One broker group's part. `brokers` maps role ids to addresses, 0 being the master, in order of id."""
+
+    cluster: str
+    broker_name: str
+    brokers: Mapping[int, str]
+    queues: int
+
+    @property
+    def master(self) -> str | None:
+        return self.brokers.get(MASTER_ID)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRoute:
+    """All groups that hold the topic, by name."""
+
+    groups: tuple[GroupRoute, ...]
+
+    def encode(self) -> bytes:
+        """As RocketMQ's TopicRouteData, in standard JSON."""
+        return encode_json(
+            {
+                "brokerDatas": [group_as_json(group) for group in self.groups],
+                "filterServerTable": {},
+                "queueDatas": [
+                    {
+                        "brokerName": group.broker_name,
+                        "perm": PERMISSION_READ_WRITE,
+                        "readQueueNums": group.queues,
+                        "topicSysFlag": 0,
+                        "writeQueueNums": group.queues,
+                    }
+                    for group in self.groups
+                ],
+            }
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> TopicRoute:
+        """Raises ValueError for a body that is no route."""
+        try:
+            data = json.loads(body)
+            queues = {entry["brokerName"]: int(entry["writeQueueNums"]) for entry in data["queueDatas"]}
+            groups = [
+                GroupRoute(
+                    cluster=entry["cluster"],
+                    broker_name=entry["brokerName"],
+                    brokers=dict(sorted((int(key), str(value)) for key, value in entry["brokerAddrs"].items())),
+                    queues=queues[entry["brokerName"]],
+                )
+                for entry in data["brokerDatas"]
+                if entry["brokerName"] in queues
+            ]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a route: {error!r}") from error
+        return cls(tuple(sorted(groups, key=lambda group: group.broker_name)))
+
+
+def group_as_json(group: GroupRoute) -> dict[str, Any]:
+    return {
+        "brokerAddrs": {str(broker_id): address for broker_id, address in sorted(group.brokers.items())},
+        "brokerName": group.broker_name,
+        "cluster": group.cluster,
+        "enableActingMaster": False,
+    }
+
+
+def encode_json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

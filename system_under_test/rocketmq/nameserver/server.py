@@ -1,0 +1,83 @@
+"""The NameServer: a route table behind remoting. In memory, available rather than consistent."""
+
+from __future__ import annotations
+
+import asyncio
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.server import Peer, RemotingServer
+from system_under_test.rocketmq.nameserver.config import NameServerConfig
+from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.rocketmq.nameserver.route_table import RouteTable
+from system_under_test.runtime.host import Host
+
+
+class NameServer:
+    def __init__(self, host: Host, config: NameServerConfig) -> None:
+        self._host = host
+        self._config = config
+        self._table = RouteTable(config.broker_expiry_s)
+        self._server = RemotingServer(host, self.handle, self.on_close)
+        self._scan: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Raises OSError if the port is taken."""
+        await self._server.start(self._config.listen_port)
+        self._scan = self._host.spawn(self._expire_brokers(), "scan of silent brokers")
+
+    async def stop(self) -> None:
+        self._server.close()
+        if self._scan is not None:
+            self._scan.cancel()
+
+    def handle(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
+        now_ns = self._host.clock.monotonic_ns()
+        match command.code:
+            case RequestCode.GET_ROUTEINFO_BY_TOPIC:
+                topic = _field(command, "topic")
+                body = self._table.encoded_route(topic)
+                if body is None:
+                    raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"no route info of this topic: {topic}")
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=body)
+            case RequestCode.REGISTER_BROKER:
+                return self._register(Registration.decode(command), peer, now_ns)
+            case RequestCode.BROKER_HEARTBEAT:
+                self._table.heartbeat(_field(command, "brokerAddr"), now_ns)
+                return RemotingCommand.response(ResponseCode.SUCCESS)
+            case RequestCode.UNREGISTER_BROKER:
+                address = _field(command, "brokerAddr")
+                self._table.unregister(address)
+                self._host.log("broker_unregistered", address=address)
+                return RemotingCommand.response(ResponseCode.SUCCESS)
+            case RequestCode.GET_BROKER_CLUSTER_INFO:
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=self._table.encoded_cluster_info())
+            case code:
+                raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code} not supported")
+
+    def on_close(self, peer: Peer) -> None:
+        for address in self._table.disconnected(peer):
+            self._host.log("broker_disconnected", address=address)
+
+    def _register(self, registration: Registration, peer: Peer, now_ns: int) -> RemotingCommand:
+        if not self._table.register(registration, peer, now_ns):
+            self._host.log("registration_refused", address=registration.address, version=registration.state_version)
+            raise RemotingError(ResponseCode.SYSTEM_ERROR, "register broker failed: its id is held by a newer claim")
+        fields: dict[str, str] = {}
+        master = self._table.master(registration.broker_name)
+        if master is not None and master.address != registration.address:
+            fields = {"masterAddr": master.address, "haServerAddr": master.ha_address}
+        return RemotingCommand.response(ResponseCode.SUCCESS, fields)
+
+    async def _expire_brokers(self) -> None:
+        while True:
+            await self._host.clock.sleep(self._config.scan_interval_s)
+            for address in self._table.expire(self._host.clock.monotonic_ns()):
+                self._host.log("broker_expired", address=address)
+
+
+def _field(command: RemotingCommand, name: str) -> str:
+    value = command.ext_fields.get(name)
+    if not value:
+        raise RemotingError(ResponseCode.INVALID_PARAMETER, f"{name} is missing")
+    return value

@@ -1,0 +1,299 @@
+"""From a scenario to a verdict: run it, close the history, check it, write what people and machines read.
+
+The analysis happens even where the run was cut short or its teardown failed, and a failure of the harness
+never hides a verdict already reached.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from checkers.plan import CheckRequest, Engine
+from checkers.run import check_history
+from checkers.statistics import Statistics
+from checkers.verdict import CheckerResult, Verdict, merge
+from harness.cli import registry
+from harness.cli.registry import Parts
+from harness.errors import HarnessError, UsageError
+from harness.history import close_torn
+from harness.run import RunFacts, execute
+from harness.run_directory import RunDirectory
+from harness.scenario import Scenario
+from harness.seed import Seed
+from nemesis.record import storm, windows
+from results.junit import Case, anomalies_in_words, write_junit
+from results.report import write_report
+from results.verdict_file import VerdictFile, write_verdict
+
+AFTERMATH_S = 15.0
+"""How long after a power loss its replica may still be catching up."""
+VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
+EXIT_CODES = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run came to, as far as the caller needs it; the rest is in the directory."""
+
+    directory: Path
+    scenario: Scenario
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    results: Mapping[str, CheckerResult] = field(default_factory=dict)
+    operations: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def report(self) -> Path:
+        return self.directory / "report.html"
+
+    def anomalies(self) -> dict[str, int]:
+        """Counts of the anomalies that are not legal, by name."""
+        return {
+            name: summary.count
+            for result in self.results.values()
+            for name, summary in sorted(result.anomalies.items())
+            if summary.count and not summary.legal
+        }
+
+    def words(self) -> str:
+        return anomalies_in_words(self.reasons, self.results)
+
+    def assert_valid(self) -> None:
+        """Raises AssertionError with the anomalies, their witnesses, and the line that replays the run."""
+        if self.verdict is not Verdict.VALID:
+            raise AssertionError(
+                f"{self.verdict.value.upper()}\n{self.words()}\nreport: {self.report}\n"
+                f"replay: {replay_line(self.scenario)}"
+            )
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    runs: Path = Path("runs"),
+    engine: str = "spark",
+    master: str = "local[*]",
+    progress: Callable[[str], None] = lambda line: None,
+    recording: Path | None = None,
+) -> Outcome:
+    """Run and judge one scenario. Raises UsageError before anything was started, HarnessError where no verdict is possible."""
+    parts = registry.resolve(scenario)
+    world = registry.environment(scenario.environment)
+    for package in parts.packages:
+        if package.fault not in world.faults:
+            raise UsageError(
+                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
+                f"it can apply: {', '.join(sorted(world.faults))}"
+            )
+    started = time.monotonic()
+    directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
+    record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
+    directory.write_json("scenario.json", record)
+    progress(f"seed {scenario.seed}")
+    progress(f"run directory {directory.path}")
+    failure: HarnessError | None = None
+    facts = RunFacts()
+    try:
+        _, report = world.run(
+            lambda environment: execute(scenario, parts, environment, directory, facts, progress),
+            seed=Seed(scenario.seed),
+            recording=recording,
+        )
+        record.update(report.facts)
+    except HarnessError as error:
+        failure = error
+        progress(f"harness: {error}")
+    record["facts"] = facts.to_json()
+    directory.write_json("scenario.json", record)
+    try:
+        outcome = check_run(directory.path, engine=engine, master=master, progress=progress, started=started)
+    except (HarnessError, UsageError):
+        if failure is not None:
+            raise failure from None
+        raise
+    return outcome
+
+
+def check_run(
+    directory: Path,
+    *,
+    engine: str = "spark",
+    master: str = "local[*]",
+    progress: Callable[[str], None] = lambda line: None,
+    started: float | None = None,
+) -> Outcome:
+    """Judge a run directory, also one whose harness was killed: over what was recorded.
+
+    Raises UsageError where the directory is no run, MalformedHistory where its history is broken.
+    """
+    started = time.monotonic() if started is None else started
+    scenario, record = read_scenario(directory)
+    parts = registry.resolve(scenario)
+    history = directory / "history.parquet"
+    reasons: list[str] = []
+    if not history.exists():
+        torn = directory / "history.arrows"
+        if not torn.exists():
+            raise UsageError(f"{directory} holds neither history.parquet nor history.arrows: nothing to check")
+        recovered = close_torn(torn)
+        reasons.append(f"the run was cut short: {recovered} operations were recorded before it ended")
+    facts = RunFacts.from_json(record.get("facts", {}))
+    reasons += facts.reasons
+    rows = nemesis_rows(directory)
+    struck = windows(rows)
+    legal = parts.system.legal_loss(parts.system_settings, storm(struck, aftermath_s=AFTERMATH_S))
+    request = CheckRequest(
+        history=history,
+        legal={name: legal.reason for name in legal.anomalies},
+        options={
+            "required_ok": dict(parts.workload.required_ok),
+            "faults_asked": sorted({package.fault for package in parts.packages}),
+            "faults_with_effect": sorted({window.kind for window in struck}),
+            "panics": dict(facts.panics),
+        },
+    )
+    progress(f"checking {history} ({engine})")
+    results = check_history(request, checkers_of(parts), make_engine(engine, master))
+    verdict = merge(result.verdict for result in results.values())
+    if verdict is Verdict.VALID and reasons:
+        verdict = Verdict.UNKNOWN
+    for result in results.values():
+        reasons += [reason for reason in result.reasons if reason not in reasons]
+    outcome = Outcome(
+        directory=directory,
+        scenario=scenario,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        results=results,
+        operations=results["statistics"].statistics.get("operations", {}) if "statistics" in results else {},
+        faults=count_faults(rows),
+        seconds=time.monotonic() - started,
+    )
+    write_outcome(outcome, record.get("versions", {}))
+    return outcome
+
+
+def checkers_of(parts: Parts) -> dict[str, Any]:
+    return {**parts.workload.checkers(parts.workload_settings), "statistics": Statistics()}
+
+
+def make_engine(engine: str, master: str) -> Engine:
+    if engine == "inprocess":
+        from checkers.engine_in_process import InProcessEngine
+
+        return InProcessEngine()
+    if engine == "spark":
+        from checkers.spark.engine import SparkEngine
+        from checkers.spark.session import spark_session
+
+        return SparkEngine(spark_session(master))
+    raise UsageError(f"unknown engine {engine!r}; known are: inprocess, spark")
+
+
+def write_outcome(outcome: Outcome, versions_: Mapping[str, Any]) -> None:
+    """Write verdict.json first; a page that cannot be drawn never touches it."""
+    write_verdict(
+        outcome.directory,
+        VerdictFile(
+            verdict=outcome.verdict,
+            reasons=outcome.reasons,
+            checkers=outcome.results,
+            operations=outcome.operations,
+            faults=outcome.faults,
+            versions=versions_,
+        ),
+    )
+    write_junit(outcome.directory / "junit.xml", scenario_name(outcome.scenario), [case_of(outcome)])
+    write_report(outcome.directory)
+
+
+def case_of(outcome: Outcome) -> Case:
+    scenario = outcome.scenario
+    return Case(
+        name=f"{scenario_name(scenario)}-{scenario.seed}",
+        seconds=outcome.seconds,
+        verdict=outcome.verdict,
+        words=outcome.words(),
+        notes={"seed": str(scenario.seed), "report": str(outcome.report), "replay": replay_line(scenario)},
+    )
+
+
+def scenario_name(scenario: Scenario) -> str:
+    parts = [scenario.system, scenario.workload, *scenario.nemesis, scenario.mutant or ""]
+    return "-".join(part for part in parts if part)
+
+
+def replay_line(scenario: Scenario) -> str:
+    """The command that runs this scenario again."""
+    words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
+    words += ["--workload", scenario.workload]
+    if scenario.nemesis:
+        words += ["--nemesis", ",".join(scenario.nemesis)]
+    words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
+    words += ["--time-limit", f"{scenario.time_limit_s:g}", "--seed", str(scenario.seed)]
+    if scenario.mutant:
+        words += ["--mutant", scenario.mutant]
+    for key, value in sorted(scenario.settings.items()):
+        words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    return shlex.join(words)
+
+
+def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:
+    """The scenario of a run directory, and the whole record. Raises UsageError."""
+    path = directory / "scenario.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{directory} is not a run directory: it has no scenario.json") from None
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    facts = {"versions", "replay", "facts", "regime", "trace_hash", "reached"}
+    return Scenario.from_json({key: value for key, value in record.items() if key not in facts}), record
+
+
+def nemesis_rows(directory: Path) -> list[dict[str, Any]]:
+    """The rows of nemesis.jsonl; a last line torn by a kill is left out."""
+    path = directory / "nemesis.jsonl"
+    if not path.exists():
+        return []
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            break
+    return rows
+
+
+def count_faults(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row["phase"] == "start":
+            count = counts.setdefault(row["kind"], {"applied": 0, "with_effect": 0})
+            count["applied"] += 1
+            count["with_effect"] += bool(row["happened"])
+    return counts
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    for package in VERSIONED:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,96 @@
+"""Storms from a test of your own, in a few lines:
+
+    def test_acked_messages_survive_losing_the_master():
+        outcome = run(storm(
+            system=rocketmq(brokers=3, controllers=3, all_ack=True),
+            workload=log(queues=4),
+            nemesis=[every(10, Isolate(PRIMARY), heal_after_s=5)],
+            environment="simulated",
+            time_limit_s=60,
+            seed=1729,
+        ))
+        outcome.assert_valid()
+
+When it fails it prints the anomaly, the operations that witness it, why, and one line that replays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cli.pipeline import Outcome, run_scenario
+from harness.scenario import Scenario, SettingValue
+from nemesis.beat import every
+from nemesis.shapes import ClockShape, Isolate, KillShape, OneWay, PauseShape, PowerShape
+from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One
+
+__all__ = [
+    "ACTIVE_CONTROLLER",
+    "ALL",
+    "PRIMARY",
+    "Chosen",
+    "ClockShape",
+    "Isolate",
+    "KillShape",
+    "Majority",
+    "Minority",
+    "One",
+    "OneWay",
+    "Outcome",
+    "PauseShape",
+    "PowerShape",
+    "chosen",
+    "every",
+    "log",
+    "register",
+    "rocketmq",
+    "run",
+    "storm",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A system or a workload by name, with the settings given to it."""
+
+    name: str
+    settings: Mapping[str, SettingValue]
+
+
+def chosen(name: str, **settings: SettingValue) -> Chosen:
+    """Any system or workload that an entry point names."""
+    return Chosen(name, settings)
+
+
+def rocketmq(**settings: SettingValue) -> Chosen:
+    return Chosen("rocketmq", settings)
+
+
+def log(**settings: SettingValue) -> Chosen:
+    return Chosen("log", settings)
+
+
+def register(**settings: SettingValue) -> Chosen:
+    return Chosen("register", settings)
+
+
+def storm(
+    *, system: Chosen, workload: Chosen, nemesis: Sequence[str] = (), environment: str = "simulated", **rest: Any
+) -> Scenario:
+    """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`."""
+    return Scenario(
+        system=system.name,
+        workload=workload.name,
+        nemesis=tuple(nemesis),
+        environment=environment,
+        settings={**system.settings, **workload.settings},
+        **rest,
+    )
+
+
+def run(scenario: Scenario, *, runs: Path = Path("runs"), engine: str = "inprocess") -> Outcome:
+    """Run and judge one scenario. Raises UsageError for one that cannot be, HarnessError where the harness failed."""
+    return run_scenario(scenario, runs=runs, engine=engine)

@@ -1,0 +1,1 @@
+"""The composition root: commands that put systems, workloads, nemeses, environments and checkers together."""

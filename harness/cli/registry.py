@@ -106,15 +106,16 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(f"unknown setting {', '.join(unknown)}; known are: {', '.join(sorted(known))}")
     return Parts(
         system=chosen_system,
-        system_settings=_settings(chosen_system.settings_type, scenario.settings),
+        system_settings=typed_settings(chosen_system.settings_type, scenario.settings),
         workload=chosen_workload,
-        workload_settings=_settings(chosen_workload.settings_type, scenario.settings),
+        workload_settings=typed_settings(chosen_workload.settings_type, scenario.settings),
         packages=packages,
-        nemesis_settings=tuple(_settings(package.settings_type, scenario.settings) for package in packages),
+        nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
 
 
-def _settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
+def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
+    """An instance of a settings dataclass from those of the pairs that it declares. Raises UsageError."""
     hints = typing.get_type_hints(type_)
     values = {}
     for field in dataclasses.fields(type_):

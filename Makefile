@@ -1,0 +1,50 @@
+# From a fresh clone: `make run` puts the embedded system through a storm, `make test` passes all tests.
+# Both set the checkout up first: a .venv, and a Java for Spark where there is none.
+
+PYTHON ?= python3
+SYSTEM ?= rocketmq
+WORKLOAD ?= log
+ENVIRONMENT ?= simulated
+NEMESIS ?= partition,kill,clock
+TIME_LIMIT ?= 60
+SEED ?=
+ARGUMENTS ?=
+
+BIN := .venv/bin
+PACKAGES := harness nemesis workloads checkers system_under_test results
+
+.PHONY: help run test lint format mutants bench setup clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run       one storm, one verdict (ENVIRONMENT=simulated|docker WORKLOAD= NEMESIS= TIME_LIMIT= SEED= ARGUMENTS=)"
+	@echo "make test      lint, then all tests; Docker tests where an engine answers"
+	@echo "make lint      ruff and mypy"
+	@echo "make mutants   every planted bug is caught, the healthy system stays valid"
+	@echo "make bench     the figures of benchmarks/"
+	@echo "make setup     only the .venv and Java"
+
+setup:
+	@$(PYTHON) -m harness.cli.bootstrap
+
+run: setup
+	@$(BIN)/stormproof run $(SYSTEM) --environment $(ENVIRONMENT) --workload $(WORKLOAD) --nemesis $(NEMESIS) \
+		--time-limit $(TIME_LIMIT) $(if $(SEED),--seed $(SEED)) --progress $(ARGUMENTS)
+
+lint: setup
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy
+
+format: setup
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+test: lint
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+mutants: setup
+	@$(BIN)/python -m pytest tests/mutants -m "slow or not slow"
+
+bench: setup
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

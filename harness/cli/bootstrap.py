@@ -1,0 +1,106 @@
+"""Sets the checkout up: a `.venv` with everything in it, and a Java for Spark. `python3 -m harness.cli.bootstrap`
+
+Standard library only, run by whatever Python the machine has. The second time it takes no time: a stamp in
+the venv remembers the `pyproject.toml`, the interpreter and the path it was made for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+VENV = CHECKOUT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+STAMP = VENV / ".stormproof-installed"
+LEAST_PYTHON = (3, 11)
+HARNESS_FAILED = 255
+
+
+class SetUpFailed(Exception):
+    """The one line the user gets."""
+
+
+def main() -> int:
+    if sys.version_info < LEAST_PYTHON:
+        return _with_newer_python()
+    try:
+        with (CHECKOUT / "pyproject.toml").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two makes at once would both build the venv
+            _ensure_venv()
+            _ensure_java()
+    except SetUpFailed as error:
+        say(str(error))
+        return HARNESS_FAILED
+    return 0
+
+
+def say(line: str) -> None:
+    print(f"set-up: {line}", file=sys.stderr, flush=True)
+
+
+def _with_newer_python() -> int:
+    for minor in range(19, LEAST_PYTHON[1] - 1, -1):
+        newer = shutil.which(f"python3.{minor}")
+        if newer:
+            os.execv(newer, [newer, "-m", "harness.cli.bootstrap"])
+    came = ".".join(str(part) for part in sys.version_info[:3])
+    say(f"Python 3.11 or newer is needed, {sys.executable} is {came}; install one (with its venv module) and run again")
+    return HARNESS_FAILED
+
+
+def _ensure_venv() -> None:
+    stamp = _stamp()
+    if STAMP.exists() and STAMP.read_text() == stamp and VENV_PYTHON.exists():
+        return
+    if not _works(VENV_PYTHON):
+        say(f"making .venv with Python {'.'.join(str(part) for part in sys.version_info[:3])}")
+        if subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=False).returncode:
+            raise SetUpFailed("python3 -m venv failed; on Debian and Ubuntu it needs: apt-get install python3-venv")
+    say("installing stormproof and what it needs into .venv")
+    install = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]"]
+    if subprocess.run(install, cwd=CHECKOUT, check=False).returncode:
+        raise SetUpFailed("pip could not install the packages named in pyproject.toml; its own words stand above")
+    STAMP.write_text(stamp)
+
+
+def _ensure_java() -> None:
+    from harness.cli.java import HOW_TO_GET, find_java, get_java  # here: its syntax is newer than an old Python's
+
+    if find_java() is not None:
+        return
+    java = get_java(say, _install_jdk)
+    if java is None:
+        raise SetUpFailed(f"no Java for Spark, and none could be fetched; {HOW_TO_GET}")
+    say(f"Java {java.version} is at {java.home}")
+
+
+def _install_jdk(directory: Path) -> None:
+    program = "import sys, jdk; jdk.install(sys.argv[1], path=sys.argv[2], jre=True)"
+    command = [str(VENV_PYTHON), "-c", program, "17", str(directory)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    if told.returncode:
+        last = told.stderr.strip().rpartition("\n")[2]
+        raise OSError(f"install-jdk: {last}")
+
+
+def _works(python: Path) -> bool:
+    try:
+        check = [str(python), "-c", "import sys, pip; sys.exit(sys.version_info < (3, 11))"]
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _stamp() -> str:
+    digest = hashlib.sha256((CHECKOUT / "pyproject.toml").read_bytes()).hexdigest()
+    return f"{digest} {CHECKOUT}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

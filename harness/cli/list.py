@@ -1,0 +1,151 @@
+"""`stormproof list`: what can be run, and what was."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli import registry
+from harness.cli.console import Console
+from harness.cli.options import console_of, example
+from harness.cli.suite_file import shipped
+from harness.errors import HarnessError
+
+RUNS_SHOWN = 20
+
+EXAMPLES = """
+stormproof list
+stormproof list mutants
+stormproof list runs --runs runs --json
+"""
+
+Entry = dict[str, Any]
+
+
+@click.command("list", epilog=example(EXAMPLES))
+@click.argument(
+    "what",
+    required=False,
+    type=click.Choice(["systems", "workloads", "nemeses", "environments", "mutants", "suites", "runs"]),
+)
+@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(what: str | None, runs: Path, as_json: bool) -> int:
+    """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one of them."""
+    sources: Mapping[str, Callable[[], list[Entry]]] = {
+        "systems": _systems,
+        "workloads": lambda: _plugins("workloads"),
+        "nemeses": lambda: _plugins("nemeses"),
+        "environments": lambda: _plugins("environments"),
+        "mutants": _mutants,
+        "suites": lambda: [{"name": name} for name in shipped()],
+        "runs": lambda: past_runs(runs),
+    }
+    chosen = {name: source() for name, source in sources.items() if what in (None, name)}
+    console = console_of(as_json, False)
+    console.result(chosen)
+    if not as_json:
+        for name, entries in chosen.items():
+            _show(name, entries, console)
+    return 0
+
+
+def past_runs(runs: Path) -> list[Entry]:
+    """The newest runs first, with their verdicts; None where a run was cut short."""
+    found = []
+    for path in runs.glob("*/*/scenario.json"):
+        if path.parent.is_symlink() or path.parents[1].is_symlink():
+            continue
+        scenario = _json(path)
+        verdict = _json(path.parent / "verdict.json")
+        found.append(
+            {
+                "directory": str(path.parent),
+                "seed": scenario.get("seed"),
+                "verdict": verdict.get("verdict"),
+                "replay": scenario.get("replay"),
+            }
+        )
+    return sorted(found, key=lambda entry: str(entry["directory"]).rpartition("/")[2], reverse=True)
+
+
+def _systems() -> list[Entry]:
+    entries = _plugins("systems")
+    for entry in entries:
+        loaded = registry.system(entry["name"]) if "problem" not in entry else None
+        if loaded is not None:
+            entry["workloads"] = list(loaded.workloads)
+            entry["mutants"] = len(loaded.mutants)
+    return entries
+
+
+def _mutants() -> list[Entry]:
+    return [
+        {"name": mutant, "system": name}
+        for name in registry.names("systems")
+        for mutant in sorted(registry.system(name).mutants)
+    ]
+
+
+def _plugins(kind: registry.Kind) -> list[Entry]:
+    return [_described(kind, name) for name in registry.names(kind)]
+
+
+def _described(kind: registry.Kind, name: str) -> Entry:
+    """One plug-in; somebody's broken one is shown as such and hides no other."""
+    try:
+        loaded = registry.find(kind, name)
+    except (ImportError, AttributeError, HarnessError) as error:
+        return {"name": name, "problem": f"{type(error).__name__}: {error}"}
+    entry: Entry = {"name": name}
+    if getattr(loaded, "about", ""):
+        entry["about"] = loaded.about
+    if hasattr(loaded, "faults"):
+        entry["faults"] = sorted(loaded.faults)
+    settings = getattr(loaded, "settings_type", None)
+    if settings is not None and dataclasses.is_dataclass(settings):
+        entry["settings"] = {
+            field.name: None if field.default is dataclasses.MISSING else field.default
+            for field in dataclasses.fields(settings)
+        }
+    return entry
+
+
+def _show(name: str, entries: list[Entry], console: Console) -> None:
+    console.say(name)
+    if not entries:
+        console.say("  none")
+    width = max((len(str(entry.get("name", ""))) for entry in entries), default=0)
+    for entry in entries[:RUNS_SHOWN] if name == "runs" else entries:
+        console.say(f"  {_line(entry, width)}")
+    if name == "runs" and len(entries) > RUNS_SHOWN:
+        console.say(f"  … and {len(entries) - RUNS_SHOWN} older ones (--json shows all)")
+
+
+def _line(entry: Entry, width: int) -> str:
+    if "directory" in entry:
+        return f"{entry['verdict'] or 'cut short':<9}  seed {entry['seed']}  {entry['directory']}"
+    parts = []
+    for key, value in entry.items():
+        if key in ("name", "settings") or value in (None, ""):
+            continue
+        words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(words if key in ("about", "problem") else f"{key}: {words}")
+    line = f"{entry['name']:<{width}}  {'; '.join(parts)}".rstrip()
+    if entry.get("settings"):
+        settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in entry["settings"].items())
+        line += f"\n      --set {settings}"
+    return line
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

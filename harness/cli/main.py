@@ -1,0 +1,125 @@
+"""`stormproof`: the command. Each subcommand has a file of its own, read only when it is asked for.
+
+Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed. Whatever goes wrong ends in
+one line on standard error that says what was expected, what came and what to do; `--debug` adds the traceback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+from harness.cli.exit_code import ExitCode
+from harness.errors import HarnessError, UsageError
+
+_COMMANDS = {
+    "run": "Put a system through a storm and decide whether it kept its promises.",
+    "suite": "Run many scenarios from a TOML file; one verdict each and one for all.",
+    "check": "Check stored or foreign histories again.",
+    "replay": "Run the same seed again and compare.",
+    "list": "Show what can be run, and what was.",
+    "doctor": "Say what this machine has and what that makes possible.",
+    "cleanup": "Remove what a killed run left behind.",
+}
+
+
+class _Commands(click.Group):
+    """Imports a subcommand's module only when that command is asked for, so that help comes at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"harness.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="\b\nExamples:\n  stormproof run rocketmq --nemesis partition,kill\n  stormproof COMMAND --help",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback when something fails.")
+@click.version_option(package_name="stormproof")
+def group(debug: bool) -> None:
+    """Puts distributed systems through storms and decides on Spark whether they kept their promises.
+
+    Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed.
+    """
+    if debug:
+        os.environ["STORMPROOF_DEBUG"] = "1"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    signal.signal(signal.SIGTERM, _terminate)
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry a command line out; returns the exit code."""
+    try:
+        code = group.main(args=list(arguments), prog_name="stormproof", standalone_mode=False)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.UsageError as error:
+        error.show()
+        return ExitCode.WRONG_USAGE
+    except click.Abort:
+        _tell("interrupted: faults were healed and what was recorded is kept; no verdict was reached")
+        return ExitCode.HARNESS_FAILED
+    except UsageError as error:
+        _tell(str(error))
+        return ExitCode.WRONG_USAGE
+    except (HarnessError, click.ClickException) as error:
+        _tell(str(error) if isinstance(error, HarnessError) else error.format_message())
+        return ExitCode.HARNESS_FAILED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.HARNESS_FAILED
+    except Exception as error:  # noqa: BLE001  # the outermost boundary: a failure of ours is 255, never 1
+        _tell(f"the harness failed: {_in_words(error)}")
+        return ExitCode.HARNESS_FAILED
+    return code if isinstance(code, int) else ExitCode.VALID
+
+
+def _in_words(error: Exception) -> str:
+    if type(error).__module__.startswith("checkers."):
+        return str(error)
+    words = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    hint = "" if "STORMPROOF_DEBUG" in os.environ else " (stormproof --debug … shows where)"
+    return f"{kind}: {words}{hint}" if words else f"{kind}{hint}"
+
+
+def _tell(line: str) -> None:
+    if "STORMPROOF_DEBUG" in os.environ:
+        traceback.print_exc()
+    print(f"stormproof: {line}", file=sys.stderr, flush=True)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends a run as Ctrl-C does: event loops cancel their work, and faults heal on the way out."""
+    signal.raise_signal(signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()

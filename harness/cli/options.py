@@ -1,0 +1,81 @@
+"""Options that several commands share, worded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from harness.cli.console import Console, Output, Watching
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SEEDS = click.IntRange(0, 2**63 - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Where runs are kept and where their histories are checked."""
+
+    runs: Path
+    engine: str
+    master: str
+
+
+def execution_options(command: F) -> F:
+    """--runs, --engine and --master; `execution_of` makes one value of them."""
+    for option in reversed(
+        [
+            click.option(
+                "--runs",
+                type=click.Path(path_type=Path, file_okay=False),
+                default=Path("runs"),
+                show_default=True,
+                metavar="DIR",
+                help="Where run directories are made.",
+            ),
+            engine_option(),
+            click.option(
+                "--master",
+                default="local[*]",
+                show_default=True,
+                metavar="URL",
+                help="Spark's master: local[2], spark://host:7077, yarn, k8s://…",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def engine_option() -> Callable[[F], F]:
+    return click.option(
+        "--engine",
+        type=click.Choice(["spark", "inprocess"]),
+        default="spark",
+        show_default=True,
+        help="Where checkers run; inprocess runs the same kernels without Spark.",
+    )
+
+
+def output_options(command: F) -> F:
+    """--json and --progress/--quiet; `console_of` makes a Console of them."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")(command)
+    return click.option(
+        "--progress/--quiet",
+        "progress",
+        default=None,
+        help="Show progress on standard error.  [default: only on a terminal]",
+    )(command)
+
+
+def console_of(as_json: bool, progress: bool | None) -> Console:
+    return Console(output=Output.JSON if as_json else Output.TEXT, watching=Watching.when(progress))
+
+
+def example(text: str) -> str:
+    """An epilog that shows commands as they are typed."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in text.strip().splitlines())

@@ -1,0 +1,97 @@
+"""A run's outcome in few lines: the seed first, the replay command last where it failed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from checkers.verdict import CheckerResult, Verdict
+from harness.cli.console import Console
+from harness.cli.exit_code import ExitCode
+from harness.cli.pipeline import Outcome, replay_line
+from harness.scenario import Scenario, SettingValue
+from results.report.report import FILE_NAME as REPORT
+from results.verdict_file import plain
+
+ANOMALIES_SHOWN = 3
+"""Examples of each anomaly on the terminal; the report has more, `verdict.json` the count."""
+
+
+def title(scenario: Scenario) -> str:
+    """A scenario in few words, e.g. `rocketmq log, partition+kill, simulated, 60 s, seed 1729`."""
+    parts = [
+        f"{scenario.system} {scenario.workload}",
+        "+".join(scenario.nemesis) or "no faults",
+        scenario.environment,
+        f"{written(scenario.time_limit_s)} s",
+    ]
+    if scenario.mutant:
+        parts.append(f"mutant {scenario.mutant}")
+    parts += [f"{key}={written(value)}" for key, value in sorted(scenario.settings.items())]
+    return ", ".join([*parts, f"seed {scenario.seed}"])
+
+
+def written(value: SettingValue) -> str:
+    """As a user writes it: 60 rather than 60.0, true rather than True."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def tell_start(scenario: Scenario, console: Console) -> None:
+    console.say(f"seed      {scenario.seed}")
+    console.say(f"scenario  {title(scenario)}")
+
+
+def tell_outcome(outcome: Outcome, console: Console) -> None:
+    for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
+        console.say(line)
+    report = outcome.directory / REPORT
+    console.say(f"report    {report if report.exists() else outcome.directory}")
+    if outcome.verdict is not Verdict.VALID:
+        console.say(f"replay    {replay_line(outcome.scenario)}")
+    console.result(as_json(outcome))
+
+
+def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
+    lines = [f"verdict   {verdict.value.upper()}", *(f"          {reason}" for reason in reasons)]
+    for checker, result in sorted(results.items()):
+        for name, summary in sorted(result.anomalies.items()):
+            if not summary.count:
+                continue
+            legal = f" (legal here: {summary.legal})" if summary.legal else ""
+            lines.append(f"          {checker}: {name} × {summary.count}{legal}")
+            shown = () if summary.legal else summary.examples[:ANOMALIES_SHOWN]
+            lines += [f"            {anomaly.because}" for anomaly in shown]
+    return lines
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "verdict": outcome.verdict.value,
+        "exit_code": int(outcome.exit_code),
+        "reasons": list(outcome.reasons),
+        "seed": outcome.scenario.seed,
+        "scenario": plain(outcome.scenario.to_json()),
+        "directory": str(outcome.directory),
+        "operations": plain(outcome.operations),
+        "faults": plain(outcome.faults),
+        "anomalies": {
+            checker: {name: summary.count for name, summary in sorted(result.anomalies.items())}
+            for checker, result in sorted(outcome.results.items())
+        },
+        "replay": replay_line(outcome.scenario),
+    }
+
+
+def interrupted(runs: Path) -> int:
+    """After Ctrl-C: says what is left and how to get a verdict over it."""
+    latest = runs / "latest"
+    words = "interrupted: faults were healed and what was recorded is kept"
+    if latest.exists() and not (latest / "verdict.json").exists():
+        directory = runs / latest.readlink() if latest.is_symlink() else latest
+        words += f" in {directory}; for a verdict over it: stormproof check {directory}"
+    print(f"stormproof: {words}", file=sys.stderr, flush=True)
+    return ExitCode.HARNESS_FAILED

@@ -1,0 +1,102 @@
+"""`stormproof replay`: the same seed again, and whether everything happened again as it did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from harness.cli.console import Console
+from harness.cli.exit_code import ExitCode
+from harness.cli.java import adopt_java
+from harness.cli.options import console_of, example, execution_options, output_options
+from harness.cli.outcome_text import as_json as outcome_as_json
+from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
+from harness.cli.pipeline import Outcome, read_scenario, run_scenario
+from harness.errors import HarnessError
+from harness.trace import Difference, first_difference
+
+HASH_SEEDS = ("1", "2")
+MOST_SECONDS = 3600
+
+EXAMPLES = """
+stormproof replay runs/latest
+stormproof replay runs/latest --engine inprocess
+"""
+
+
+@click.command("replay", epilog=example(EXAMPLES))
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@execution_options
+@output_options
+def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, progress: bool | None) -> int:
+    """Run the scenario of the run directory PATH again and compare, in the simulator event for event.
+
+    Where the traces differ, two fresh processes tell apart what is not deterministic (named with the first
+    differing event and its source line, exit code 255) from code that has changed since.
+    """
+    directory = path.parent if path.name == "scenario.json" else path
+    scenario, record = read_scenario(directory)
+    console = console_of(as_json, progress)
+    tell_start(scenario, console)
+    adopt_java()
+    try:
+        outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
+    except KeyboardInterrupt:
+        return interrupted(runs)
+    tell_outcome(outcome, console)
+    _, again = read_scenario(outcome.directory)
+    words, code = _compared(record.get("trace_hash"), again.get("trace_hash"), outcome, directory, console)
+    console.say(f"replayed  {words}")
+    console.result({**outcome_as_json(outcome), "exit_code": int(code), "replayed": words})
+    return code
+
+
+def _compared(
+    before: str | None, now: str | None, outcome: Outcome, directory: Path, console: Console
+) -> tuple[str, int]:
+    """What the comparison says, and the exit code."""
+    if now is None:
+        words = f"environment {outcome.scenario.environment} keeps no trace: only verdicts can be compared"
+    elif before is None:
+        words = "the first run was cut short before it kept its trace: nothing to compare"
+    elif before == now:
+        words = f"the same, event for event (trace {now})"
+    else:
+        console.say(f"replayed  traces differ ({before} before, {now} now): recording two fresh runs to find where")
+        difference = recorded_difference(directory)
+        if difference is not None:
+            words = f"NOT DETERMINISTIC; the first difference between two fresh runs:\n{difference}"
+            return words, ExitCode.HARNESS_FAILED
+        words = "two fresh runs agree with each other: the code or its versions changed since the first"
+    return words, outcome.exit_code
+
+
+def recorded_difference(directory: Path) -> Difference | None:
+    """Where two fresh processes with different hash seeds first part. Raises HarnessError if one of them fails."""
+    with tempfile.TemporaryDirectory(prefix="stormproof-replay-") as scratch:
+        recordings = []
+        for hash_seed in HASH_SEEDS:
+            recording = Path(scratch) / f"trace-{hash_seed}.jsonl"
+            recordings.append(recording)
+            command = [sys.executable, "-m", "harness.cli.record", str(directory), f"{scratch}/runs-{hash_seed}"]
+            try:
+                told = subprocess.run(
+                    [*command, str(recording)],
+                    env={**os.environ, "PYTHONHASHSEED": hash_seed},
+                    capture_output=True,
+                    text=True,
+                    timeout=MOST_SECONDS,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                raise HarnessError(
+                    f"the recorded run took longer than {MOST_SECONDS} s; shorten --time-limit"
+                ) from None
+            if told.returncode:
+                raise HarnessError(f"a recorded run failed: {told.stderr.strip().rpartition(chr(10))[2]}")
+        return first_difference(recordings[0], recordings[1])

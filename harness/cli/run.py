@@ -1,0 +1,141 @@
+"""`stormproof run`: one scenario, one verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from pathlib import Path
+
+import click
+
+from harness.cli import registry
+from harness.cli.console import Console
+from harness.cli.java import adopt_java
+from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
+from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
+from harness.cli.pipeline import run_scenario
+from harness.errors import UsageError
+from harness.scenario import Scenario, SettingValue
+
+NODE_COUNTS = ("nodes", "brokers")
+"""Settings that `--nodes` sets: the first that the system has."""
+
+EXAMPLES = """
+stormproof run rocketmq --nemesis partition,kill,clock --time-limit 60
+stormproof run rocketmq --workload register --rate 200 --seed 1729
+stormproof run rocketmq --mutant flush-lie --nemesis power --engine inprocess
+stormproof run rocketmq --environment docker --set brokers=3 --set flush=async
+"""
+
+
+@click.command("run", epilog=example(EXAMPLES))
+@click.argument("system")
+@click.option(
+    "--environment", default="simulated", show_default=True, metavar="E", help="The world: simulated, docker, …"
+)
+@click.option("--workload", default="log", show_default=True, metavar="W", help="What clients do and what must hold.")
+@click.option(
+    "--nemesis", default="none", show_default=True, metavar="N[,N…]", help="Kinds of faults, by comma; or none."
+)
+@click.option("--nodes", type=click.IntRange(1, 1000), metavar="K", help="How many nodes or brokers.")
+@click.option("--concurrency", type=int, default=10, show_default=True, metavar="C", help="Clients at once.")
+@click.option(
+    "--rate", type=float, default=100.0, show_default=True, metavar="R", help="Operations a second; 0: no limit."
+)
+@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds the storm lasts.")
+@click.option(
+    "--recovery", type=float, default=20.0, show_default=True, metavar="S", help="Seconds of calm before final reads."
+)
+@click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
+@click.option("--mutant", metavar="M", help="Plant this bug in the system (stormproof list mutants).")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
+@execution_options
+@output_options
+def command(
+    system: str,
+    environment: str,
+    workload: str,
+    nemesis: str,
+    nodes: int | None,
+    concurrency: int,
+    rate: float,
+    time_limit: float,
+    recovery: float,
+    seed: int | None,
+    mutant: str | None,
+    settings: tuple[str, ...],
+    runs: Path,
+    engine: str,
+    master: str,
+    as_json: bool,
+    progress: bool | None,
+) -> int:
+    """Put SYSTEM through a storm and decide whether it kept its promises.
+
+    The exit code is the verdict: 0 valid, 1 invalid, 2 unknown; 254 wrong usage, 255 the harness failed.
+    """
+    scenario = Scenario(
+        system=system,
+        workload=workload,
+        nemesis=kinds(nemesis),
+        environment=environment,
+        settings=settings_of(system, settings, nodes),
+        mutant=mutant,
+        concurrency=concurrency,
+        rate=rate,
+        time_limit_s=time_limit,
+        recovery_s=recovery,
+        seed=secrets.randbits(31) if seed is None else seed,
+    )
+    return run_one(scenario, Execution(runs=runs, engine=engine, master=master), console_of(as_json, progress))
+
+
+def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
+    """Run it, tell the outcome; returns the exit code."""
+    registry.resolve(scenario)
+    registry.environment(scenario.environment)
+    tell_start(scenario, console)
+    adopt_java()
+    try:
+        outcome = run_scenario(
+            scenario,
+            runs=execution.runs,
+            engine=execution.engine,
+            master=execution.master,
+            progress=console.progress,
+        )
+    except KeyboardInterrupt:
+        return interrupted(execution.runs)
+    tell_outcome(outcome, console)
+    return outcome.exit_code
+
+
+def kinds(text: str) -> tuple[str, ...]:
+    """`partition,kill` as names; `none` and nothing mean no faults. Raises UsageError for one named twice."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if names in ((), ("none",)):
+        return ()
+    if len(set(names)) < len(names):
+        raise UsageError(f"--nemesis names a kind twice: {text}; name each once")
+    return names
+
+
+def settings_of(system: str, given: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:
+    """`--set` and `--nodes` as settings. Raises UsageError for a key given twice."""
+    settings: dict[str, SettingValue] = {}
+    pairs = [registry.parse_setting(text) for text in given]
+    if nodes is not None:
+        pairs.append((_node_count(system), nodes))
+    for key, value in pairs:
+        if key in settings:
+            raise UsageError(f"the setting {key} is given twice: {settings[key]} and {value}; give it once")
+        settings[key] = value
+    return settings
+
+
+def _node_count(system: str) -> str:
+    known = {field.name for field in dataclasses.fields(registry.system(system).settings_type)}
+    for name in NODE_COUNTS:
+        if name in known:
+            return name
+    raise UsageError(f"{system} has no single number of nodes; use --set with one of: {', '.join(sorted(known))}")

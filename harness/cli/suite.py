@@ -1,0 +1,204 @@
+"""`stormproof suite`: many scenarios, one verdict each and one for all, and one `junit.xml`."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+
+import click
+
+from checkers.verdict import Verdict
+from harness.cli import registry
+from harness.cli.console import Console
+from harness.cli.exit_code import ExitCode, combined, exit_code_of
+from harness.cli.java import adopt_java
+from harness.cli.options import Execution, console_of, example, execution_options, output_options
+from harness.cli.outcome_text import title
+from harness.cli.pipeline import replay_line, run_scenario, scenario_name
+from harness.cli.suite_file import Suite, load_suite
+from harness.errors import HarnessError, UsageError
+from harness.scenario import Scenario
+from results.junit import Case, write_junit
+
+EXAMPLES = """
+stormproof suite smoke
+stormproof suite nightly --jobs 4 --engine inprocess
+stormproof suite my-suite.toml --junit build/junit.xml
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How one scenario of a suite ended."""
+
+    scenario: Scenario
+    verdict: Verdict | None
+    """None where the harness failed before one was reached."""
+    words: str
+    directory: Path | None
+    seconds: float
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.HARNESS_FAILED if self.verdict is None else exit_code_of(self.verdict)
+
+    @property
+    def name(self) -> str:
+        return "harness failed" if self.verdict is None else self.verdict.value
+
+    def case(self) -> Case:
+        notes = {"seed": str(self.scenario.seed), "replay": replay_line(self.scenario)}
+        if self.directory is not None:
+            notes["directory"] = str(self.directory)
+        return Case(
+            name=title(self.scenario),
+            classname=f"stormproof.{scenario_name(self.scenario)}",
+            seconds=self.seconds,
+            verdict=self.verdict,
+            words=self.words,
+            notes=notes,
+        )
+
+
+@click.command("suite", epilog=example(EXAMPLES))
+@click.argument("file", metavar="FILE.toml")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="J", help="How many at once.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where junit.xml is written.  [default: under --runs]",
+)
+@execution_options
+@output_options
+def command(
+    file: str,
+    jobs: int,
+    junit: Path | None,
+    runs: Path,
+    engine: str,
+    master: str,
+    as_json: bool,
+    progress: bool | None,
+) -> int:
+    """Run the scenarios of FILE.toml, or of a shipped suite by its name: smoke, nightly.
+
+    Invalid outranks all, then a failed harness, then unknown.
+    """
+    suite = load_suite(file)
+    for scenario in suite.scenarios:
+        _refuse_wrong(scenario, file)
+    console = console_of(as_json, progress)
+    console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
+    adopt_java()
+    report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    results = run_suite(suite, Execution(runs=runs, engine=engine, master=master), jobs, console)
+    write_junit(report, suite.name, [result.case() for result in results])
+    return _tell(suite, results, report, console)
+
+
+def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -> list[Result]:
+    """All results, in the suite's order; a scenario whose harness fails does not stop the others."""
+    results = []
+    if jobs == 1:
+        for position, scenario in enumerate(suite.scenarios, 1):
+            console.progress(f"[{position}/{len(suite.scenarios)}] {title(scenario)}")
+            results.append(run_one(scenario, execution))
+            _tell_one(results[-1], console)
+        return results
+    # Fresh processes, each with a Spark session of its own: forking a running JVM's client would share its sockets.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = [(scenario, pool.submit(run_one, scenario, execution)) for scenario in suite.scenarios]
+        for scenario, future in futures:
+            results.append(_awaited(scenario, future))
+            _tell_one(results[-1], console)
+    return results
+
+
+def run_one(scenario: Scenario, execution: Execution) -> Result:
+    """One scenario; a failure of the harness becomes a result."""
+    started = time.monotonic()
+    try:
+        outcome = run_scenario(
+            scenario,
+            runs=execution.runs,
+            engine=execution.engine,
+            master=execution.master,
+            progress=_quiet,
+        )
+    except Exception as error:  # noqa: BLE001  # one scenario's failure, named in the results, spares the others
+        words = f"{type(error).__name__}: {error}"
+        seconds = time.monotonic() - started
+        return Result(scenario=scenario, verdict=None, words=words, directory=None, seconds=seconds)
+    return Result(
+        scenario=scenario,
+        verdict=outcome.verdict,
+        words=outcome.words(),
+        directory=outcome.directory,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _refuse_wrong(scenario: Scenario, file: str) -> None:
+    try:
+        registry.resolve(scenario)
+        registry.environment(scenario.environment)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _awaited(scenario: Scenario, future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except (BrokenExecutor, HarnessError) as error:
+        return Result(scenario=scenario, verdict=None, words=f"its process died: {error}", directory=None, seconds=0.0)
+
+
+def _tell_one(result: Result, console: Console) -> None:
+    console.say(f"{result.name:<14}  {result.seconds:6.1f} s  {title(result.scenario)}")
+    if result.verdict is not Verdict.VALID:
+        for line in result.words.splitlines()[:5]:
+            console.say(f"{'':14}  {line}")
+        if result.directory is not None:
+            console.say(f"{'':14}  {result.directory}")
+        console.say(f"{'':14}  replay: {replay_line(result.scenario)}")
+
+
+def _tell(suite: Suite, results: list[Result], report: Path, console: Console) -> int:
+    code = combined(result.exit_code for result in results)
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result.name] = counts.get(result.name, 0) + 1
+    console.say(f"verdict   {code.name.replace('_', ' ')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    console.say(f"junit     {report}")
+    console.result(
+        {
+            "suite": suite.name,
+            "verdict": code.name.lower(),
+            "exit_code": int(code),
+            "counts": counts,
+            "junit": str(report),
+            "scenarios": [
+                {
+                    "scenario": result.scenario.to_json(),
+                    "verdict": None if result.verdict is None else result.verdict.value,
+                    "exit_code": int(result.exit_code),
+                    "words": result.words,
+                    "directory": None if result.directory is None else str(result.directory),
+                    "seconds": round(result.seconds, 3),
+                    "replay": replay_line(result.scenario),
+                }
+                for result in results
+            ],
+        }
+    )
+    return code
+
+
+def _quiet(line: str) -> None:
+    """Progress of one scenario inside a suite is its result line."""

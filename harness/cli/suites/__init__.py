@@ -1,0 +1,1 @@
+"""The suites that come with the project, found by name: `stormproof suite smoke`."""

@@ -1,0 +1,240 @@
+"""What clients and brokers say to each other about messages: typed requests and their remoting form.
+
+Header fields have RocketMQ's names; SEND_MESSAGE is understood in its short-named second form as well.
+The body of a pull's answer is messages in the commit log's layout, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+
+_DEFAULT_TOPIC = "TBW102"
+
+_SHORT_NAMES = {
+    "producerGroup": "a",
+    "topic": "b",
+    "defaultTopic": "c",
+    "defaultTopicQueueNums": "d",
+    "queueId": "e",
+    "sysFlag": "f",
+    "bornTimestamp": "g",
+    "flag": "h",
+    "properties": "i",
+    "reconsumeTimes": "j",
+    "unitMode": "k",
+    "maxReconsumeTimes": "l",
+    "batch": "m",
+    "brokerName": "n",
+}
+_LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
+
+PULL_SUBSCRIPTION_FLAG = 4
+"""In a pull's sysFlag: the request carries its subscription."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRequest:
+    """A negative `queue_id` leaves the choice to the broker. `properties` are `name\\x01value\\x02` pieces."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    born_timestamp_ms: int
+    producer_group: str = "DEFAULT_PRODUCER"
+    properties: str = ""
+    sys_flag: int = 0
+    flag: int = 0
+    reconsume_times: int = 0
+
+    def encode(self) -> RemotingCommand:
+        return RemotingCommand.request(
+            RequestCode.SEND_MESSAGE,
+            {
+                "producerGroup": self.producer_group,
+                "topic": self.topic,
+                "defaultTopic": _DEFAULT_TOPIC,
+                "defaultTopicQueueNums": "4",
+                "queueId": str(self.queue_id),
+                "sysFlag": str(self.sys_flag),
+                "bornTimestamp": str(self.born_timestamp_ms),
+                "flag": str(self.flag),
+                "properties": self.properties,
+                "reconsumeTimes": str(self.reconsume_times),
+                "unitMode": "false",
+                "batch": "false",
+            },
+            self.body,
+        )
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> SendRequest:
+        """Both forms. Raises RemotingError: INVALID_PARAMETER, or MESSAGE_ILLEGAL for a batch, which is not spoken."""
+        fields = command.ext_fields
+        if command.code == RequestCode.SEND_MESSAGE_V2:
+            fields = {_LONG_NAMES[name]: value for name, value in fields.items() if name in _LONG_NAMES}
+        if fields.get("batch") == "true":
+            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "batches of messages are not supported")
+        try:
+            return cls(
+                topic=fields["topic"],
+                queue_id=int(fields["queueId"]),
+                body=command.body,
+                born_timestamp_ms=int(fields["bornTimestamp"]),
+                producer_group=fields["producerGroup"],
+                properties=fields.get("properties") or "",
+                sys_flag=int(fields.get("sysFlag", 0)),
+                flag=int(fields.get("flag", 0)),
+                reconsume_times=int(fields.get("reconsumeTimes") or 0),
+            )
+        except (KeyError, ValueError) as error:
+            raise _invalid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendAnswer:
+    """Where a message went. It accompanies SUCCESS and the timeouts of flushing and replication alike."""
+
+    message_id: str
+    queue_id: int
+    queue_offset: int
+
+    def encode(self, code: int = ResponseCode.SUCCESS, remark: str | None = None) -> RemotingCommand:
+        fields = {
+            "msgId": self.message_id,
+            "queueId": str(self.queue_id),
+            "queueOffset": str(self.queue_offset),
+        }
+        return RemotingCommand.response(code, fields, remark=remark)
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> SendAnswer:
+        fields = command.ext_fields
+        try:
+            return cls(
+                message_id=fields["msgId"], queue_id=int(fields["queueId"]), queue_offset=int(fields["queueOffset"])
+            )
+        except (KeyError, ValueError) as error:
+            raise _invalid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_count: int
+    consumer_group: str
+    suspend_timeout_ms: int = 0
+    subscription: str = "*"
+
+    def encode(self) -> RemotingCommand:
+        return RemotingCommand.request(
+            RequestCode.PULL_MESSAGE,
+            {
+                "consumerGroup": self.consumer_group,
+                "topic": self.topic,
+                "queueId": str(self.queue_id),
+                "queueOffset": str(self.queue_offset),
+                "maxMsgNums": str(self.max_count),
+                "sysFlag": str(PULL_SUBSCRIPTION_FLAG),
+                "commitOffset": "0",
+                "suspendTimeoutMillis": str(self.suspend_timeout_ms),
+                "subscription": self.subscription,
+                "subVersion": "0",
+                "expressionType": "TAG",
+            },
+        )
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> PullRequest:
+        fields = command.ext_fields
+        try:
+            return cls(
+                topic=fields["topic"],
+                queue_id=int(fields["queueId"]),
+                queue_offset=int(fields["queueOffset"]),
+                max_count=int(fields["maxMsgNums"]),
+                consumer_group=fields["consumerGroup"],
+                suspend_timeout_ms=int(fields.get("suspendTimeoutMillis", 0)),
+                subscription=fields.get("subscription") or "*",
+            )
+        except (KeyError, ValueError) as error:
+            raise _invalid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullAnswer:
+    """`data` is the messages found; the offsets say where to go on and what the queue holds."""
+
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    data: bytes = b""
+    suggested_broker_id: int = 0
+
+    def encode(self, code: int = ResponseCode.SUCCESS, remark: str | None = None) -> RemotingCommand:
+        fields = {
+            "suggestWhichBrokerId": str(self.suggested_broker_id),
+            "nextBeginOffset": str(self.next_offset),
+            "minOffset": str(self.min_offset),
+            "maxOffset": str(self.max_offset),
+        }
+        return RemotingCommand.response(code, fields, self.data, remark)
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> PullAnswer:
+        fields = command.ext_fields
+        try:
+            return cls(
+                next_offset=int(fields["nextBeginOffset"]),
+                min_offset=int(fields["minOffset"]),
+                max_offset=int(fields["maxOffset"]),
+                data=command.body,
+                suggested_broker_id=int(fields.get("suggestWhichBrokerId", 0)),
+            )
+        except (KeyError, ValueError) as error:
+            raise _invalid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRequest:
+    """A question about one queue: its greatest or least offset, or how far a consumer group has come.
+
+    `consumer_group` is empty, and `commit_offset` None, where the request has none.
+    """
+
+    topic: str
+    queue_id: int
+    consumer_group: str = ""
+    commit_offset: int | None = None
+
+    def encode(self, code: RequestCode) -> RemotingCommand:
+        fields: Mapping[str, str] = {
+            "topic": self.topic,
+            "queueId": str(self.queue_id),
+            **({"consumerGroup": self.consumer_group} if self.consumer_group else {}),
+            **({} if self.commit_offset is None else {"commitOffset": str(self.commit_offset)}),
+        }
+        return RemotingCommand.request(code, fields)
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> QueueRequest:
+        fields = command.ext_fields
+        try:
+            commit_offset = fields.get("commitOffset")
+            return cls(
+                topic=fields["topic"],
+                queue_id=int(fields["queueId"]),
+                consumer_group=fields.get("consumerGroup", ""),
+                commit_offset=None if commit_offset is None else int(commit_offset),
+            )
+        except (KeyError, ValueError) as error:
+            raise _invalid(error) from error
+
+
+def _invalid(error: Exception) -> RemotingError:
+    return RemotingError(ResponseCode.INVALID_PARAMETER, f"a header field is missing or wrong: {error}")

@@ -36,6 +36,8 @@ class RemotingClient:
         if len(channel.pending) >= MAX_PENDING:
             raise ConnectFailed(f"{MAX_PENDING} requests to {address} are pending already")
         sent_ns = clock.monotonic_ns()
+        if sent_ns >= deadline_ns:
+            raise ConnectFailed(f"no time was left to ask {address}")
         future: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
         opaque = self._send(channel, command)
         channel.pending[opaque] = future

@@ -1,0 +1,87 @@
+"""The node programs: what a process of each kind is composed of.
+
+- `nameserver`: a NameServer, and a controller beside it where `enableControllerInNamesrv` is on.
+- `controller`: a controller alone.
+- `broker`: a broker.
+
+Each takes the JSON config of its process, with the seed's setting names, plus `mutant`: the name of a planted
+bug to run with. A wrong setting raises ValueError that names it, before anything is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from system_under_test.mutants import Mutant, mutant
+from system_under_test.rocketmq.broker.broker import Broker
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.controller import Controller
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.nameserver.config import NameServerConfig
+from system_under_test.rocketmq.nameserver.server import NameServer
+from system_under_test.rocketmq.settings import Settings
+from system_under_test.runtime.host import Host
+
+
+class Service(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None:
+        """A clean stop; also after a `start` that failed or was cancelled."""
+
+
+async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
+    services: list[Service] = [NameServer(host, NameServerConfig.from_json(config))]
+    if Settings(config).flag("enableControllerInNamesrv", False):
+        services.append(_controller(host, config))
+    await _run_until_cancelled(host, services)
+
+
+async def controller(host: Host, config: Mapping[str, Any]) -> None:
+    await _run_until_cancelled(host, [_controller(host, config)])
+
+
+async def broker(host: Host, config: Mapping[str, Any]) -> None:
+    bug = _mutant(config)
+    parts = BrokerParts()
+    if bug is not None and bug.broker is not None:
+        parts = bug.broker(parts)
+    await _run_until_cancelled(host, [Broker(host, BrokerConfig.from_json(config), parts)])
+
+
+def _controller(host: Host, config: Mapping[str, Any]) -> Controller:
+    bug = _mutant(config)
+    parts = ControllerParts()
+    if bug is not None and bug.controller is not None:
+        parts = bug.controller(parts)
+    return Controller(host, ControllerConfig.from_json(config), parts)
+
+
+def _mutant(config: Mapping[str, Any]) -> Mutant | None:
+    name = config.get("mutant")
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise ValueError(f"mutant: expected a name, got {name!r}")
+    try:
+        return mutant(name)
+    except ValueError as error:
+        raise ValueError(f"mutant: {error}") from error
+
+
+async def _run_until_cancelled(host: Host, services: Sequence[Service]) -> None:
+    """Start in order, then wait; when cancelled stop in the opposite order, those that were still starting too."""
+    begun: list[Service] = []
+    try:
+        for service in services:
+            begun.append(service)
+            await service.start()
+        host.log("running")
+        await asyncio.Event().wait()
+    finally:
+        for service in reversed(begun):
+            await service.stop()

@@ -1,0 +1,200 @@
+"""What Raft nodes say to each other, what they keep, and how both look as bytes.
+
+A frame is `length:4 | kind:1 | term:8 | sender | fields`, big-endian; the length does not count itself.
+Strings are `length:2 | UTF-8`. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+
+
+class MalformedMessage(Exception):
+    """Bytes that are no Raft message; the connection they came on is of no use any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    index: int
+    """From 1, dense."""
+    term: int
+    data: bytes
+    """Empty for the no-op with which a leader begins its term."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardState:
+    """What a node must never forget: the highest term it has seen, and whom it voted for in it."""
+
+    term: int = 0
+    vote: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreVoteRequest:
+    sender: str
+    recipient: str
+    term: int
+    """The term the sender would begin; it has not begun it."""
+    last_index: int
+    last_term: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreVoteReply:
+    sender: str
+    recipient: str
+    term: int
+    """When granted the term asked about, otherwise the voter's own."""
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRequest:
+    sender: str
+    recipient: str
+    term: int
+    last_index: int
+    last_term: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteReply:
+    sender: str
+    recipient: str
+    term: int
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Entries from the leader, or none: then a heartbeat that checks the log at `previous_index` all the same."""
+
+    sender: str
+    recipient: str
+    term: int
+    round: int
+    """Number of the leader's call for confirmation; answers repeat it."""
+    previous_index: int
+    previous_term: int
+    commit: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendAccepted:
+    sender: str
+    recipient: str
+    term: int
+    round: int
+    match: int
+    """The sender's log equals the leader's up to here, durably."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRefused:
+    sender: str
+    recipient: str
+    term: int
+    round: int
+    previous_index: int
+    """The one that did not fit."""
+    hint_index: int
+    """The last entry of the sender that might fit, and its term."""
+    hint_term: int
+
+
+Message = PreVoteRequest | PreVoteReply | VoteRequest | VoteReply | Append | AppendAccepted | AppendRefused
+
+_HEAD = struct.Struct(">IBQH")
+_TWO = struct.Struct(">QQ")
+_FOUR = struct.Struct(">QQQQ")
+_APPEND = struct.Struct(">QQQQI")
+_ENTRY = struct.Struct(">QI")
+_KIND: dict[type, int] = {
+    PreVoteRequest: 1,
+    PreVoteReply: 2,
+    VoteRequest: 3,
+    VoteReply: 4,
+    Append: 5,
+    AppendAccepted: 6,
+    AppendRefused: 7,
+}
+
+
+def encode(message: Message) -> bytes:
+    """The whole frame. The recipient is not in it: whoever reads the frame is."""
+    if isinstance(message, Append):
+        parts = [
+            _APPEND.pack(
+                message.round, message.previous_index, message.previous_term, message.commit, len(message.entries)
+            )
+        ]
+        for entry in message.entries:
+            parts.append(_ENTRY.pack(entry.term, len(entry.data)))
+            parts.append(entry.data)
+        fields = b"".join(parts)
+    elif isinstance(message, AppendAccepted):
+        fields = _TWO.pack(message.round, message.match)
+    elif isinstance(message, AppendRefused):
+        fields = _FOUR.pack(message.round, message.previous_index, message.hint_index, message.hint_term)
+    elif isinstance(message, PreVoteRequest | VoteRequest):
+        fields = _TWO.pack(message.last_index, message.last_term)
+    else:
+        fields = b"\x01" if message.granted else b"\x00"
+    sender = message.sender.encode()
+    head = _HEAD.pack(_HEAD.size - 4 + len(sender) + len(fields), _KIND[type(message)], message.term, len(sender))
+    return head + sender + fields
+
+
+def frame_length(word: bytes) -> int:
+    length = int.from_bytes(word, "big")
+    if not _HEAD.size - 4 <= length <= MAX_FRAME_BYTES:
+        raise MalformedMessage(f"a frame of {length} bytes is out of bounds")
+    return length
+
+
+def decode(frame: bytes, recipient: str) -> Message:
+    """From a frame without its length word. Raises MalformedMessage."""
+    try:
+        return _decode(frame, recipient)
+    except (struct.error, UnicodeDecodeError, IndexError) as error:
+        raise MalformedMessage(f"a frame of {len(frame)} bytes: {error}") from error
+
+
+def _decode(frame: bytes, recipient: str) -> Message:
+    kind = frame[0]
+    term = int.from_bytes(frame[1:9], "big")
+    at = 11 + int.from_bytes(frame[9:11], "big")
+    sender = frame[11:at].decode()
+    if kind == 5:
+        round_, previous_index, previous_term, commit, count = _APPEND.unpack_from(frame, at)
+        at += _APPEND.size
+        entries = []
+        for index in range(previous_index + 1, previous_index + 1 + count):
+            entry_term, size = _ENTRY.unpack_from(frame, at)
+            at += _ENTRY.size
+            data = frame[at : at + size]
+            if len(data) != size:
+                raise MalformedMessage("an entry is cut short")
+            at += size
+            entries.append(Entry(index, entry_term, data))
+        return Append(sender, recipient, term, round_, previous_index, previous_term, commit, tuple(entries))
+    if kind == 6:
+        round_, match = _TWO.unpack_from(frame, at)
+        return AppendAccepted(sender, recipient, term, round_, match)
+    if kind == 7:
+        round_, previous_index, hint_index, hint_term = _FOUR.unpack_from(frame, at)
+        return AppendRefused(sender, recipient, term, round_, previous_index, hint_index, hint_term)
+    if kind == 1:
+        return PreVoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
+    if kind == 3:
+        return VoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
+    if kind == 2:
+        return PreVoteReply(sender, recipient, term, frame[at] == 1)
+    if kind == 4:
+        return VoteReply(sender, recipient, term, frame[at] == 1)
+    raise MalformedMessage(f"kind {kind} is unknown")

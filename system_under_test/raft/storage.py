@@ -1,0 +1,181 @@
+"""What a Raft node keeps on its disk: (term, vote) in one append-only file, the log in another.
+
+Every record carries a CRC-32 that continues the one of the record before it, so that recovery keeps
+exactly a prefix of what was written: it stops at the first record that does not fit, which after a loss
+of power is the torn or missing tail. The chain matters for the log, which is cut and overwritten: without
+it an old entry could be read behind a new one that never preceded it.
+
+Nothing acknowledged is lost as long as the disk keeps what it fsynced; rot inside the durable part is
+taken for a torn tail.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from system_under_test.raft.message import Entry, HardState
+from system_under_test.runtime.host import Disk, File
+
+_VOTE = struct.Struct(">IQH")
+_ENTRY = struct.Struct(">IIQQ")
+_READ_BYTES = 1024 * 1024
+_VOTE_FILE_LIMIT_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    hard_state: HardState
+    entries: tuple[Entry, ...]
+
+
+class RaftStorage:
+    """`write` puts bytes into the files, `sync` makes durable what was written before it."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._vote_path = f"{directory}/vote"
+        self._log_path = f"{directory}/log"
+        self._vote_file: File | None = None
+        self._log_file: File | None = None
+        self._vote_crc = 0
+        self._ends: list[int] = []
+        """Of each entry's record, by index - 1."""
+        self._crcs: list[int] = []
+        self._vote_is_dirty = False
+        self._log_is_dirty = False
+
+    async def open(self) -> Recovered:
+        """Read what is there, cut torn tails, and make durable what is left. Raises DiskError."""
+        hard_state = await self._open_vote()
+        entries = self._open_log()
+        # A killed process leaves bytes that are readable but not yet durable; whoever reads them will
+        # acknowledge them, and a later loss of power must not take them back.
+        self._vote_is_dirty = self._log_is_dirty = True
+        await self.sync()
+        return Recovered(hard_state=hard_state, entries=entries)
+
+    def write(self, hard_state: HardState | None, entries: Sequence[Entry]) -> None:
+        """Both are visible at once and durable after the next `sync`. Raises DiskFull, DiskError."""
+        if hard_state is not None:
+            self._write_vote(hard_state)
+        if entries:
+            self._write_entries(entries)
+
+    async def sync(self) -> None:
+        """Raises DiskError: what was not durable before must then be taken for lost, so the node must die."""
+        await self.sync_vote()
+        await self.sync_log()
+
+    async def sync_vote(self) -> None:
+        if self._vote_is_dirty:
+            self._vote_is_dirty = False
+            assert self._vote_file is not None
+            await self._vote_file.fsync()
+
+    async def sync_log(self) -> None:
+        if self._log_is_dirty:
+            self._log_is_dirty = False
+            assert self._log_file is not None
+            await self._log_file.fsync()
+
+    def close(self) -> None:
+        for file in (self._vote_file, self._log_file):
+            if file is not None:
+                file.close()
+
+    # -- term and vote
+
+    async def _open_vote(self) -> HardState:
+        file = self._disk.open(self._vote_path)
+        data = file.read_at(0, file.size)
+        hard_state = HardState()
+        at = crc = 0
+        while at + _VOTE.size <= len(data):
+            stored, term, length = _VOTE.unpack_from(data, at)
+            end = at + _VOTE.size + length
+            if end > len(data) or zlib.crc32(data[at + 4 : end], crc) != stored:
+                break
+            vote = data[at + _VOTE.size : end].decode()
+            hard_state, at, crc = HardState(term, vote or None), end, stored
+        if at > _VOTE_FILE_LIMIT_BYTES:
+            file.close()
+            fresh = f"{self._vote_path}.new"
+            file = self._disk.open(fresh)
+            file.truncate(0)
+            record, crc = _vote_record(hard_state, 0)
+            file.append(record)
+            await file.fsync()
+            file.close()
+            await self._disk.replace(fresh, self._vote_path)
+            file = self._disk.open(self._vote_path)
+        elif at < file.size:
+            file.truncate(at)
+        self._vote_file, self._vote_crc = file, crc
+        return hard_state
+
+    def _write_vote(self, hard_state: HardState) -> None:
+        assert self._vote_file is not None
+        record, self._vote_crc = _vote_record(hard_state, self._vote_crc)
+        self._vote_file.append(record)
+        self._vote_is_dirty = True
+
+    # -- the log
+
+    def _open_log(self) -> tuple[Entry, ...]:
+        file = self._log_file = self._disk.open(self._log_path)
+        entries: list[Entry] = []
+        at = crc = 0
+        size = file.size
+        buffer, start = b"", 0
+        while at + _ENTRY.size <= size:
+            if at + _ENTRY.size > start + len(buffer):
+                buffer, start = file.read_at(at, _READ_BYTES), at
+            stored, length, index, term = _ENTRY.unpack_from(buffer, at - start)
+            end = at + _ENTRY.size + length
+            if end > size or index != len(entries) + 1:
+                break
+            if end > start + len(buffer):
+                buffer, start = file.read_at(at, max(_READ_BYTES, end - at)), at
+            record = buffer[at - start : end - start]
+            if zlib.crc32(record[4:], crc) != stored:
+                break
+            entries.append(Entry(index, term, record[_ENTRY.size :]))
+            self._ends.append(end)
+            self._crcs.append(stored)
+            at, crc = end, stored
+        if at < size:
+            file.truncate(at)
+        return tuple(entries)
+
+    def _write_entries(self, entries: Sequence[Entry]) -> None:
+        file = self._log_file
+        assert file is not None
+        keep = entries[0].index - 1
+        assert keep <= len(self._ends), "a gap in the log"
+        if keep < len(self._ends):
+            del self._ends[keep:]
+            del self._crcs[keep:]
+            file.truncate(self._ends[-1] if keep else 0)
+        at = self._ends[-1] if keep else 0
+        crc = self._crcs[-1] if keep else 0
+        parts = []
+        for entry in entries:
+            body = _ENTRY.pack(0, len(entry.data), entry.index, entry.term)[4:] + entry.data
+            crc = zlib.crc32(body, crc)
+            parts.append(crc.to_bytes(4, "big"))
+            parts.append(body)
+            at += 4 + len(body)
+            self._ends.append(at)
+            self._crcs.append(crc)
+        file.append(b"".join(parts))
+        self._log_is_dirty = True
+
+
+def _vote_record(hard_state: HardState, crc: int) -> tuple[bytes, int]:
+    vote = (hard_state.vote or "").encode()
+    body = _VOTE.pack(0, hard_state.term, len(vote))[4:] + vote
+    crc = zlib.crc32(body, crc)
+    return crc.to_bytes(4, "big") + body, crc

@@ -56,7 +56,7 @@ def check_columns(schema: pa.Schema, *, path: Path | None = None) -> None:
         if expected.name not in known:
             raise MalformedHistory(
                 None,
-                f"column {expected.name!r} ({expected.type}) is missing; there are: {', '.join(schema.names) or 'none'}",
+                f"column {expected.name!r} ({expected.type}) is missing; there are {', '.join(schema.names) or 'none'}",
                 path=path,
             )
         came = schema.field(expected.name).type

@@ -67,8 +67,9 @@ class RemotingServer:
             self._listener = None
         for connection in list(self._connections.values()):
             connection.close()
-        for task in list(self._running.values()):
+        for task in self._running.values():
             task.cancel()
+        self._running.clear()
 
     def _next_serial(self) -> int:
         self._serial += 1
@@ -124,7 +125,7 @@ class RemotingServer:
         except RemotingError as error:
             answer = RemotingCommand.response(error.code, remark=error.remark)
         finally:
-            del self._running[serial]
+            self._running.pop(serial, None)
         if not connection.closed:
             try:
                 _respond(connection, request, answer)

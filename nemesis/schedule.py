@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.generator import PENDING, Context, Emission, Generator
+from harness.operation import NEMESIS, Operation
 from harness.seed import Seed
 from nemesis.shapes import Shape
 
@@ -66,3 +68,26 @@ def together(schedules: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
             key=lambda step: (step.at_s, step.starts, step.package, step.number),
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A schedule as a generator for the nemesis' thread; its clock starts when it is first asked."""
+
+    schedule: tuple[Step, ...]
+    position: int = 0
+    start_ns: int = -1
+
+    def op(self, context: Context) -> Emission:
+        if self.position == len(self.schedule):
+            return None
+        start_ns = self.start_ns if self.start_ns >= 0 else context.time
+        if not context.is_free(NEMESIS):
+            return PENDING, replace(self, start_ns=start_ns)
+        step = self.schedule[self.position]
+        due_ns = max(context.time, start_ns + round(step.at_s * 1e9))
+        operation = Operation(NEMESIS, "invoke", step.f, {"step": self.position}, None, due_ns)
+        return operation, Scheduled(self.schedule, self.position + 1, start_ns)
+
+    def update(self, context: Context, event: Operation) -> Generator:
+        return self

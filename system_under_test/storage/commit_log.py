@@ -1,0 +1,317 @@
+"""The commit log: one dense sequence of bytes in segment files of fixed size, named by their 20-digit start offset.
+
+A segment that cannot take the next message is filled with a blank (header, then zeros), so that every segment but the
+last is exactly `segment_bytes` long and replicas, which receive raw bytes, have the same segments. Replicated bytes may
+be cut anywhere; the tail may hold half a message until the rest arrives, and `max_offset` counts bytes.
+
+Recovery claims: what it leaves is a dense sequence of whole, unharmed messages and blanks that contains everything
+flushed; the first byte that is not part of one ends the log, and the cut is durable before anything is appended.
+
+Segment sizes have to be the same on all replicas of a group, and at least a largest message plus the blank's header.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from system_under_test.runtime.host import Disk, DiskError, File
+from system_under_test.storage.errors import BadOffset, MessageTooLarge, StorageCorrupt, StorageFailed
+from system_under_test.storage.message import (
+    BLANK_BYTES,
+    MessageHeader,
+    MessageInvalid,
+    blank_size,
+    check_message,
+    decode_header,
+    encode_blank,
+    peek_size,
+    store_timestamp_ms,
+)
+
+_SCAN_BYTES = 1 << 16
+
+
+@dataclass(slots=True, kw_only=True)
+class _Segment:
+    start: int
+    size: int
+    file: File
+    path: str
+
+
+class CommitLog:
+    """Segments of one store; `load` and then `recover` come before anything else."""
+
+    def __init__(self, disk: Disk, directory: str, segment_bytes: int) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._segments: list[_Segment] = []
+        self._boundary = 0
+        self._fsyncs = asyncio.Lock()
+        self._failed = False
+        self.min_offset = 0
+        self.max_offset = 0
+        self.flushed_offset = 0
+        """Everything before it survives a loss of power."""
+
+    @property
+    def start_of_last_file(self) -> int:
+        return self._segments[-1].start if self._segments else self.max_offset
+
+    # writing
+
+    def reserve(self, size: int) -> int:
+        """The offset at which a message of `size` bytes will stand; fills the segment with a blank if it must.
+
+        Raises MessageTooLarge, DiskFull, StorageFailed. The log must end at a message boundary.
+        """
+        if size + BLANK_BYTES > self._segment_bytes:
+            raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self._segment_bytes}")
+        room = self._segment_bytes - self.max_offset % self._segment_bytes
+        if size + BLANK_BYTES > room:
+            self._append_within_segment(encode_blank(room))
+        return self.max_offset
+
+    def append(self, message: bytes) -> int:
+        """Append a message encoded for the offset that `reserve` gave; returns the log's new end.
+
+        Raises DiskFull (nothing was written), StorageFailed.
+        """
+        self._append_within_segment(message)
+        self._boundary = self.max_offset
+        return self.max_offset
+
+    def append_raw(self, offset: int, data: bytes) -> None:
+        """Append bytes as the master sent them; an empty log starts at `offset`.
+
+        Raises BadOffset unless `offset` is the log's end (or a segment's start, if the log is empty), DiskFull,
+        StorageFailed. After DiskFull a part may be written; the log's end tells.
+        """
+        if offset != self.max_offset:
+            if self.max_offset != self.min_offset or offset % self._segment_bytes:
+                raise BadOffset(f"bytes for {offset}, the log ends at {self.max_offset}")
+            self._drop_empty_segments()
+            self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
+        position = 0
+        while position < len(data):
+            room = self._segment_bytes - self.max_offset % self._segment_bytes
+            piece = data if position == 0 and len(data) <= room else data[position : position + room]
+            self._append_within_segment(piece)
+            position += len(piece)
+
+    def _append_within_segment(self, data: bytes) -> None:
+        if self._failed:
+            raise StorageFailed("the device failed before")
+        if not self._segments or self._segments[-1].size == self._segment_bytes:
+            self._segments.append(self._open_segment(self.max_offset))
+        segment = self._segments[-1]
+        try:
+            segment.file.append(data)
+        except DiskError as error:
+            self._failed = True
+            raise StorageFailed(f"{segment.path}: {error}") from error
+        segment.size += len(data)
+        self.max_offset += len(data)
+
+    def _open_segment(self, start: int) -> _Segment:
+        path = f"{self._directory}/{start:020d}"
+        file = self._disk.open(path)
+        return _Segment(start=start, size=file.size, file=file, path=path)
+
+    def _drop_empty_segments(self) -> None:
+        for segment in self._segments:
+            segment.file.close()
+            self._disk.remove(segment.path)
+        self._segments.clear()
+
+    # durability
+
+    async def flush(self) -> int:
+        """Make everything written before the call durable; returns the flushed offset. Raises StorageFailed.
+
+        One at a time; a failure is final, for the pages that failed may be gone though a later fsync succeeds.
+        """
+        async with self._fsyncs:
+            return await self._flush()
+
+    async def _flush(self) -> int:
+        if self._failed:
+            raise StorageFailed("the device failed before")
+        target = self.max_offset
+        if self.flushed_offset < target:
+            for segment in [s for s in self._segments if s.start + s.size > self.flushed_offset]:
+                await self._fsync(segment)
+            self.flushed_offset = target
+        return self.flushed_offset
+
+    async def _fsync(self, segment: _Segment) -> None:
+        try:
+            await segment.file.fsync()
+        except DiskError as error:
+            self._failed = True
+            raise StorageFailed(f"{segment.path}: {error}") from error
+
+    async def truncate(self, offset: int, boundary: int) -> None:
+        """Cut the log at `offset`, durably; what is left is durable as well. Later segments go first, so that a crash
+        in between leaves a longer prefix, never a hole. `boundary` is a message boundary at or before `offset`, from
+        where the last one is sought. Raises StorageFailed.
+        """
+        async with self._fsyncs:
+            if self._boundary > offset:
+                self._boundary = boundary
+            while self._segments and self._segments[-1].start + self._segments[-1].size > offset:
+                segment = self._segments[-1]
+                kept = max(0, offset - segment.start)
+                segment.file.truncate(kept)
+                segment.size = kept
+                self.max_offset = segment.start + kept
+                # A removal alone may be undone by a loss of power: the file must come back empty.
+                await self._fsync(segment)
+                if kept or segment.start == self.min_offset:
+                    break
+                self._segments.pop()
+                segment.file.close()
+                self._disk.remove(segment.path)
+            if offset < self.min_offset:
+                self._drop_empty_segments()
+                self.min_offset = self.max_offset = self._boundary = offset
+            self.flushed_offset = min(self.flushed_offset, self.max_offset)
+            await self._flush()
+
+    def delete_segments_before(self, offset: int) -> None:
+        """Drop the first segments that end at `offset` or before; never the last one."""
+        while len(self._segments) > 1 and self._segments[1].start <= offset:
+            segment = self._segments.pop(0)
+            segment.file.close()
+            self._disk.remove(segment.path)
+            self.min_offset = self._segments[0].start
+
+    def segment_starts(self) -> tuple[int, ...]:
+        return tuple(segment.start for segment in self._segments)
+
+    def first_store_timestamp_ms(self, segment_start: int) -> int | None:
+        """When the first message of a segment was stored, or None if it holds no whole one."""
+        data = self.read(segment_start, 64)
+        return store_timestamp_ms(data, 0) if len(data) == 64 and peek_size(data, 0) > 0 else None
+
+    # reading
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset` on, ending at the latest where its segment or the log ends."""
+        if not self.min_offset <= offset < self.max_offset:
+            return b""
+        segment = self._segments[(offset - self._segments[0].start) // self._segment_bytes]
+        return segment.file.read_at(offset - segment.start, min(length, segment.start + segment.size - offset))
+
+    def headers(self, start: int, end: int) -> Iterator[MessageHeader]:
+        """Headers of the whole messages within [start, end), in order; `start` is a message boundary.
+
+        Raises StorageCorrupt where neither a message nor a blank starts; such bytes never came from a master.
+        """
+        offset = start
+        wanted = _SCAN_BYTES
+        while offset < end:
+            data = self.read(offset, min(wanted, end - offset))
+            position = 0
+            while position < len(data):
+                size = self._size_at(data, position, offset + position)
+                if offset + position + size > end:
+                    return
+                if position + size > len(data) and peek_size(data, position):
+                    wanted = max(_SCAN_BYTES, size)
+                    break
+                if peek_size(data, position) > 0:
+                    yield decode_header(data, position)
+                position += size
+            offset += position
+
+    def _size_at(self, data: bytes, position: int, offset: int) -> int:
+        """The size of the message or blank that starts here; too few bytes to tell count as a whole header."""
+        size = peek_size(data, position)
+        if size < 0:
+            return BLANK_BYTES
+        if size == 0:
+            size = blank_size(data, position)
+            if size != self._segment_bytes - offset % self._segment_bytes:
+                raise StorageCorrupt(f"no message starts at {offset}")
+        return size
+
+    def last_message_boundary(self) -> int:
+        """The end of the last whole message (or blank)."""
+        self._boundary = self._end_of_whole_messages(self._boundary)
+        return self._boundary
+
+    def _end_of_whole_messages(self, start: int) -> int:
+        offset = start
+        while offset < self.max_offset:
+            size = self._size_at(self.read(offset, BLANK_BYTES), 0, offset)
+            if offset + size > self.max_offset:
+                break
+            offset += size
+        return offset
+
+    # recovery
+
+    def load(self, min_offset: int) -> None:
+        """Open the segments from `min_offset` on. Older ones were deleted and came back with a loss of power."""
+        starts = []
+        for path in self._disk.list(self._directory):
+            start = int(path.rsplit("/", 1)[-1])
+            if start + self._segment_bytes <= min_offset:
+                self._disk.remove(path)
+            else:
+                starts.append(start)
+        for start in sorted(starts):
+            if self._segments and start != self._segments[-1].start + self._segment_bytes:
+                break
+            self._segments.append(self._open_segment(start))
+        if self._segments:
+            self.min_offset = self._segments[0].start
+            self.max_offset = self._segments[-1].start + self._segments[-1].size
+        self._boundary = self.min_offset
+
+    async def recover(self, checked_offset: int) -> None:
+        """Check all messages from `checked_offset` on (from the start, if the log has no such place), cut the log
+        durably at the first byte that belongs to no whole, unharmed message, and make the rest durable.
+        """
+        if not self.min_offset <= checked_offset <= self.max_offset:
+            checked_offset = self.min_offset
+        end = self._end_of_unharmed(checked_offset)
+        # Written by a process that was killed is not yet durable, whoever reads it.
+        self.flushed_offset = checked_offset
+        await self._remove_strays(end)
+        await self.truncate(end, end)
+        self._boundary = end
+
+    async def _remove_strays(self, end: int) -> None:
+        """Empty files behind a hole, durably, before the log can grow to them."""
+        known = {segment.path for segment in self._segments}
+        for path in self._disk.list(self._directory):
+            if path not in known:
+                file = self._disk.open(path)
+                file.truncate(0)
+                await file.fsync()
+                file.close()
+                self._disk.remove(path)
+
+    def _end_of_unharmed(self, start: int) -> int:
+        offset = start
+        for segment in self._segments:
+            segment_end = segment.start + self._segment_bytes
+            if segment_end <= offset:
+                continue
+            data = segment.file.read_at(0, segment.size)
+            while offset < segment_end:
+                position = offset - segment.start
+                blank = blank_size(data, position)
+                if blank and data[position:] == encode_blank(segment_end - offset):
+                    offset = segment_end
+                    break
+                try:
+                    offset += check_message(data, position, offset)
+                except MessageInvalid:
+                    return offset
+        return offset

@@ -1,0 +1,156 @@
+"""Which master wrote which part of the log: (master epoch, start offset), and where two logs part.
+
+Facts this rests on: an epoch has one master, so one start; a log holding `(e, s)` equals, up to `s`, the log that the
+master of `e` had when it took the role, and from `s` to the entry's end holds bytes that master wrote, in order.
+Hence two logs that both hold `(e, s)` are equal up to the lesser of the two ends of that entry, and the newest such
+entry gives the greatest point at which they are known to be equal.
+
+An entry whose start equals its end (a master that wrote nothing, or a cut right at its start) holds no bytes, but the
+fact about the bytes before it stays true, so cuts keep it: a cut at `offset` removes entries that start beyond
+`offset`, not those that start at it. A master that restarts after a clean stop without having written needs it:
+without the entry its next writes would count as those of the epoch before.
+
+The end of an entry is the start of the next one, for the last entry the end of the log.
+
+Not established here: that a replica whose first files are deleted can still be compared. Deletion moves the first
+start up, so such a pair may have no point in common although the bytes agree; a human decides then.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from system_under_test.runtime.host import Disk
+from system_under_test.storage.errors import StorageCorrupt
+from system_under_test.storage.record_file import RecordFile
+
+_ENTRY = struct.Struct(">iq")
+
+
+class EpochEntry(NamedTuple):
+    """A master epoch and the offset its master started to write at."""
+
+    master_epoch: int
+    start_offset: int
+
+
+class EpochMap:
+    """Entries by ascending epoch and non-descending start; a value: every change gives a new map."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
+        self.entries: tuple[EpochEntry, ...] = tuple(EpochEntry(*entry) for entry in entries)
+        for before, after in zip(self.entries, self.entries[1:], strict=False):
+            if after.master_epoch <= before.master_epoch or after.start_offset < before.start_offset:
+                raise ValueError(f"{after} cannot follow {before}")
+
+    def __iter__(self) -> Iterator[EpochEntry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EpochMap) and self.entries == other.entries
+
+    def __hash__(self) -> int:
+        return hash(self.entries)
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{epoch}:{start}" for epoch, start in self.entries) + "}"
+
+    @property
+    def last(self) -> EpochEntry | None:
+        return self.entries[-1] if self.entries else None
+
+    def end_of(self, master_epoch: int) -> int | None:
+        """The start of the entry after this epoch's, or None for the last entry, which ends with the log.
+
+        Raises KeyError if the epoch has no entry.
+        """
+        for position, entry in enumerate(self.entries):
+            if entry.master_epoch == master_epoch:
+                following = position + 1
+                return self.entries[following].start_offset if following < len(self.entries) else None
+        raise KeyError(master_epoch)
+
+    def entry_at(self, offset: int) -> EpochEntry | None:
+        """The entry whose master wrote, or (at the end of the log) would write, the byte at `offset`.
+
+        Of entries with the same start it is the newest: those before it hold no bytes.
+        """
+        found = None
+        for entry in self.entries:
+            if entry.start_offset > offset:
+                break
+            found = entry
+        return found
+
+    def append(self, master_epoch: int, start_offset: int) -> EpochMap:
+        """With one entry more; its start may equal that of the entry before. Raises ValueError if it goes back."""
+        return EpochMap((*self.entries, EpochEntry(master_epoch, start_offset)))
+
+    def truncate_suffix(self, end_offset: int) -> EpochMap:
+        """What is left when the log ends at `end_offset`: entries that start beyond it go."""
+        return EpochMap(entry for entry in self.entries if entry.start_offset <= end_offset)
+
+    def entries_up_to(self, point: int) -> EpochMap:
+        """What a replica cut at `point` takes over from this, its master's, map."""
+        return self.truncate_suffix(point)
+
+    def delete_prefix(self, min_offset: int) -> EpochMap:
+        """What is left when the log begins at `min_offset`: entries that end there or before go, the first moves up."""
+        kept = [
+            entry
+            for position, entry in enumerate(self.entries)
+            if position + 1 == len(self.entries) or self.entries[position + 1].start_offset > min_offset
+        ]
+        if kept and kept[0].start_offset < min_offset:
+            kept[0] = EpochEntry(kept[0].master_epoch, min_offset)
+        return EpochMap(kept)
+
+
+def truncation_point(own: EpochMap, own_end: int, theirs: EpochMap, their_end: int) -> int | None:
+    """Where this log must be cut to be a prefix of theirs, or None: nothing in common, a human has to repair.
+
+    From the newest own entry to the oldest: the first one that they hold with the same epoch and start gives the
+    lesser of its two ends.
+    """
+    starts = dict(theirs.entries)
+    end = own_end
+    for entry in reversed(own.entries):
+        if starts.get(entry.master_epoch) == entry.start_offset:
+            their_entry_end = theirs.end_of(entry.master_epoch)
+            return min(end, their_end if their_entry_end is None else their_entry_end)
+        end = entry.start_offset
+    return None
+
+
+class EpochFile:
+    """The durable epoch map of one replica: every change is on disk before the call returns."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._record = RecordFile(disk, path)
+        self.map = EpochMap()
+
+    def load(self) -> None:
+        """Read the map. Raises StorageCorrupt: without its epochs a log cannot be compared with any other."""
+        record = self._record.read()
+        if record is None:
+            return
+        if len(record) % _ENTRY.size:
+            raise StorageCorrupt("the epoch file has a broken entry")
+        self.map = EpochMap((epoch, start) for epoch, start in _ENTRY.iter_unpack(record))
+
+    async def replace(self, entries: EpochMap) -> None:
+        """Make `entries` the map, durably; nothing is written if it is the same."""
+        if entries != self.map:
+            await self._record.write(b"".join(_ENTRY.pack(*entry) for entry in entries))
+            self.map = entries
+
+    async def append(self, master_epoch: int, start_offset: int) -> None:
+        """Add an entry, durably. Raises ValueError if it goes back."""
+        await self.replace(self.map.append(master_epoch, start_offset))

@@ -1,0 +1,264 @@
+"""Messages as RocketMQ lays them out in its commit log, byte for byte.
+
+Claims: `decode_message` returns a message only if every byte of it is as it was encoded. The layout's own
+CRC covers the body alone, so a torn header could pass; therefore every message ends with the property
+`__CRC32#` (RocketMQ's enabledAppendPropCRC), whose ten digits are the CRC of all bytes before that property.
+With the magic, the physical offset and the lengths that have to add up, neither a torn nor a zero-filled nor
+a misplaced message is accepted. RocketMQ's readers understand such messages as they are.
+
+`decode_header` is the fast path for dispatch: it trusts the bytes (they were checked when they were written or
+recovered) and reads only what a consume queue needs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+from system_under_test.storage.errors import MessageTooLarge
+
+MESSAGE_MAGIC = 0xDAA320A7
+BLANK_MAGIC = 0xCBD43194
+BLANK_BYTES = 8
+"""The least that stays free at the end of a segment: the blank's own size and magic."""
+
+# totalSize magic bodyCrc queueId flag queueOffset physicalOffset sysFlag bornTimestamp bornHost
+# storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
+_HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
+_START = struct.Struct(">iI")
+_DISPATCH = struct.Struct(">iI4xi4xqq")
+_BODY_LENGTH = struct.Struct(">i")
+_PROPERTIES_LENGTH = struct.Struct(">H")
+_LEAST = _HEADER.size + 1 + 2
+_CRC_NAME = b"__CRC32#\x01"
+_CRC_BYTES = len(_CRC_NAME) + 10 + 1
+_CRC_MASK = 0x7FFFFFFF
+_TAGS = b"TAGS\x01"
+
+
+class MessageHeader(NamedTuple):
+    """What dispatch needs of a message."""
+
+    physical_offset: int
+    size: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    tags_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One decoded message; hosts are 4 bytes of IPv4 address and 4 of port."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    size: int
+    body: bytes
+    properties: Mapping[str, str]
+    flag: int
+    sys_flag: int
+    born_timestamp_ms: int
+    born_host: bytes
+    store_timestamp_ms: int
+    store_host: bytes
+    reconsume_times: int
+    prepared_transaction_offset: int
+
+
+class MessageInvalid(Exception):
+    """The bytes at this position are no whole, unharmed message."""
+
+
+def encode_properties(properties: Mapping[str, str]) -> bytes:
+    """`name\\x01value\\x02` for each property, in the mapping's order."""
+    return "".join([f"{name}\x01{value}\x02" for name, value in properties.items()]).encode()
+
+
+def decode_properties(data: bytes) -> dict[str, str]:
+    """The inverse of `encode_properties`; pieces without a separator are passed over."""
+    pieces = [piece.partition("\x01") for piece in data.decode().split("\x02")]
+    return {name: value for name, separator, value in pieces if separator}
+
+
+def message_bytes(topic: bytes, body: bytes, properties: bytes) -> int:
+    """The size of the encoded message, its CRC property included.
+
+    Raises MessageTooLarge where a length field of the layout would overflow.
+    """
+    if len(topic) > 127 or len(properties) + _CRC_BYTES > 32767:
+        raise MessageTooLarge(f"topic of {len(topic)} bytes (at most 127), properties of {len(properties)} bytes")
+    return _LEAST + len(body) + len(topic) + len(properties) + _CRC_BYTES
+
+
+def encode_message(
+    *,
+    topic: bytes,
+    queue_id: int,
+    queue_offset: int,
+    physical_offset: int,
+    body: bytes,
+    properties: bytes,
+    born_timestamp_ms: int,
+    store_timestamp_ms: int,
+    born_host: bytes,
+    store_host: bytes,
+    flag: int = 0,
+    sys_flag: int = 0,
+    reconsume_times: int = 0,
+    prepared_transaction_offset: int = 0,
+) -> bytes:
+    """The message's bytes, `message_bytes` of them. `properties` is empty or ends with its separator."""
+    properties_length = len(properties) + _CRC_BYTES
+    start = b"".join(
+        (
+            _HEADER.pack(
+                _LEAST + len(body) + len(topic) + properties_length,
+                MESSAGE_MAGIC,
+                crc32(body) & _CRC_MASK,
+                queue_id,
+                flag,
+                queue_offset,
+                physical_offset,
+                sys_flag,
+                born_timestamp_ms,
+                born_host,
+                store_timestamp_ms,
+                store_host,
+                reconsume_times,
+                prepared_transaction_offset,
+                len(body),
+            ),
+            body,
+            bytes((len(topic),)),
+            topic,
+            _PROPERTIES_LENGTH.pack(properties_length),
+            properties,
+        )
+    )
+    return b"%b%b%b\x02" % (start, _CRC_NAME, _crc_digits(crc32(start) & _CRC_MASK))
+
+
+def encode_blank(size: int) -> bytes:
+    """What fills the last `size` bytes of a segment when the next message does not fit: header, then zeros."""
+    return _START.pack(size, BLANK_MAGIC) + bytes(size - BLANK_BYTES)
+
+
+def blank_size(buffer: bytes, position: int) -> int:
+    """The size a blank's header at `position` claims, or 0 if no blank starts there."""
+    if len(buffer) - position < BLANK_BYTES:
+        return 0
+    size, magic = _START.unpack_from(buffer, position)
+    return size if magic == BLANK_MAGIC and size >= BLANK_BYTES else 0
+
+
+def peek_size(buffer: bytes, position: int) -> int:
+    """The size a message's header at `position` claims, 0 if no message starts there, -1 if there are too few bytes."""
+    if len(buffer) - position < BLANK_BYTES:
+        return -1
+    size, magic = _START.unpack_from(buffer, position)
+    return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
+
+
+def decode_header(buffer: bytes, position: int) -> MessageHeader:
+    """The dispatch fields of the whole message at `position`, unchecked."""
+    size, _magic, queue_id, queue_offset, physical_offset = _DISPATCH.unpack_from(buffer, position)
+    (body_length,) = _BODY_LENGTH.unpack_from(buffer, position + 84)
+    at = position + 88 + body_length
+    topic_end = at + 1 + buffer[at]
+    topic = buffer[at + 1 : topic_end].decode()
+    return MessageHeader(
+        physical_offset, size, topic, queue_id, queue_offset, _tags_code(buffer, topic_end + 2, position + size)
+    )
+
+
+def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
+    """The size of the message at `position`. Raises MessageInvalid unless it is whole, unharmed and in its place."""
+    size = peek_size(buffer, position)
+    if size <= 0:
+        raise MessageInvalid("no message starts here")
+    end = position + size
+    if end > len(buffer):
+        raise MessageInvalid("the message is cut")
+    _, _, body_crc, _, _, _, own_offset, _, _, _, _, _, _, _, body_length = _HEADER.unpack_from(buffer, position)
+    if own_offset != physical_offset:
+        raise MessageInvalid(f"the message belongs at {own_offset}")
+    at = position + _HEADER.size + body_length
+    if body_length < 0 or at + 3 > end:
+        raise MessageInvalid("the body is longer than the message")
+    at += 1 + buffer[at]
+    if at + 2 > end or at + 2 + _PROPERTIES_LENGTH.unpack_from(buffer, at)[0] != end:
+        raise MessageInvalid("the lengths do not add up")
+    covered = end - _CRC_BYTES
+    if covered < at + 2 or not buffer.startswith(_CRC_NAME, covered):
+        raise MessageInvalid("the message's CRC is missing")
+    view = memoryview(buffer)
+    if buffer[covered + len(_CRC_NAME) : end - 1] != _crc_digits(crc32(view[position:covered]) & _CRC_MASK):
+        raise MessageInvalid("the message's CRC differs")
+    if crc32(view[position + 88 : position + 88 + body_length]) & _CRC_MASK != body_crc:
+        raise MessageInvalid("the body's CRC differs")
+    return size
+
+
+def decode_message(buffer: bytes, position: int) -> Message:
+    """The checked message at `position`. Raises MessageInvalid.
+
+    It may stand anywhere: the physical offset it was written for is taken from the message.
+    """
+    if len(buffer) - position < _LEAST:
+        raise MessageInvalid("the message is cut")
+    fields = _HEADER.unpack_from(buffer, position)
+    check_message(buffer, position, fields[6])
+    body_start = position + _HEADER.size
+    at = body_start + fields[14]
+    topic_end = at + 1 + buffer[at]
+    properties = decode_properties(bytes(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES]))
+    return Message(
+        topic=bytes(buffer[at + 1 : topic_end]).decode(),
+        queue_id=fields[3],
+        queue_offset=fields[5],
+        physical_offset=fields[6],
+        size=fields[0],
+        body=bytes(buffer[body_start:at]),
+        properties=properties,
+        flag=fields[4],
+        sys_flag=fields[7],
+        born_timestamp_ms=fields[8],
+        born_host=fields[9],
+        store_timestamp_ms=fields[10],
+        store_host=fields[11],
+        reconsume_times=fields[12],
+        prepared_transaction_offset=fields[13],
+    )
+
+
+def store_timestamp_ms(buffer: bytes, position: int) -> int:
+    """The store timestamp of the message at `position`, unchecked."""
+    return int(struct.unpack_from(">q", buffer, position + 56)[0])
+
+
+def encode_host(address: str, port: int) -> bytes:
+    """IPv4 address and port in the layout's 8 bytes."""
+    return bytes(int(part) for part in address.split(".")) + port.to_bytes(4, "big")
+
+
+def _crc_digits(value: int) -> bytes:
+    # RocketMQ writes the decimal digits from the lowest to the highest.
+    return (b"%010d" % value)[::-1]
+
+
+def _tags_code(buffer: bytes, start: int, end: int) -> int:
+    at = buffer.find(_TAGS, start, end)
+    if at < 0 or (at > start and buffer[at - 1] != 2):
+        return 0
+    at += len(_TAGS)
+    tags = buffer[at : buffer.index(b"\x02", at, end)].decode()
+    code = 0
+    for character in tags:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    return code - (1 << 32) if code & 0x80000000 else code

@@ -1,0 +1,493 @@
+"""The broker's one storage object: commit log, consume queues, epochs, checkpoint, consumer offsets, kept in step.
+
+What it promises:
+- `put` writes to the page cache at once; `flush_to` says when it is durable.
+- Readers see a message only when it is whole and lies before the confirm offset, also after a restart.
+- The confirm offset never goes back within a process, except below a cut.
+- After any crash, `open` finds a log that holds everything flushed and nothing torn, and everything else agrees with
+  it: consume queues, epochs, consumer offsets and confirm offset never reach beyond the log.
+- `truncate` is durable as a whole before it returns, and a crash in its midst leaves what `open` can put right. The
+  checkpoint is lowered first (it may lag, never lead), then the log is cut (epochs beyond the log's end are corrected
+  at the next open; a log that outlives its epochs would ascribe bytes to the wrong master), then the rest.
+
+A device that fails under a write or an fsync raises StorageFailed from then on; the flush task dies of it, and with
+it the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
+from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
+from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.epoch_file import EpochFile, EpochMap
+from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
+from system_under_test.storage.message import encode_message, encode_properties, message_bytes
+
+
+class FlushMode(Enum):
+    SYNC = "SYNC_FLUSH"
+    ASYNC = "ASYNC_FLUSH"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where and how a store keeps its files; all replicas of a group need the same `segment_bytes`."""
+
+    directory: str = "store"
+    segment_bytes: int = 1 << 30
+    max_message_bytes: int = 4 << 20
+    flush_mode: FlushMode = FlushMode.ASYNC
+    async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
+    checkpoint_interval_s: float = 3.0
+    store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+
+
+def flusher_for(config: StoreConfig, log: CommitLog, host: Host) -> Flusher:
+    """The healthy flush policy of a configuration."""
+    if config.flush_mode is FlushMode.SYNC:
+        return GroupCommit(log)
+    return AsyncFlush(log, host.clock, config.async_flush)
+
+
+def dispatch_limit(confirm_offset: int, max_offset: int) -> int:
+    """How far consume queues may follow the log: consumers see nothing that could still be cut."""
+    return min(confirm_offset, max_offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageParts:
+    """The decisions of a store; a planted bug replaces one of them."""
+
+    flusher: Callable[[StoreConfig, CommitLog, Host], Flusher] = flusher_for
+    dispatch_limit: Callable[[int, int], int] = dispatch_limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutResult:
+    """Where a message went: [offset, end_offset) in the log, `queue_offset` in its queue."""
+
+    offset: int
+    end_offset: int
+    queue_offset: int
+    size: int
+    store_timestamp_ms: int
+
+
+class GetStatus(Enum):
+    FOUND = "FOUND"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetResult:
+    """Encoded messages of consecutive queue offsets, and where to read next."""
+
+    status: GetStatus
+    messages: tuple[bytes, ...] = ()
+    next_offset: int
+    min_offset: int
+    max_offset: int
+
+
+class MessageStore:
+    """One replica's store; `open` before anything else, `stop` for a clean end."""
+
+    def __init__(self, host: Host, config: StoreConfig, parts: StorageParts | None = None) -> None:
+        parts = parts or StorageParts()
+        directory = config.directory
+        self._host = host
+        self._disk = host.disk
+        self._config = config
+        self._dispatch_limit = parts.dispatch_limit
+        self._log = CommitLog(host.disk, f"{directory}/commitlog", config.segment_bytes)
+        self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue")
+        self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
+        self._checkpoint = Checkpoint()
+        self._abort_path = f"{directory}/abort"
+        self._flusher = parts.flusher(config, self._log, host)
+        self._queue_offsets: dict[tuple[str, int], int] = {}
+        self._topics: dict[str, bytes] = {}
+        self._confirm_offset = 0
+        self._dispatched_offset = 0
+        self._noted_boundary = 0
+        # Whoever writes the checkpoint or cuts anything holds this: a checkpoint begun before a cut must not
+        # reach the disk after the cut has lowered it.
+        self._changes = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.epochs = EpochFile(host.disk, f"{directory}/epochFileCheckpoint")
+        self.consumer_offsets = ConsumerOffsets(host.disk, f"{directory}/config/consumerOffset.json")
+        self.unclean_start = False
+        """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
+        self.on_dispatched: Callable[[str, int, int], None] | None = None
+        """Called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
+
+    # life
+
+    async def open(self) -> None:
+        """Recover, then start flushing and checkpointing. Raises StorageFailed, StorageCorrupt."""
+        self.unclean_start = self._disk.exists(self._abort_path)
+        checkpoint = self._checkpoint_file.load() or Checkpoint()
+        self._log.load(checkpoint.min_offset)
+        await self._log.recover(checkpoint.checked_offset)
+        await self._recover_queues(checkpoint)
+        self.rebuild_queue_offset_table()
+        self.consumer_offsets.load()
+        await self._cut_consumer_offsets()
+        self.epochs.load()
+        await self._correct_epochs()
+        await self._write_checkpoint()
+        await self._mark_running()
+        self._tasks = [
+            self._host.spawn(self._flusher.run(), "store flush"),
+            self._host.spawn(self._checkpoint_often(), "store checkpoint"),
+        ]
+
+    async def stop(self) -> None:
+        """Flush and checkpoint everything and mark the shutdown as clean; nothing may be written any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._log.flush()
+        await self.checkpoint()
+        self._disk.remove(self._abort_path)
+
+    # writing
+
+    def put(
+        self,
+        topic: str,
+        queue_id: int,
+        body: bytes,
+        properties: Mapping[str, str] | None = None,
+        *,
+        born_timestamp_ms: int | None = None,
+        born_host: bytes | None = None,
+        flag: int = 0,
+        sys_flag: int = 0,
+    ) -> PutResult:
+        """Append a message at the next offset of its queue (page cache only; see `flush_to`).
+
+        Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
+        at a message boundary, as it does from `cut_to_message_boundary` on.
+        """
+        topic_bytes = self._topics.get(topic)
+        if topic_bytes is None:
+            topic_bytes = self._topics[topic] = topic.encode()
+        property_bytes = encode_properties(properties) if properties else b""
+        size = message_bytes(topic_bytes, body, property_bytes)
+        if size > self._config.max_message_bytes:
+            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
+        key = (topic, queue_id)
+        queue_offset = self._queue_offsets.get(key, 0)
+        now_ms = self._host.clock.wall_ns() // 1_000_000
+        offset = self._log.reserve(size)
+        end_offset = self._log.append(
+            encode_message(
+                topic=topic_bytes,
+                queue_id=queue_id,
+                queue_offset=queue_offset,
+                physical_offset=offset,
+                body=body,
+                properties=property_bytes,
+                born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
+                store_timestamp_ms=now_ms,
+                born_host=born_host or self._config.store_host,
+                store_host=self._config.store_host,
+                flag=flag,
+                sys_flag=sys_flag,
+            )
+        )
+        self._queue_offsets[key] = queue_offset + 1
+        self._flusher.written()
+        self.dispatch()
+        return PutResult(
+            offset=offset, end_offset=end_offset, queue_offset=queue_offset, size=size, store_timestamp_ms=now_ms
+        )
+
+    def append_replicated(self, offset: int, data: bytes) -> None:
+        """Append bytes as the master sent them; they may be cut anywhere. An empty log starts at `offset`.
+
+        Raises BadOffset unless `offset` is the log's end (or, if it is empty, a segment's start), DiskFull,
+        StorageFailed.
+        """
+        started_anew = offset != self._log.max_offset
+        self._log.append_raw(offset, data)
+        if started_anew:
+            self._dispatched_offset = self._confirm_offset = offset
+        self._flusher.written()
+        self.dispatch()
+
+    async def flush_to(self, offset: int, timeout_s: float) -> None:
+        """Return when everything before `offset` is durable.
+
+        Raises TimeoutError (it may become durable later), LogTruncated (it was cut), StorageFailed.
+        """
+        if offset > self._log.flushed_offset:
+            await self._host.clock.within(timeout_s, self._flusher.wait(offset))
+
+    # offsets
+
+    @property
+    def min_offset(self) -> int:
+        return self._log.min_offset
+
+    @property
+    def max_offset(self) -> int:
+        return self._log.max_offset
+
+    @property
+    def flushed_offset(self) -> int:
+        return self._log.flushed_offset
+
+    @property
+    def start_of_last_file(self) -> int:
+        return self._log.start_of_last_file
+
+    @property
+    def dispatched_offset(self) -> int:
+        """Readers see whole messages up to here; at most the confirm offset, and less only by half a message."""
+        return self._dispatched_offset
+
+    @property
+    def confirm_offset(self) -> int:
+        return self._confirm_offset
+
+    def advance_confirm_offset(self, offset: int) -> None:
+        """Take over a confirm offset (at most the log's end) if it is greater, and dispatch up to it."""
+        offset = min(offset, self._log.max_offset)
+        if offset > self._confirm_offset:
+            self._confirm_offset = offset
+            self.dispatch()
+
+    def dispatch(self) -> None:
+        """Bring the consume queues up to the confirm offset."""
+        limit = self._dispatch_limit(self._confirm_offset, self._log.max_offset)
+        if limit <= self._dispatched_offset:
+            return
+        touched: dict[str, ConsumeQueue] = {}
+        for header in self._log.headers(self._dispatched_offset, limit):
+            queue = self._queues.get_or_create(header.topic, header.queue_id)
+            queue.append(header.queue_offset, header.physical_offset, header.size, header.tags_code)
+            self._dispatched_offset = header.physical_offset + header.size
+            touched[queue.name] = queue
+        if self.on_dispatched is not None:
+            for queue in touched.values():
+                self.on_dispatched(queue.topic, queue.queue_id, queue.max_offset)
+
+    # reading
+
+    def queue_range(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """The queue offsets readers may see: [min, max); (0, 0) for a queue without messages."""
+        queue = self._queues.get(topic, queue_id)
+        return (0, 0) if queue is None else (queue.min_offset, queue.max_offset)
+
+    def get_messages(
+        self, topic: str, queue_id: int, queue_offset: int, max_count: int, max_bytes: int = 1 << 18
+    ) -> GetResult:
+        """Up to `max_count` messages from `queue_offset` on, at least one if there is any, else at most `max_bytes`.
+
+        Raises DiskError.
+        """
+        queue = self._queues.get(topic, queue_id)
+        if queue is None:
+            return GetResult(status=GetStatus.NO_MATCHED_LOGIC_QUEUE, next_offset=0, min_offset=0, max_offset=0)
+        least, end = queue.min_offset, queue.max_offset
+        status, next_offset = _place(queue_offset, least, end)
+        messages: list[bytes] = []
+        if status is GetStatus.FOUND:
+            total = 0
+            for offset, size in queue.range(queue_offset, max_count):
+                total += size
+                if messages and total > max_bytes:
+                    break
+                messages.append(self._log.read(offset, size))
+            next_offset = queue_offset + len(messages)
+        return GetResult(
+            status=status, messages=tuple(messages), next_offset=next_offset, min_offset=least, max_offset=end
+        )
+
+    def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
+        """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""
+        return self._log.read(offset, max_bytes)
+
+    # change of role and truncation
+
+    def rebuild_queue_offset_table(self) -> None:
+        """Learn each queue's next offset from the log, messages beyond the confirm offset included."""
+        table = {(queue.topic, queue.queue_id): queue.max_offset for queue in self._queues}
+        for header in self._log.headers(self._dispatched_offset, self._log.max_offset):
+            table[header.topic, header.queue_id] = header.queue_offset + 1
+        self._queue_offsets = table
+
+    def last_message_boundary(self) -> int:
+        """The end of the last whole message."""
+        return self._log.last_message_boundary()
+
+    async def cut_to_message_boundary(self) -> int:
+        """Drop half a message at the tail, and epochs beyond it, durably; returns the log's end."""
+        boundary = self._log.last_message_boundary()
+        if boundary < self._log.max_offset:
+            await self.truncate(boundary)
+        else:
+            await self._correct_epochs()
+        return boundary
+
+    async def truncate(self, offset: int) -> None:
+        """Cut the log at `offset` and everything that reaches beyond it; durable on return.
+
+        Epochs that start beyond `offset` go as well; the caller then takes over its master's entries. Readers see
+        nothing of the cut part from the moment of the call. Waiters for its flush get LogTruncated. Raises
+        ValueError beyond the log's end, StorageFailed.
+        """
+        if offset > self._log.max_offset:
+            raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
+        self._queues.truncate(offset)
+        if offset < self._dispatched_offset:
+            self._dispatched_offset = max(
+                [self._log.min_offset, *(queue.end_of_last_message for queue in self._queues)]
+            )
+            self._dispatched_offset = min(self._dispatched_offset, offset)
+        self._confirm_offset = min(self._confirm_offset, offset)
+        self._noted_boundary = min(self._noted_boundary, self._dispatched_offset)
+        self._flusher.truncated(offset)
+        async with self._changes:
+            await self._lower_checkpoint(offset)
+            await self._log.truncate(offset, self._dispatched_offset)
+            await self._queues.persist()
+            self.rebuild_queue_offset_table()
+            await self._cut_consumer_offsets()
+            await self._correct_epochs()
+        await self.checkpoint()
+
+    async def _lower_checkpoint(self, offset: int) -> None:
+        last = self._checkpoint
+        await self._save(
+            Checkpoint(
+                min_offset=min(last.min_offset, offset),
+                checked_offset=min(last.checked_offset, self._dispatched_offset),
+                dispatched_offset=min(last.dispatched_offset, self._dispatched_offset),
+                confirm_offset=min(last.confirm_offset, offset),
+                queue_entries=self._queues.durable_entries(),
+            )
+        )
+
+    async def _cut_consumer_offsets(self) -> None:
+        self.consumer_offsets.clamp(lambda topic, queue_id: self._queue_offsets.get((topic, queue_id), 0))
+        await self.consumer_offsets.persist()
+
+    async def _correct_epochs(self) -> None:
+        epochs = self.epochs.map.truncate_suffix(self._log.max_offset).delete_prefix(self._log.min_offset)
+        if not epochs and self._log.max_offset > self._log.min_offset:
+            # Written before there were epochs.
+            epochs = EpochMap([(0, self._log.min_offset)])
+        await self.epochs.replace(epochs)
+
+    # files
+
+    async def delete_files_before(self, offset: int) -> None:
+        """Drop the segments that end at `offset` or before, as far as they are dispatched; the last one stays."""
+        async with self._changes:
+            limit = min(offset, self._dispatched_offset)
+            starts = [start for start in self._log.segment_starts() if start <= limit]
+            if not starts or starts[-1] <= self._log.min_offset:
+                return
+            new_min = starts[-1]
+            self._queues.delete_prefix(new_min)
+            await self._save(replace(self._checkpoint, min_offset=new_min))
+            self._log.delete_segments_before(new_min)
+            await self._correct_epochs()
+
+    async def delete_expired_files(self, retention_s: float) -> None:
+        """Drop the segments whose last message was stored more than `retention_s` ago, by the wall clock."""
+        oldest_ms = self._host.clock.wall_ns() // 1_000_000 - retention_s * 1000
+        expired_until = self._log.min_offset
+        for start in self._log.segment_starts()[1:]:
+            stored_ms = self._log.first_store_timestamp_ms(start)
+            if stored_ms is None or stored_ms > oldest_ms:
+                break
+            expired_until = start
+        await self.delete_files_before(expired_until)
+
+    # checkpoint
+
+    async def checkpoint(self) -> None:
+        """Make consume queues, confirm offset and consumer offsets durable. Raises StorageFailed, DiskFull."""
+        async with self._changes:
+            await self._write_checkpoint()
+            await self.consumer_offsets.persist()
+
+    async def _write_checkpoint(self) -> None:
+        dispatched, confirm = self._dispatched_offset, self._confirm_offset
+        # Only a message boundary will do; the last one noted counts once the flushed offset has passed it.
+        if self._log.flushed_offset >= dispatched:
+            self._noted_boundary = dispatched
+        checked = self._checkpoint.checked_offset
+        if checked < self._noted_boundary <= self._log.flushed_offset:
+            checked = self._noted_boundary
+        self._noted_boundary = dispatched
+        await self._save(
+            Checkpoint(
+                min_offset=self._log.min_offset,
+                checked_offset=checked,
+                dispatched_offset=dispatched,
+                confirm_offset=confirm,
+                queue_entries=await self._queues.persist(),
+            )
+        )
+
+    async def _save(self, checkpoint: Checkpoint) -> None:
+        if checkpoint != self._checkpoint:
+            await self._checkpoint_file.write(checkpoint)
+            self._checkpoint = checkpoint
+
+    async def _checkpoint_often(self) -> None:
+        while True:
+            await self._host.clock.sleep(self._config.checkpoint_interval_s)
+            try:
+                await self.checkpoint()
+            except DiskFull as error:
+                # The old checkpoint stays good; a restart has more to check.
+                self._host.log("checkpoint_skipped", reason=str(error))
+
+    async def _recover_queues(self, checkpoint: Checkpoint) -> None:
+        dispatched = min(checkpoint.dispatched_offset, self._log.max_offset)
+        if dispatched < self._log.min_offset:
+            dispatched = self._log.min_offset
+        self._checkpoint = checkpoint
+        self._queues.load(checkpoint.queue_entries)
+        self._queues.truncate(dispatched)
+        self._queues.delete_prefix(self._log.min_offset)
+        self._dispatched_offset = dispatched
+        self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
+        self.dispatch()
+
+    async def _mark_running(self) -> None:
+        file = self._disk.open(self._abort_path)
+        await file.fsync()
+        file.close()
+
+
+def _place(queue_offset: int, least: int, end: int) -> tuple[GetStatus, int]:
+    """What a read at `queue_offset` of a queue [least, end) meets, and where to read on if nothing is found."""
+    if end == least:
+        return GetStatus.NO_MESSAGE_IN_QUEUE, end
+    if queue_offset < least:
+        return GetStatus.OFFSET_TOO_SMALL, least
+    if queue_offset == end:
+        return GetStatus.OFFSET_OVERFLOW_ONE, end
+    if queue_offset > end:
+        return GetStatus.OFFSET_OVERFLOW_BADLY, end
+    return GetStatus.FOUND, queue_offset

@@ -1,0 +1,87 @@
+"""Clocks of simulated hosts: a wall clock that may be wrong, and a quartz that is never quite right.
+
+Wall time follows what the nemesis set: offset and rate. Monotonic time follows the machine's quartz, whose
+small error is drawn once; it never goes back and knows nothing of wall time. Sleeping follows the quartz.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
+from harness.trace import Trace
+
+T = TypeVar("T")
+
+EPOCH_NS: Final = 1_767_225_600 * NANOSECONDS
+"""True wall time when the test begins: 2026-01-01T00:00:00Z."""
+
+
+class MachineClock:
+    """The clocks of one machine; they go on while its process is dead."""
+
+    __slots__ = ("_base_ns", "_boot_ns", "_loop", "_random", "_set_ns", "_timer_jitter_ns", "quartz", "rate")
+
+    def __init__(self, loop: VirtualTimeLoop, draw: random.Random, quartz_ppm: float, timer_jitter_ms: float) -> None:
+        self._loop = loop
+        self._random = draw
+        self.quartz = 1.0 + draw.uniform(-quartz_ppm, quartz_ppm) / 1e6
+        self._boot_ns = draw.randrange(1, 10_000 * NANOSECONDS)
+        self._timer_jitter_ns = timer_jitter_ms * 1e6
+        self._set_ns = 0
+        self._base_ns = EPOCH_NS
+        self.rate = 1.0
+        """Rate of the wall clock."""
+
+    def set(self, *, offset_s: float, rate: float) -> None:
+        """From now on wall time is true time * rate plus the offset; (0, 1) is the true time."""
+        self._set_ns = self._loop.now_ns
+        self._base_ns = EPOCH_NS + self._set_ns + round(offset_s * NANOSECONDS)
+        self.rate = rate
+
+    def wall_ns(self) -> int:
+        elapsed_ns = self._loop.now_ns - self._set_ns
+        return self._base_ns + (elapsed_ns if self.rate == 1.0 else int(elapsed_ns * self.rate))
+
+    def error_s(self) -> float:
+        """How far wall time is from the truth."""
+        return (self.wall_ns() - EPOCH_NS - self._loop.now_ns) / NANOSECONDS
+
+    def monotonic_ns(self) -> int:
+        return self._boot_ns + int(self._loop.now_ns * self.quartz)
+
+    def wake_ns(self, seconds: float) -> int:
+        """The true moment at which one wakes who sleeps for so many seconds of this quartz."""
+        late_ns = self._random.random() * self._timer_jitter_ns
+        return self._loop.now_ns + max(1, round(seconds * NANOSECONDS / self.quartz + late_ns))
+
+
+class SimulatedClock:
+    """`Clock` of the seam, for one host."""
+
+    __slots__ = ("_loop", "_machine", "_owner", "_trace", "monotonic_ns", "wall_ns")
+
+    def __init__(self, owner: str, machine: MachineClock, loop: VirtualTimeLoop, trace: Trace) -> None:
+        self._owner = owner
+        self._machine = machine
+        self._loop = loop
+        self._trace = trace
+        self.wall_ns = machine.wall_ns
+        self.monotonic_ns = machine.monotonic_ns
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        loop = self._loop
+        when_ns = self._machine.wake_ns(seconds)
+        self._trace.event(loop.now_ns, self._owner, "sleep", str(when_ns))
+        await loop.sleep_until(when_ns)
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        when_ns = self._machine.wake_ns(max(0.0, seconds))
+        async with asyncio.timeout_at(when_ns / NANOSECONDS):
+            return await awaitable

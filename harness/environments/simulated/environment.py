@@ -1,0 +1,404 @@
+"""The simulated world: nodes, links, disks and clocks in one event loop of virtual time.
+
+`run_simulation(main, seed, trace)` runs a whole test in it: harness, clients, nemesis and nodes. Everything
+that happens depends on the seed alone and goes into the trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from harness.environments.environment import Effect, Link
+from harness.environments.simulated.clock import MachineClock
+from harness.environments.simulated.disk import DiskFaults, DiskStore
+from harness.environments.simulated.host import RarePaths, SimulatedHost
+from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
+from harness.environments.simulated.network import SimulatedNetwork
+from harness.environments.simulated.process import Machine, Process
+from harness.environments.simulated.regime import Regime
+from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
+from harness.errors import HarnessError
+from harness.seed import Seed
+from harness.system import Main, NodeSpec
+from harness.trace import Trace
+
+T = TypeVar("T")
+
+CLEAN_STOP_S: Final = 10.0
+_WORLD: Final = "world"
+
+
+class VirtualTimeline:
+    """`Timeline` of the harness: the loop's own time, which no fault touches."""
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        self._loop = loop
+
+    def now_ns(self) -> int:
+        return self._loop.now_ns
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+        else:
+            await self._loop.sleep_until(self._loop.now_ns + max(1, round(seconds * NANOSECONDS)))
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        async with asyncio.timeout(seconds):
+            return await awaitable
+
+
+class NodeLog:
+    """What a node said and what became of it, kept until there is a file to hold it."""
+
+    __slots__ = ("directory", "events", "lines")
+
+    def __init__(self) -> None:
+        self.directory: Path | None = None
+        self.events: list[str] = []
+        self.lines: list[str] = []
+
+    def write(self) -> None:
+        if self.directory is None:
+            return
+        for name, lines in (("events.jsonl", self.events), ("node.log", self.lines)):
+            with (self.directory / name).open("a", encoding="utf-8") as file:
+                file.writelines(line + "\n" for line in lines)
+            lines.clear()
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Node:
+    """A machine of the system and the program that belongs on it."""
+
+    machine: Machine
+    spec: NodeSpec
+    main: Main
+    log: NodeLog
+
+    def is_running(self) -> bool:
+        return self.machine.process is not None and self.machine.process.alive
+
+
+class SimulatedEnvironment:
+    """`Environment` of the harness, and beyond it the knobs that only a simulator has."""
+
+    name = "simulated"
+    faults = frozenset({"partition", "kill", "pause", "clock", "power"})
+
+    def __init__(
+        self,
+        seed: Seed,
+        *,
+        trace: Trace,
+        loop: VirtualTimeLoop,
+        regime: Regime | None = None,
+        seam: str = DEFAULT_SEAM,
+    ) -> None:
+        self.regime = regime if regime is not None else Regime.drawn(seed)
+        self.timeline = VirtualTimeline(loop)
+        self.trace = trace
+        self._loop = loop
+        self._seed = seed
+        self._exceptions = seam_exceptions(seam)
+        self._network = SimulatedNetwork(loop, seed, self.regime, trace, self._exceptions)
+        self._rare = RarePaths(seed, self.regime)
+        self._kernel = copy_context()
+        self._nodes: dict[str, _Node] = {}
+        self._clients: dict[str, SimulatedHost] = {}
+        self._machines: dict[str, Machine] = {}
+        self._panics: dict[str, str] = {}
+
+    # Life of the world ----------------------------------------------------------------------------------------
+
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
+        for spec in nodes:
+            if spec.name in self._machines:
+                raise HarnessError(f"two hosts are called {spec.name!r}")
+            log = NodeLog()
+            log.directory = logs / spec.name
+            log.directory.mkdir(parents=True, exist_ok=True)
+            self._nodes[spec.name] = _Node(
+                machine=self._machine(spec.name), spec=spec, main=_resolve(spec.main), log=log
+            )
+        for spec in nodes:
+            self._boot(self._nodes[spec.name])
+
+    async def stop(self) -> None:
+        """Stop cleanly what runs, within a bound; then write the logs. Idempotent."""
+        stopping: list[asyncio.Task[Any]] = []
+        for node in self._nodes.values():
+            process = node.machine.process
+            if process is not None and process.alive and process.root is not None:
+                process.resume()
+                process.root.cancel()
+                stopping.append(process.root)
+        if stopping:
+            await asyncio.wait(stopping, timeout=CLEAN_STOP_S)
+        for node in self._nodes.values():
+            if node.is_running():
+                self._end(node.machine, "killed: it did not stop in time")
+            node.log.write()
+
+    def client_host(self, name: str) -> SimulatedHost:
+        if name in self._nodes:
+            raise HarnessError(f"{name!r} is a node; a client needs a name of its own")
+        if name not in self._clients:
+            machine = self._machine(name)
+            self._clients[name] = self._host(machine, self._process(machine), lambda line: None)
+        return self._clients[name]
+
+    def panics(self) -> Mapping[str, str]:
+        return dict(self._panics)
+
+    def reached(self) -> Mapping[str, int]:
+        """How often each rare state was reached."""
+        return dict(sorted(self._rare.reached.items()))
+
+    def running(self) -> tuple[str, ...]:
+        """The nodes whose process is alive, paused ones included."""
+        return tuple(name for name, node in self._nodes.items() if node.is_running())
+
+    # Verbs ----------------------------------------------------------------------------------------------------
+
+    async def cut(self, links: Sequence[Link]) -> Effect:
+        newly = [link for link in links if self._network.cut(*self._ends(link))]
+        return self._effect("cut", [f"{link.source}→{link.target}" for link in newly], "no link that was open")
+
+    async def heal(self, links: Sequence[Link] | None = None) -> Effect:
+        if links is None:
+            ends = [(wire.source, wire.target) for wire in self._network.cut_wires()]
+        else:
+            ends = [self._ends(link) for link in links]
+        newly = [f"{source.name}→{target.name}" for source, target in ends if self._network.heal(source, target)]
+        return self._effect("heal", newly, "no link that was cut")
+
+    async def kill(self, nodes: Sequence[str]) -> Effect:
+        killed = [node for node in self._named(nodes) if node.is_running()]
+        for node in killed:
+            self._end(node.machine, "killed")
+        return self._effect("kill", [node.spec.name for node in killed], "no process that was running")
+
+    async def power_off(self, nodes: Sequence[str]) -> Effect:
+        happened: list[str] = []
+        for node in self._named(nodes):
+            machine = node.machine
+            if not machine.powered:
+                continue
+            if node.is_running() and machine.process is not None:
+                machine.process.die()
+                self._network.power_lost(machine.process)
+            machine.powered = False
+            told = machine.disk.lose_power()
+            self._note(node, f"power lost: {told}")
+            happened.append(f"{machine.name} ({told})")
+        return self._effect("power-off", happened, "no machine that had power")
+
+    async def boot(self, nodes: Sequence[str]) -> Effect:
+        booted = [node for node in self._named(nodes) if not node.is_running()]
+        for node in booted:
+            self._boot(node)
+        return self._effect("boot", [node.spec.name for node in booted], "no node that was down")
+
+    async def pause(self, nodes: Sequence[str]) -> Effect:
+        paused = [p for p in self._running(nodes) if not p.paused]
+        for process in paused:
+            process.pause()
+        return self._effect("pause", [process.name for process in paused], "no process that was running")
+
+    async def resume(self, nodes: Sequence[str]) -> Effect:
+        resumed = [p for p in self._running(nodes) if p.paused]
+        for process in resumed:
+            process.resume()
+        return self._effect("resume", [process.name for process in resumed], "no process that was paused")
+
+    async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
+        clock = self._named([node])[0].machine.clock
+        before_s = clock.error_s()
+        was = clock.rate
+        clock.set(offset_s=offset_s, rate=rate)
+        after_s = clock.error_s()
+        self.trace.event(self._loop.now_ns, _WORLD, "set-clock", f"{node} {offset_s} {rate}")
+        return Effect(
+            before_s != after_s or was != rate,
+            f"{node}: {before_s:+.6f} s at rate {was} became {after_s:+.6f} s at rate {rate}",
+        )
+
+    # Beyond the protocol: what only a simulator can do ----------------------------------------------------------
+
+    async def slow(self, links: Sequence[Link], *, extra_ms: float) -> Effect:
+        """Add so much to the latency of these directions; 0 for as before."""
+        for link in links:
+            self._network.wire(*self._ends(link)).extra_ns = int(extra_ms * 1e6)
+        return self._effect("slow", [f"{link.source}→{link.target} {extra_ms} ms" for link in links], "no link named")
+
+    async def lose(self, links: Sequence[Link], *, probability: float) -> Effect:
+        """Lose this share of the transmissions on these directions, instead of the regime's."""
+        for link in links:
+            self._network.wire(*self._ends(link)).loss_probability = probability
+        return self._effect("lose", [f"{link.source}→{link.target} {probability}" for link in links], "no link named")
+
+    async def starve(self, node: str, *, callback_cost_ms: float) -> Effect:
+        """Let each callback of a node take so long; 0 for full speed."""
+        processes = self._running([node])
+        for process in processes:
+            process.slow_down(int(callback_cost_ms * 1e6))
+        return self._effect("starve", [f"{p.name} {callback_cost_ms} ms" for p in processes], "no process running")
+
+    def disk_faults(self, node: str) -> DiskFaults:
+        """The knobs of a node's disk."""
+        return self._named([node])[0].machine.disk.faults
+
+    def disk_of(self, node: str) -> DiskStore:
+        """The disk of a node: to rot its bits, to look at what is on it."""
+        return self._named([node])[0].machine.disk
+
+    def end(self) -> None:
+        """The simulation is over: nothing of any process runs again. Writes what logs there still are."""
+        for machine in self._machines.values():
+            if machine.process is not None and machine.process.alive:
+                machine.process.die()
+        for node in self._nodes.values():
+            node.log.write()
+
+    # Machines and processes -------------------------------------------------------------------------------------
+
+    def _machine(self, name: str) -> Machine:
+        regime = self.regime
+        draw = self._seed.child("clock", name).stream()
+        machine = Machine(
+            name,
+            MachineClock(self._loop, draw, regime.quartz_ppm, regime.timer_jitter_ms),
+            DiskStore(name, self._loop, self._seed, regime, self.trace),
+        )
+        self._machines[name] = machine
+        self._network.add(machine)
+        return machine
+
+    def _process(self, machine: Machine) -> Process:
+        machine.lives += 1
+        machine.process = process = self._kernel.run(Process, machine, self._loop, self._crashed)
+        return process
+
+    def _host(self, machine: Machine, process: Process, record: Callable[[str], None]) -> SimulatedHost:
+        return SimulatedHost(
+            process,
+            network=self._network,
+            exceptions=self._exceptions,
+            seed=self._seed,
+            rare=self._rare,
+            trace=self.trace,
+            kernel=self._kernel,
+            record=record,
+        )
+
+    def _boot(self, node: _Node) -> None:
+        machine = node.machine
+        process = self._process(machine)
+        host = self._host(machine, process, node.log.events.append)
+        self._note(node, f"boot {machine.lives}")
+        process.root = host.spawn(_run(node.main, host, node.spec.config), "main")
+        process.root.add_done_callback(lambda root: self._root_done(node, process, root), context=self._kernel)
+        if not machine.powered:
+            machine.powered = True
+            self._network.world_changed()
+
+    def _root_done(self, node: _Node, process: Process, root: asyncio.Task[Any]) -> None:
+        if process.alive:  # a panic has ended it before this
+            self._end(node.machine, "stopped cleanly" if root.cancelled() else "its program returned")
+
+    def _end(self, machine: Machine, how: str) -> None:
+        process = machine.process
+        assert process is not None
+        process.die()
+        self._network.processes_gone(process)
+        node = self._nodes.get(machine.name)
+        if node is not None:
+            self._note(node, how)
+
+    def _crashed(self, process: Process, error: BaseException) -> None:
+        if not process.alive:
+            return
+        if isinstance(error, HarnessError):
+            self._loop.fail(error)
+            return
+        words = "".join(traceback.format_exception(error))
+        self._panics[process.name] = words
+        self.trace.event(self._loop.now_ns, process.name, "panic", f"{type(error).__name__}: {error}")
+        node = self._nodes.get(process.name)
+        if node is None:
+            self._loop.fail(HarnessError(f"client {process.name} crashed:\n{words}"))
+            return
+        node.log.events.append(
+            f'{{"time": {self._loop.now_ns}, "wall": {process.machine.clock.wall_ns()}, "event": "panic"}}'
+        )
+        self._end(process.machine, f"panic:\n{words}")
+
+    # Words ------------------------------------------------------------------------------------------------------
+
+    def _named(self, nodes: Sequence[str]) -> list[_Node]:
+        unknown = [name for name in nodes if name not in self._nodes]
+        if unknown:
+            raise HarnessError(f"no node is called {', '.join(unknown)}; there are {', '.join(self._nodes)}")
+        return [self._nodes[name] for name in nodes]
+
+    def _running(self, nodes: Sequence[str]) -> list[Process]:
+        processes = [node.machine.process for node in self._named(nodes)]
+        return [process for process in processes if process is not None and process.alive]
+
+    def _ends(self, link: Link) -> tuple[Machine, Machine]:
+        for name in (link.source, link.target):
+            if name not in self._machines:
+                raise HarnessError(f"no host is called {name}; there are {', '.join(self._machines)}")
+        return self._machines[link.source], self._machines[link.target]
+
+    def _effect(self, verb: str, done: list[str], nothing: str) -> Effect:
+        words = ", ".join(done) if done else nothing
+        self.trace.event(self._loop.now_ns, _WORLD, verb, words)
+        return Effect(bool(done), f"{verb}: {words}")
+
+    def _note(self, node: _Node, words: str) -> None:
+        now_ns = self._loop.now_ns
+        node.log.lines.append(f"{now_ns / NANOSECONDS:14.9f} {words}")
+        self.trace.event(now_ns, node.spec.name, "process", words.partition("\n")[0])
+
+
+async def _run(main: Main, host: SimulatedHost, config: Mapping[str, Any]) -> None:
+    await main(host, config)
+
+
+def _resolve(name: str) -> Main:
+    """Import `package.module:function`."""
+    module, _, function = name.partition(":")
+    try:
+        found: Main = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise HarnessError(f"no program {name!r}: {error}") from error
+    return found
+
+
+def run_simulation(
+    main: Callable[[SimulatedEnvironment], Coroutine[Any, Any, T]],
+    seed: Seed,
+    trace: Trace,
+    *,
+    regime: Regime | None = None,
+    seam: str = DEFAULT_SEAM,
+) -> T:
+    """Run a whole test in virtual time and return what `main` returns. The regime is the seed's own unless given."""
+    loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
+    environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)
+    try:
+        return loop.run(main(environment))
+    finally:
+        environment.end()
+        loop.close()

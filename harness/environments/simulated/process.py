@@ -1,0 +1,119 @@
+"""Machines and the processes that run on them.
+
+A machine is what survives a crash: a name, a disk, a clock, a power switch. A process is one life of a
+program on it. Whatever a process does runs in a context that names it, so that the loop can hold it still
+(pause), slow it down, or see to it that nothing of it ever runs again (kill).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Any
+
+from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from harness.environments.simulated.clock import MachineClock
+    from harness.environments.simulated.disk import DiskStore
+    from harness.environments.simulated.network import Endpoint, SimulatedListener
+
+
+class Machine:
+    """What a host keeps when its program dies."""
+
+    __slots__ = ("clock", "disk", "listeners", "lives", "name", "powered", "process")
+
+    def __init__(self, name: str, clock: MachineClock, disk: DiskStore) -> None:
+        self.name = name
+        self.clock = clock
+        self.disk = disk
+        self.powered = True
+        self.process: Process | None = None
+        self.lives = 0
+        self.listeners: dict[int, SimulatedListener] = {}
+
+
+class Process:
+    """One life of a program. `alive` until killed or ended; `paused` in between at will."""
+
+    __slots__ = (
+        "_busy_until_ns",
+        "_callback_cost_ns",
+        "_on_crash",
+        "_parked",
+        "alive",
+        "connections",
+        "context",
+        "loop",
+        "machine",
+        "name",
+        "paused",
+        "root",
+        "runs",
+        "tasks",
+    )
+
+    def __init__(
+        self, machine: Machine, loop: VirtualTimeLoop, on_crash: Callable[[Process, BaseException], None]
+    ) -> None:
+        self.machine = machine
+        self.name = machine.name
+        self.alive = True
+        self.paused = False
+        self.runs = True
+        self.root: asyncio.Task[Any] | None = None
+        self.tasks: dict[asyncio.Task[Any], None] = {}
+        self.connections: dict[Endpoint, None] = {}
+        self.context: Context = copy_context()
+        self.context.run(OWNER.set, self)
+        self.loop = loop
+        self._on_crash = on_crash
+        self._parked: deque[Handle] = deque()
+        self._callback_cost_ns = 0
+        self._busy_until_ns = 0
+
+    def admit(self, handle: Handle) -> bool:
+        if not self.alive:
+            return False
+        if self.paused:
+            self._parked.append(handle)
+            return False
+        if handle.delayed:
+            return True
+        handle.delayed = True
+        now_ns = self.loop.now_ns
+        start_ns = max(now_ns, self._busy_until_ns)
+        self._busy_until_ns = start_ns + self._callback_cost_ns
+        if start_ns == now_ns:
+            return True
+        self.loop.later(handle, start_ns)
+        return False
+
+    def crash(self, error: BaseException) -> None:
+        self._on_crash(self, error)
+
+    def pause(self) -> None:
+        self.paused = True
+        self.runs = False
+
+    def resume(self) -> None:
+        """Go on: what fell due meanwhile runs now, in its order."""
+        self.paused = False
+        self.runs = self.alive and self._callback_cost_ns == 0
+        while self._parked:
+            self.loop.soon(self._parked.popleft())
+
+    def slow_down(self, callback_cost_ns: int) -> None:
+        """Let each callback take so long, one after the other, as on a starved processor; 0 for full speed."""
+        self._callback_cost_ns = callback_cost_ns
+        self.runs = self.alive and not self.paused and callback_cost_ns == 0
+
+    def die(self) -> None:
+        """Nothing of this process runs any more, not even a `finally`."""
+        self.alive = False
+        self.runs = False
+        self._parked.clear()
+        self.loop.bury()

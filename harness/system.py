@@ -25,6 +25,8 @@ class NodeSpec:
     """Plain JSON data."""
     ports: tuple[int, ...] = ()
     """Ports that clients (not only other nodes) reach."""
+    replica: bool = False
+    """Whether it holds a copy of the data that the final reads compare."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,13 +22,17 @@ from checkers.statistics import Statistics
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.cli import registry
 from harness.cli.registry import Parts
+from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.history import close_torn
-from harness.run import RunFacts, execute
+from harness.run import Plan, Record, Roles, RunFacts, execute
 from harness.run_directory import RunDirectory
 from harness.scenario import Scenario
 from harness.seed import Seed
+from harness.system import NodeSpec
+from nemesis.nemesis import Nemesis, groups_of
 from nemesis.record import storm, windows
+from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
@@ -109,7 +113,7 @@ def run_scenario(
     facts = RunFacts()
     try:
         _, report = world.run(
-            lambda environment: execute(scenario, parts, environment, directory, facts, progress),
+            lambda environment: execute(plan_of(scenario, parts), environment, directory, facts, progress),
             seed=Seed(scenario.seed),
             recording=recording,
         )
@@ -185,6 +189,37 @@ def check_run(
     )
     write_outcome(outcome, record.get("versions", {}))
     return outcome
+
+
+def plan_of(scenario: Scenario, parts: Parts) -> Plan:
+    """The scenario with its nemesis composed: the packages' schedules merged, one client to carry them out."""
+    seed = Seed(scenario.seed).child("nemesis")
+    schedule = together(
+        [
+            package.schedule(seed, settings, scenario.time_limit_s)
+            for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
+        ]
+    )
+
+    def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
+        return Nemesis(
+            environment=environment,
+            groups=groups_of(nodes),
+            roles=roles,
+            schedule=schedule,
+            seed=seed,
+            record=record,
+        )
+
+    return Plan(
+        scenario=scenario,
+        system=parts.system,
+        system_settings=parts.system_settings,
+        workload=parts.workload,
+        workload_settings=parts.workload_settings,
+        nemesis=nemesis,
+        nemesis_generator=Scheduled(schedule) if schedule else None,
+    )
 
 
 def checkers_of(parts: Parts) -> dict[str, Any]:

@@ -135,6 +135,7 @@ class Rocketmq:
                     groups=("brokers",),
                     main="system_under_test.rocketmq.node:broker",
                     ports=(BROKER_PORT,),
+                    replica=True,
                     config={
                         "brokerName": BROKER_GROUP,
                         "brokerClusterName": "stormproof",
@@ -256,7 +257,7 @@ def legal_loss(settings: RocketmqSettings, storm: Storm) -> LegalLoss:
     if settings.in_sync_replicas < voters:
         return LegalLoss(
             anomalies=LOSS,
-            reason=f"inSyncReplicas {settings.in_sync_replicas} of {voters}: a laggard of the SyncStateSet may be elected",
+            reason=f"inSyncReplicas {settings.in_sync_replicas} of {voters}: a laggard of the set may be elected",
         )
     if power and (settings.flush == "async" or storm.power_several or storm.power_overlapped):
         return LegalLoss(

@@ -1,0 +1,199 @@
+"""A scenario is carried out in an environment: set-up, storm, healing, calm, final reads, teardown.
+
+Nothing here judges. What happened goes into the history and the nemesis' record while it happens; what went
+wrong with the run itself goes into `RunFacts`, so that a verdict over a run cut short says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.client import Client
+from harness.environments.environment import Environment
+from harness.errors import HarnessError
+from harness.generator import Generator, any_of, clients, nemesis, stagger, time_limit
+from harness.history import HistoryWriter
+from harness.interpreter import run_operations
+from harness.operation import NEMESIS, Operation
+from harness.run_directory import RunDirectory
+from harness.scenario import Scenario
+from harness.seed import Seed
+from harness.system import NodeSpec, System
+from harness.workload import Workload
+
+READY_TIMEOUT_S = 120.0
+OPERATION_TIMEOUT_S = 5.0
+NEMESIS_TIMEOUT_S = 120.0
+
+
+class Nemesis(Client, Protocol):
+    """A client of process -1 that can also undo all it did."""
+
+    async def heal(self) -> None: ...
+
+
+Roles = Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
+Record = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A scenario with everything its names stand for."""
+
+    scenario: Scenario
+    system: System
+    system_settings: Any
+    workload: Workload
+    workload_settings: Any
+    nemesis: Callable[[Environment, tuple[NodeSpec, ...], Roles, Record], Nemesis]
+    nemesis_generator: Generator | None
+    """The steps of the storm; None without a nemesis."""
+
+
+@dataclass(kw_only=True)
+class RunFacts:
+    """What is known of the run itself; filled while it goes on, kept in `scenario.json`."""
+
+    reasons: list[str] = field(default_factory=list)
+    """Why a verdict of VALID could not be trusted."""
+    panics: dict[str, str] = field(default_factory=dict)
+    storm_from_ns: int | None = None
+    final_from_ns: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "reasons": self.reasons,
+            "panics": self.panics,
+            "storm_from_ns": self.storm_from_ns,
+            "final_from_ns": self.final_from_ns,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunFacts:
+        return cls(
+            reasons=list(data.get("reasons", ())),
+            panics=dict(data.get("panics", {})),
+            storm_from_ns=data.get("storm_from_ns"),
+            final_from_ns=data.get("final_from_ns"),
+        )
+
+
+async def execute(
+    plan: Plan,
+    environment: Environment,
+    directory: RunDirectory,
+    facts: RunFacts,
+    progress: Callable[[str], None],
+) -> None:
+    """Run the plan to its end and leave a closed history, whatever happens on the way.
+
+    Raises HarnessError where the system could not be started or the environment failed; the history then
+    holds what was recorded until then.
+    """
+    history = HistoryWriter(directory.path / "history.arrows", plan.workload.value_type)
+    nemesis_log = (directory.path / "nemesis.jsonl").open("a", encoding="utf-8")
+    try:
+        with nemesis_log:
+            await _Course(plan, environment, directory, facts, progress, history, nemesis_log.write).run()
+    finally:
+        history.close()
+
+
+@dataclass
+class _Course:
+    plan: Plan
+    environment: Environment
+    directory: RunDirectory
+    facts: RunFacts
+    progress: Callable[[str], None]
+    history: HistoryWriter
+    write_nemesis: Callable[[str], Any]
+    next_process: int = 0
+
+    async def run(self) -> None:
+        plan, environment, scenario = self.plan, self.environment, self.plan.scenario
+        nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
+        observer: Any = None
+        try:
+            await environment.start(nodes, self.directory.path / "nodes")
+            observer = environment.client_host("observer")
+            await self._until_ready(observer, "after its start")
+            self.facts.storm_from_ns = environment.timeline.now_ns()
+            self.progress(f"storm of {scenario.time_limit_s:g} s")
+
+            async def roles() -> Mapping[str, tuple[str, ...]]:
+                return await plan.system.roles(plan.system_settings, observer)
+
+            nemesis_client = plan.nemesis(environment, nodes, roles, self._record_nemesis)
+            try:
+                await self._operate(self._storm(), nemesis_client, scenario.concurrency)
+            finally:
+                await nemesis_client.heal()
+            self.progress("calm")
+            await environment.timeline.sleep(scenario.recovery_s)
+            try:
+                await self._until_ready(observer, "after the storm")
+            except HarnessError as error:
+                self.facts.reasons.append(str(error))
+            self.facts.final_from_ns = environment.timeline.now_ns()
+            self.progress("final reads")
+            await self._operate(self._final(nodes), None, scenario.concurrency)
+        finally:
+            self.facts.panics.update(environment.panics())
+            await environment.stop()
+
+    async def _until_ready(self, observer: Any, when: str) -> None:
+        plan = self.plan
+        ready = plan.system.ready(plan.system_settings, observer, plan.workload.name)
+        try:
+            await self.environment.timeline.within(READY_TIMEOUT_S, ready)
+        except TimeoutError:
+            raise HarnessError(f"{plan.system.name} did not serve within {READY_TIMEOUT_S:g} s {when}") from None
+
+    def _storm(self) -> Generator:
+        plan, scenario = self.plan, self.plan.scenario
+        seed = Seed(scenario.seed)
+        load = plan.workload.generator(plan.workload_settings, seed.child("workload"), scenario.concurrency)
+        if scenario.rate:
+            load = stagger(1 / scenario.rate, load, seed=seed.child("stagger"))
+        load = clients(time_limit(scenario.time_limit_s, load))
+        return load if plan.nemesis_generator is None else any_of(load, nemesis(plan.nemesis_generator))
+
+    def _final(self, nodes: tuple[NodeSpec, ...]) -> Generator:
+        plan, scenario = self.plan, self.plan.scenario
+        replicas = tuple(node.name for node in nodes if node.replica)
+        seed = Seed(scenario.seed).child("final")
+        return clients(plan.workload.final_generator(plan.workload_settings, seed, scenario.concurrency, replicas))
+
+    async def _operate(self, generator: Generator, nemesis_client: Nemesis | None, concurrency: int) -> None:
+        plan = self.plan
+        hosts = [self.environment.client_host(f"client-{thread}") for thread in range(concurrency)]
+
+        def client_of(process: int) -> Client:
+            self.next_process = max(self.next_process, process + 1)
+            host = hosts[process % concurrency]
+            return plan.system.client(plan.workload.name, plan.system_settings, host, process)
+
+        rounds = -(-self.next_process // concurrency)
+        failures = await run_operations(
+            generator,
+            client_factory=client_of,
+            nemesis=nemesis_client,
+            timeline=self.environment.timeline,
+            record=self._record,
+            concurrency=concurrency,
+            operation_timeout_s=OPERATION_TIMEOUT_S,
+            first_process=rounds * concurrency,
+        )
+        for failure in failures:
+            if len(self.facts.reasons) < 20:
+                self.facts.reasons.append(f"the harness failed in an operation: {failure}")
+
+    def _record(self, operation: Operation) -> None:
+        self.history.append(operation._replace(value=None) if operation.process == NEMESIS else operation)
+
+    def _record_nemesis(self, row: dict[str, Any]) -> None:
+        self.write_nemesis(json.dumps(row) + "\n")

@@ -1,0 +1,323 @@
+"""Runs one Raft node on a host: feeds the core with events and carries its effects out, in their order.
+
+Messages and finished fsyncs are stepped as they come. Proposals and reads gather until the event loop
+turns round, and while an fsync runs further writes gather for the next one: many proposals, one append,
+one fsync. A disk that fails ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from system_under_test.raft.core import (
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Raft,
+    Read,
+    Receive,
+    Role,
+    Tick,
+    Timing,
+)
+from system_under_test.raft.message import Entry, Message
+from system_under_test.raft.storage import RaftStorage
+from system_under_test.raft.transport import PeerTransport
+from system_under_test.runtime.host import Host
+
+MAX_PENDING = 16384
+"""Proposals that wait to be applied, and reads that wait to be confirmed; one more of them is refused."""
+
+
+class NotLeader(Exception):
+    """This node takes no proposals and reads now: certainly nothing was appended. `leader` is a hint."""
+
+    def __init__(self, leader: str | None) -> None:
+        super().__init__(f"not the leader; the leader may be {leader}")
+        self.leader = leader
+
+
+class LeadershipLost(Exception):
+    """The entry was appended, and then the leadership ended: it may or may not be applied later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaftConfig:
+    node: str
+    members: Mapping[str, str] = field(default_factory=dict)
+    """Raft address of each member by id, this node's included."""
+    port: int = 9879
+    directory: str = "raft"
+    heartbeat_s: float = 0.1
+    min_election_timeout_s: float = 1.0
+    max_election_timeout_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.node not in self.members:
+            raise ValueError(f"{self.node!r} is none of the members {', '.join(sorted(self.members))}")
+        if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
+            raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
+
+
+@dataclass(slots=True)
+class _Proposal:
+    data: bytes
+    future: asyncio.Future[Any]
+    term: int
+    """Of the leadership under which it was proposed; it is appended under no other, for the proposer may
+    have decided on the state as it was then."""
+
+
+class RaftNode:
+    """`apply(entry)` is called once for each committed entry with data, in order, from the first on at each start;
+    its result is what the proposer gets. `on_leadership(is_active)` is called when this node becomes active
+    (leader, own no-op applied) and when it ceases to be."""
+
+    def __init__(
+        self,
+        host: Host,
+        config: RaftConfig,
+        *,
+        storage: RaftStorage,
+        apply: Callable[[Entry], Any],
+        on_leadership: Callable[[bool], None],
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._storage = storage
+        self._apply = apply
+        self._on_leadership = on_leadership
+        self._raft: Raft | None = None
+        self._transport = PeerTransport(
+            host,
+            node=config.node,
+            peers={peer: address for peer, address in config.members.items() if peer != config.node},
+            deliver=self._deliver,
+            silence_s=config.max_election_timeout_s,
+        )
+        self._was_active = False
+        self._stopped = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._proposals: list[_Proposal] = []
+        self._pending: dict[int, _Proposal] = {}
+        self._new_reads: list[asyncio.Future[None]] = []
+        self._reads: dict[int, list[asyncio.Future[None]]] = {}
+        self._reads_waiting = 0
+        self._token = 0
+        self._dirty = asyncio.Event()
+        self._written = 0
+        self._synced = 0
+        self._held: deque[tuple[int, list[Message]]] = deque()
+
+    # -- what others may ask
+
+    @property
+    def is_active(self) -> bool:
+        """Leader with its own no-op applied: its state holds all that was ever committed before its term."""
+        return self._was_active
+
+    @property
+    def believes_itself_leader(self) -> bool:
+        return self._raft is not None and self._raft.role is Role.LEADER
+
+    @property
+    def leader(self) -> str | None:
+        """The leader of the current term, as far as this node knows."""
+        return None if self._raft is None else self._raft.leader
+
+    @property
+    def term(self) -> int:
+        return 0 if self._raft is None else self._raft.term
+
+    async def start(self) -> None:
+        """Recover, listen, take part. Raises OSError if the port is taken."""
+        recovered = await self._storage.open()
+        config = self._config
+        self._raft = Raft(
+            node=config.node,
+            members=sorted(config.members),
+            timing=Timing(
+                heartbeat_ns=int(config.heartbeat_s * 1e9),
+                min_election_timeout_ns=int(config.min_election_timeout_s * 1e9),
+                quorum_timeout_ns=int(config.max_election_timeout_s * 1e9),
+            ),
+            hard_state=recovered.hard_state,
+            entries=recovered.entries,
+            now_ns=self._host.clock.monotonic_ns(),
+            election_timeout_ns=self._draw_election_timeout_ns(),
+        )
+        await self._transport.start(config.port)
+        spawn = self._host.spawn
+        self._tasks = [
+            spawn(self._keep_time(), "raft timer"),
+            spawn(self._keep_durable(), "raft fsync"),
+            spawn(self._take_requests(), "raft requests"),
+        ]
+
+    async def stop(self) -> None:
+        """Leave without ado; what was appended and is not applied ends as LeadershipLost."""
+        self._stopped = True
+        self._transport.stop()
+        for task in self._tasks:
+            task.cancel()
+        self._lose_requests()
+        self._storage.close()
+
+    def propose(self, data: bytes) -> asyncio.Future[Any]:
+        """The result of applying `data`, once it is. Raises NotLeader at once or through the future;
+        LeadershipLost through the future. Cancelling it changes nothing but that nobody listens."""
+        assert data, "empty data is the leader's no-op"
+        if not self._was_active or len(self._pending) + len(self._proposals) >= MAX_PENDING:
+            raise NotLeader(self.leader)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._proposals.append(_Proposal(data, future, self.term))
+        self._wake.set()
+        return future
+
+    def read_barrier(self) -> asyncio.Future[None]:
+        """Done when this node was certainly leader at some moment after the call, and has applied all that was
+        committed at that moment. Raises NotLeader at once or through the future; it may wait without bound."""
+        if not self._was_active or self._reads_waiting >= MAX_PENDING:
+            raise NotLeader(self.leader)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._new_reads.append(future)
+        self._reads_waiting += 1
+        self._wake.set()
+        return future
+
+    # -- tasks
+
+    async def _keep_time(self) -> None:
+        clock = self._host.clock
+        assert self._raft is not None
+        longest_ns = int(self._config.heartbeat_s * 1e9)
+        while True:
+            left_ns = self._raft.deadline_ns - clock.monotonic_ns()
+            await clock.sleep(max(0, min(left_ns, longest_ns)) / 1e9)
+            self._step(Tick(self._draw_election_timeout_ns()))
+            self._transport.drop_silent(clock.monotonic_ns())
+
+    async def _keep_durable(self) -> None:
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            written = self._written
+            await self._storage.sync()
+            self._synced = written
+            self._step(Persisted(written))
+            now_ns = self._host.clock.monotonic_ns()
+            while self._held and self._held[0][0] <= written:
+                for message in self._held.popleft()[1]:
+                    self._transport.send(message, now_ns)
+
+    async def _take_requests(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._proposals:
+                self._take_proposals()
+            if self._new_reads:
+                self._take_reads()
+
+    def _take_proposals(self) -> None:
+        raft = self._raft
+        assert raft is not None
+        proposals, self._proposals = self._proposals, []
+        accepted: list[bytes] = []
+        for proposal in proposals:
+            if raft.role is Role.LEADER and raft.term == proposal.term:
+                accepted.append(proposal.data)
+                self._pending[raft.last_index + len(accepted)] = proposal
+            else:
+                _fail(proposal.future, NotLeader(raft.leader))
+        if accepted:
+            self._step(Propose(tuple(accepted)))
+
+    def _take_reads(self) -> None:
+        reads, self._new_reads = self._new_reads, []
+        self._token += 1
+        self._reads[self._token] = reads
+        self._step(Read((self._token,)))
+
+    def _deliver(self, message: Message) -> None:
+        if not self._stopped:
+            self._step(Receive(message))
+
+    def _draw_election_timeout_ns(self) -> int:
+        config = self._config
+        return int(self._host.random.uniform(config.min_election_timeout_s, config.max_election_timeout_s) * 1e9)
+
+    # -- effects
+
+    def _step(self, event: Event) -> None:
+        raft = self._raft
+        assert raft is not None
+        now_ns = self._host.clock.monotonic_ns()
+        effects = raft.step(event, now_ns)
+        if effects.must_persist:
+            self._storage.write(effects.hard_state, effects.entries)
+            self._written = effects.sequence
+            self._dirty.set()
+        for append in effects.appends:
+            self._transport.send(append, now_ns)
+        if effects.messages:
+            if self._written > self._synced:
+                self._held.append((effects.sequence, effects.messages))
+            else:
+                for message in effects.messages:
+                    self._transport.send(message, now_ns)
+        self._answer(effects)
+        if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
+            self._change_leadership(raft.is_active)
+
+    def _answer(self, effects: Effects) -> None:
+        for entry in effects.committed:
+            result = self._apply(entry) if entry.data else None
+            proposal = self._pending.pop(entry.index, None)
+            if proposal is not None and not proposal.future.done():
+                if proposal.term == entry.term:
+                    proposal.future.set_result(result)
+                else:
+                    proposal.future.set_exception(LeadershipLost())
+        for token in effects.reads:
+            for future in self._reads.pop(token):
+                self._reads_waiting -= 1
+                if not future.done():
+                    future.set_result(None)
+        for token in effects.lost_reads:
+            for future in self._reads.pop(token):
+                self._reads_waiting -= 1
+                _fail(future, NotLeader(self.leader))
+
+    def _change_leadership(self, is_active: bool) -> None:
+        if not is_active:
+            self._lose_pending()
+        if is_active is not self._was_active:
+            self._was_active = is_active
+            self._on_leadership(is_active)
+
+    def _lose_pending(self) -> None:
+        pending, self._pending = self._pending, {}
+        for proposal in pending.values():
+            _fail(proposal.future, LeadershipLost())
+
+    def _lose_requests(self) -> None:
+        self._lose_pending()
+        for proposal in self._proposals:
+            _fail(proposal.future, NotLeader(None))
+        for reads in [self._new_reads, *self._reads.values()]:
+            for future in reads:
+                _fail(future, NotLeader(None))
+
+
+def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        # Whoever timed out and went away shall not make the event loop complain.
+        future.exception()

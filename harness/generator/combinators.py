@@ -374,5 +374,9 @@ def replaced(generators: tuple[Generator, ...], position: int, generator: Genera
 
 def updated(generators: tuple[Generator, ...], context: Context, event: Operation) -> tuple[Generator, ...]:
     """All of them after an event; the very same tuple if that changed none."""
-    after = tuple([generator.update(context, event) for generator in generators])
-    return generators if all(a is b for a, b in zip(after, generators, strict=True)) else after
+    after = generators
+    for position, generator in enumerate(generators):
+        changed = generator.update(context, event)
+        if changed is not generator:
+            after = replaced(after, position, changed)
+    return after

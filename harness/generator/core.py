@@ -64,7 +64,7 @@ def as_generator(like: GeneratorLike) -> Generator:
 
 def assigned(operation: Operation, context: Context) -> Operation | Literal[Pending.PENDING]:
     """The operation with a free process and a time, or PENDING if its process is not free."""
-    process, type_, f, value, key, time, _, _, _ = operation
+    process, type_, f, value, key, time, _, node, _ = operation
     if process == UNASSIGNED:
         free = context.free_process()
         if free is None:
@@ -74,7 +74,7 @@ def assigned(operation: Operation, context: Context) -> Operation | Literal[Pend
         thread = context.thread_of(process)
         if not context.is_free(thread) or context.processes[thread] != process:
             return PENDING
-    return Operation(process, type_, f, value, key, time if time >= 0 else context.time)
+    return Operation(process, type_, f, value, key, time if time >= 0 else context.time, None, node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,118 @@
+"""Where a run leaves everything: `runs/<scenario>/<start>-<seed>/`, and `runs/latest`, which points at the newest.
+
+A run directory is made once and never written over; files appear in it whole or not at all, but for those
+that grow while the run goes on (the history's stream, `nemesis.jsonl`, the nodes' logs).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HarnessError, UsageError
+
+LATEST = "latest"
+_SAME_SECOND = 1_000
+"""Runs of one scenario and seed that may begin in the same second."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """The paths of one run."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, base: Path, scenario: str, seed: int, *, start: datetime | None = None) -> RunDirectory:
+        """A fresh directory, with `base/latest` pointing at it; `start` is now unless told.
+
+        Raises UsageError if it cannot be made there.
+        """
+        if not re.fullmatch(r"[\w][\w.,+=@-]*", scenario) or scenario == LATEST:
+            raise UsageError(f"{scenario!r} cannot be a scenario's name: it names a folder; use letters, digits, . - _")
+        name = f"{(start or datetime.now(UTC)).strftime('%Y%m%dT%H%M%S')}-{seed}"
+        try:
+            path = _fresh(base / scenario, name)
+            (path / "nodes").mkdir()
+            _point_latest(base, path)
+        except OSError as error:
+            raise UsageError(
+                f"cannot make a run directory in {base}: {error.strerror or error} ({error.filename}); "
+                "make it writable, or choose another place with --runs"
+            ) from error
+        return cls(path)
+
+    @property
+    def scenario(self) -> Path:
+        return self.path / "scenario.json"
+
+    @property
+    def history_stream(self) -> Path:
+        """While the run goes on, and after it was killed."""
+        return self.path / "history.arrows"
+
+    @property
+    def history(self) -> Path:
+        return self.path / "history.parquet"
+
+    @property
+    def verdict(self) -> Path:
+        return self.path / "verdict.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def junit(self) -> Path:
+        return self.path / "junit.xml"
+
+    @property
+    def nemesis(self) -> Path:
+        return self.path / "nemesis.jsonl"
+
+    @property
+    def nodes(self) -> Path:
+        """One folder a node, with its logs."""
+        return self.path / "nodes"
+
+    def write_json(self, name: str, data: Mapping[str, Any]) -> Path:
+        """Write or replace a file as a whole: a reader sees the old one or the new one. Raises HarnessError."""
+        path = self.path / name
+        partial = path.with_name(f".{name}.partial")
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                json.dump(data, file, indent=2, ensure_ascii=False)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError as error:
+            raise HarnessError(f"cannot write {path}: {error.strerror or error}") from error
+        return path
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, _SAME_SECOND):
+        path = parent / (name if attempt == 1 else f"{name}-{attempt}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise FileExistsError(17, "too many runs with this seed began in one second", str(parent / name))
+
+
+def _point_latest(base: Path, path: Path) -> None:
+    # A link cannot be changed in place; renaming a new one over it leaves no moment without one.
+    fresh = base / f".{LATEST}-{path.parent.name}-{path.name}"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(path.relative_to(base))
+    fresh.replace(base / LATEST)

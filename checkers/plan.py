@@ -23,13 +23,15 @@ Kernel = Callable[[pa.Table], pa.Table]
 class Dataset(Protocol):
     """Rows in some engine, not yet computed."""
 
-    schema: pa.Schema
+    @property
+    def schema(self) -> pa.Schema: ...
 
 
 class Engine(Protocol):
     """Where plans run. Neither collects what grows with the history; `gather` is bounded."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def history(self, path: Path, columns: tuple[str, ...] | None = None) -> Dataset:
         """The rows of a closed history (Parquet), in any order and split."""
@@ -60,7 +62,8 @@ class CheckRequest:
 class Checker(Protocol):
     """Names the mutants it kills in its module's docstring."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         """Raises harness.history.MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""

@@ -26,7 +26,7 @@ from harness.workload import Workload
 
 READY_TIMEOUT_S = 120.0
 OPERATION_TIMEOUT_S = 5.0
-NEMESIS_TIMEOUT_S = 120.0
+CRASHES_SHOWN = 5
 
 
 class Nemesis(Client, Protocol):
@@ -93,8 +93,8 @@ async def execute(
     Raises HarnessError where the system could not be started or the environment failed; the history then
     holds what was recorded until then.
     """
-    history = HistoryWriter(directory.path / "history.arrows", plan.workload.value_type)
-    nemesis_log = (directory.path / "nemesis.jsonl").open("a", encoding="utf-8")
+    history = HistoryWriter(directory.history_stream, plan.workload.value_type)
+    nemesis_log = directory.nemesis.open("a", encoding="utf-8")
     try:
         with nemesis_log:
             await _Course(plan, environment, directory, facts, progress, history, nemesis_log.write).run()
@@ -173,12 +173,10 @@ class _Course:
         hosts = [self.environment.client_host(f"client-{thread}") for thread in range(concurrency)]
 
         def client_of(process: int) -> Client:
-            self.next_process = max(self.next_process, process + 1)
             host = hosts[process % concurrency]
             return plan.system.client(plan.workload.name, plan.system_settings, host, process)
 
-        rounds = -(-self.next_process // concurrency)
-        failures = await run_operations(
+        interpreted = await run_operations(
             generator,
             client_factory=client_of,
             nemesis=nemesis_client,
@@ -186,11 +184,12 @@ class _Course:
             record=self._record,
             concurrency=concurrency,
             operation_timeout_s=OPERATION_TIMEOUT_S,
-            first_process=rounds * concurrency,
+            first_process=self.next_process,
+            show=self.progress,
         )
-        for failure in failures:
-            if len(self.facts.reasons) < 20:
-                self.facts.reasons.append(f"the harness failed in an operation: {failure}")
+        self.next_process = interpreted.next_process
+        for crash in interpreted.crashes[:CRASHES_SHOWN]:
+            self.facts.reasons.append(f"the harness failed in an operation: {crash}")
 
     def _record(self, operation: Operation) -> None:
         self.history.append(operation._replace(value=None) if operation.process == NEMESIS else operation)

@@ -53,10 +53,18 @@ class Storm:
 class System(Protocol):
     """A system on trial. `settings` is the system's own frozen dataclass, made by the registry from `--set`."""
 
-    name: str
-    settings_type: type
-    workloads: tuple[str, ...]
-    mutants: tuple[str, ...]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings_type(self) -> type: ...
+
+    @property
+    def workloads(self) -> tuple[str, ...]: ...
+
+    @property
+    def mutants(self) -> tuple[str, ...]:
+        """Planted bugs that `--mutant` chooses."""
 
     def nodes(self, settings: Any, mutant: str | None) -> tuple[NodeSpec, ...]: ...
 

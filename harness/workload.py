@@ -14,12 +14,19 @@ from harness.seed import Seed
 class Workload(Protocol):
     """What clients do and what must then hold. The module's docstring is its specification."""
 
-    name: str
-    settings_type: type
-    value_type: pa.DataType
-    """The Arrow struct of the history's `value` column."""
-    required_ok: Mapping[str, int]
-    """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings_type(self) -> type: ...
+
+    @property
+    def value_type(self) -> pa.DataType:
+        """The Arrow struct of the history's `value` column."""
+
+    @property
+    def required_ok(self) -> Mapping[str, int]:
+        """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
 
     def generator(self, settings: Any, seed: Seed, concurrency: int) -> Generator:
         """The storm's client operations, endless; the caller staggers them and limits the time."""

@@ -6,13 +6,13 @@ time, the real ones use asyncio's.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from harness.environments.environment import Environment
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.seed import Seed
 from harness.trace import Trace
 
@@ -33,9 +33,43 @@ class World(Protocol):
     about: str
 
     def run(
-        self, main: Callable[[Environment], Awaitable[T]], *, seed: Seed, recording: Path | None
+        self, main: Callable[[Environment], Coroutine[Any, Any, T]], *, seed: Seed, recording: Path | None
     ) -> tuple[T, WorldReport]:
         """Make a fresh environment and run `main` in it to its end. Raises HarnessError, UsageError.
 
         `recording`: where to keep the whole event trace, in worlds that have one.
         """
+
+
+@dataclass(frozen=True)
+class SimulatedWorld:
+    """The deterministic simulator: one seed, one trace."""
+
+    name: str = "simulated"
+    faults: frozenset[str] = SimulatedEnvironment.faults
+    about: str = "deterministic simulator in virtual time; needs nothing"
+
+    def run(
+        self, main: Callable[[Environment], Coroutine[Any, Any, T]], *, seed: Seed, recording: Path | None
+    ) -> tuple[T, WorldReport]:
+        trace = Trace(recording=recording)
+        world: list[SimulatedEnvironment] = []
+
+        async def inside(environment: SimulatedEnvironment) -> T:
+            world.append(environment)
+            return await main(environment)
+
+        facts: dict[str, Any] = {}
+        try:
+            result = run_simulation(inside, seed.child("world"), trace)
+        finally:
+            trace.close()
+            facts["trace_hash"] = trace.digest()
+            facts["trace_events"] = trace.count
+            if world:
+                facts["regime"] = world[0].regime.to_json()
+                facts["reached"] = dict(world[0].reached())
+        return result, WorldReport(facts=facts)
+
+
+simulated = SimulatedWorld()

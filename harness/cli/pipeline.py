@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -94,7 +95,10 @@ def run_scenario(
     progress: Callable[[str], None] = lambda line: None,
     recording: Path | None = None,
 ) -> Outcome:
-    """Run and judge one scenario. Raises UsageError before anything was started, HarnessError where no verdict is possible."""
+    """Run and judge one scenario.
+
+    Raises UsageError before anything was started, HarnessError where no verdict is possible.
+    """
     parts = registry.resolve(scenario)
     world = registry.environment(scenario.environment)
     for package in parts.packages:
@@ -269,7 +273,7 @@ def case_of(outcome: Outcome) -> Case:
 
 def scenario_name(scenario: Scenario) -> str:
     parts = [scenario.system, scenario.workload, *scenario.nemesis, scenario.mutant or ""]
-    return "-".join(part for part in parts if part)
+    return re.sub(r"[^\w.+=-]+", "-", "-".join(part for part in parts if part))[:120]
 
 
 def replay_line(scenario: Scenario) -> str:

@@ -44,10 +44,15 @@ class Environment(Protocol):
     """A world in which nodes run. All verbs are idempotent; each returns its effect and raises HarnessError
     when the world itself failed."""
 
-    name: str
-    faults: frozenset[str]
-    """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, … Others are refused by name."""
-    timeline: Timeline
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def faults(self) -> frozenset[str]:
+        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, … Others are refused by name."""
+
+    @property
+    def timeline(self) -> Timeline: ...
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
         """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it."""

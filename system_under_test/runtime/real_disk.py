@@ -134,10 +134,15 @@ class RealDisk:
             raise _disk_fault(error) from error
 
     def exists(self, path: str) -> bool:
-        return self._full(path).is_file()
+        """Whether there is such a file, or a directory with something in it."""
+        full = self._full(path)
+        if full.is_dir():
+            with os.scandir(full) as entries:
+                return any(entries)
+        return full.is_file()
 
     def list(self, prefix: str) -> Sequence[str]:
-        directory = self._full(prefix) if prefix.strip("/") else self._root
+        directory = self._full(prefix)
         if not directory.is_dir():
             return ()
         with os.scandir(directory) as entries:
@@ -165,7 +170,7 @@ class RealDisk:
 
     def _full(self, path: str) -> Path:
         """Raises ValueError for a path that leaves the disk's root."""
-        parts = path.rstrip("/").split("/")
-        if "" in parts or "." in parts or ".." in parts or "\0" in path:
-            raise ValueError(f"{path!r} is not a path inside the disk")
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if path.startswith("/") or ".." in parts or "\0" in path:
+            raise ValueError(f"a path within the host's own tree was expected, not {path!r}")
         return self._root.joinpath(*parts)

@@ -1,0 +1,389 @@
+"""One body of promises, every kind of host: what `system_under_test.runtime.host` says holds in each world."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
+from system_under_test.runtime.real import RealHost
+
+PORT = 10911
+PATIENCE_S = 20.0
+
+
+class World(Protocol):
+    def host(self, name: str) -> Host:
+        """A fresh host; others reach it as `name:port`."""
+
+    def panics(self) -> Mapping[str, str]: ...
+
+
+class RealWorld:
+    """Each host has a loopback address of its own, so that all may listen on the same port."""
+
+    _networks = itertools.count(os.getpid())
+
+    def __init__(self, root: Path) -> None:
+        network = next(self._networks)
+        self._prefix = f"127.{1 + network // 250 % 250}.{1 + network % 250}"
+        self._root = root
+        self._hosts: dict[str, RealHost] = {}
+
+    def host(self, name: str) -> Host:
+        addresses = {f"{name}:{PORT}": f"{self._ip(name)}:{PORT}" for name in ("a", "b")}
+        host = self._hosts[name] = RealHost(name, self._root / name, addresses, bind=self._ip(name))
+        return host
+
+    def panics(self) -> Mapping[str, str]:
+        return {name: host.panicked for name, host in self._hosts.items() if host.panicked is not None}
+
+    def run(self, body: Callable[[World], Awaitable[None]]) -> None:
+        async def bounded() -> None:
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await body(self)
+            finally:
+                for host in self._hosts.values():
+                    await host.close()
+
+        asyncio.run(bounded())
+
+    def _ip(self, name: str) -> str:
+        return f"{self._prefix}.{ord(name) - ord('a') + 1}"
+
+
+@pytest.fixture(params=[RealWorld])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return request.param(tmp_path)
+
+
+class Acceptor:
+    """Listens on a host and hands out the connections it accepted; each stays open until the test ends."""
+
+    def __init__(self) -> None:
+        self.connections: asyncio.Queue[Connection] = asyncio.Queue()
+
+    async def accept(self, connection: Connection) -> None:
+        self.connections.put_nowait(connection)
+
+    async def pair(self, near: Host, far: Host) -> tuple[Connection, Connection]:
+        """A connection from `near` to `far`, both ends."""
+        self.listener = await far.network.listen(PORT, self.accept)
+        connection = await near.network.connect(f"{far.name}:{PORT}", 5.0)
+        return connection, await self.connections.get()
+
+
+# Network
+
+
+def test_bytes_arrive_in_order_and_once(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        near, far = await Acceptor().pair(a, b)
+        sent = b"".join(index.to_bytes(4, "big") for index in range(50_000))
+        for start in range(0, len(sent), 997):
+            near.write(sent[start : start + 997])
+        received = bytearray()
+        while len(received) < len(sent):
+            received += await far.read_exactly(min(1021, len(sent) - len(received)))
+        assert received == sent
+        far.write(b"and back")
+        assert await near.read_exactly(8) == b"and back"
+
+    world.run(body)
+
+
+def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        near, far = await Acceptor().pair(a, b)
+        near.write(b"last words")
+        near.close()
+        assert await far.read_exactly(4) == b"last"
+        assert await far.read_exactly(0) == b""
+        with pytest.raises(ConnectionClosed):
+            await far.read_exactly(7)
+        assert far.closed
+
+    world.run(body)
+
+
+def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        near, far = await Acceptor().pair(a, b)
+        near.write(b"0123456789")
+        near.close()
+        assert await far.read_exactly(1) == b"0"
+        while not far.closed:
+            await b.clock.sleep(0.01)
+        assert await far.read_exactly(9) == b"123456789"
+        with pytest.raises(ConnectionClosed):
+            far.write(b"to nobody")
+
+    world.run(body)
+
+
+def test_a_close_ends_a_pending_read_and_forbids_everything_after(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        near, far = await Acceptor().pair(a, b)
+        far.write(b"unread")
+        assert await near.read_exactly(1) == b"u"
+        outcome: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+
+        async def read() -> None:
+            try:
+                await near.read_exactly(100)
+            except ConnectionClosed as error:
+                outcome.set_result(error)
+
+        a.spawn(read(), "reader")
+        await a.clock.sleep(0.01)
+        near.close()
+        near.close()
+        await outcome
+        assert near.closed
+        with pytest.raises(ConnectionClosed):
+            await near.read_exactly(1)
+        with pytest.raises(ConnectionClosed):
+            near.write(b"x")
+        with pytest.raises(ConnectionClosed):
+            await near.drain()
+
+    world.run(body)
+
+
+def test_drain_holds_a_writer_back_until_the_reader_reads(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        near, far = await Acceptor().pair(a, b)
+        size = 32 * 1024 * 1024
+        near.write(bytes(size))
+        with pytest.raises(TimeoutError):
+            await a.clock.within(0.2, near.drain())
+        await far.read_exactly(size)
+        await near.drain()
+
+    world.run(body)
+
+
+def test_a_connect_nobody_listens_for_fails(world):
+    async def body(world: World) -> None:
+        a, _ = world.host("a"), world.host("b")
+        with pytest.raises(ConnectFailed):
+            await a.network.connect(f"b:{PORT}", 5.0)
+        with pytest.raises(ConnectFailed):
+            await a.network.connect("no-such-host.invalid:1", 5.0)
+
+    world.run(body)
+
+
+def test_a_port_is_listened_on_once(world):
+    async def body(world: World) -> None:
+        b = world.host("b")
+        listener = await b.network.listen(PORT, Acceptor().accept)
+        with pytest.raises(OSError):  # noqa: PT011 - any OSError is what the seam promises
+            await b.network.listen(PORT, Acceptor().accept)
+        listener.close()
+        await b.clock.sleep(0.01)
+        (await b.network.listen(PORT, Acceptor().accept)).close()
+
+    world.run(body)
+
+
+def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        acceptor = Acceptor()
+        near, far = await acceptor.pair(a, b)
+        acceptor.listener.close()
+        with pytest.raises(ConnectFailed):
+            await a.network.connect(f"b:{PORT}", 5.0)
+        near.write(b"still here")
+        assert await far.read_exactly(10) == b"still here"
+
+    world.run(body)
+
+
+# Disk
+
+
+def test_appends_and_overwrites_are_seen_at_once_through_every_handle(world):
+    async def body(world: World) -> None:
+        disk = world.host("a").disk
+        file, other = disk.open("log/0"), disk.open("log/0")
+        assert file.append(b"hello ") == 0
+        assert other.append(b"world") == 6
+        assert file.size == other.size == 11
+        assert file.read_at(0, 100) == b"hello world"
+        file.write_at(0, b"J")
+        assert other.read_at(0, 5) == b"Jello"
+        other.write_at(13, b"!")
+        assert file.read_at(9, 9) == b"ld\0\0!"
+        assert file.read_at(99, 1) == b""
+        file.truncate(3)
+        assert other.size == 3
+        file.truncate(5)
+        assert disk.open("log/0").read_at(0, 9) == b"Jel\0\0"
+        await file.fsync()
+
+    world.run(body)
+
+
+def test_names_are_listed_sorted_by_directory(world):
+    async def body(world: World) -> None:
+        disk = world.host("a").disk
+        for path in ("log/2", "log/10", "log/1", "log/deeper/3", "top"):
+            disk.open(path).append(b"x")
+        assert list(disk.list("log")) == ["log/1", "log/10", "log/2"]
+        assert list(disk.list("log/")) == ["log/1", "log/10", "log/2"]
+        assert list(disk.list("")) == ["top"]
+        assert list(disk.list("nowhere")) == []
+        assert disk.exists("top")
+        assert disk.exists("log")
+        assert not disk.exists("log/3")
+        disk.remove("log/1")
+        assert not disk.exists("log/1")
+        with pytest.raises(FileNotFoundError):
+            disk.remove("log/1")
+
+    world.run(body)
+
+
+def test_replace_moves_a_name_over_another(world):
+    async def body(world: World) -> None:
+        disk = world.host("a").disk
+        old = disk.open("state")
+        old.append(b"old")
+        new = disk.open("tmp/state")
+        new.append(b"new")
+        await new.fsync()
+        await disk.replace("tmp/state", "state")
+        assert disk.open("state").read_at(0, 9) == b"new"
+        assert not disk.exists("tmp/state")
+        assert old.read_at(0, 9) == b"old"
+        with pytest.raises(FileNotFoundError):
+            await disk.replace("tmp/state", "state")
+
+    world.run(body)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "log/../../outside"])
+def test_a_path_out_of_the_hosts_own_tree_is_refused(world, path):
+    async def body(world: World) -> None:
+        disk = world.host("a").disk
+        for use in (disk.open, disk.exists, disk.remove, disk.list):
+            with pytest.raises(ValueError, match="own tree"):
+                use(path)
+
+    world.run(body)
+
+
+def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(world):
+    async def body(world: World) -> None:
+        file = world.host("a").disk.open("data")
+        file.append(bytes(100_000))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(file.fsync())
+            file.append(b"more")
+        last = asyncio.ensure_future(file.fsync())
+        await asyncio.sleep(0)
+        file.close()
+        await last
+
+    world.run(body)
+
+
+# Clock and tasks
+
+
+def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(world):
+    async def body(world: World) -> None:
+        clock = world.host("a").clock
+        readings = [clock.monotonic_ns()]
+        for _ in range(20):
+            await clock.sleep(0.001)
+            readings.append(clock.monotonic_ns())
+        assert all(later - earlier >= 900_000 for earlier, later in itertools.pairwise(readings))
+        await clock.sleep(0)
+        assert clock.monotonic_ns() >= readings[-1]
+        assert clock.wall_ns() > 1_700_000_000 * 10**9
+
+    world.run(body)
+
+
+def test_within_passes_results_and_errors_on_and_cancels_what_is_late(world):
+    async def body(world: World) -> None:
+        clock = world.host("a").clock
+        cancelled: list[str] = []
+
+        async def answer() -> int:
+            await clock.sleep(0.001)
+            return 42
+
+        async def fail() -> None:
+            raise KeyError("its own")
+
+        async def linger() -> None:
+            try:
+                await clock.sleep(100)
+            except asyncio.CancelledError:
+                cancelled.append("linger")
+                raise
+
+        assert await clock.within(5.0, answer()) == 42
+        with pytest.raises(KeyError):
+            await clock.within(5.0, fail())
+        with pytest.raises(TimeoutError):
+            await clock.within(0.01, linger())
+        assert cancelled == ["linger"]
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with pytest.raises(TimeoutError):
+            await clock.within(0.01, future)
+        assert future.cancelled()
+
+    world.run(body)
+
+
+def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(world):
+    async def body(world: World) -> None:
+        a, b = world.host("a"), world.host("b")
+        went_on: list[str] = []
+
+        async def bystander() -> None:
+            await a.clock.sleep(0.05)
+            went_on.append("a")
+
+        async def fail() -> None:
+            raise RuntimeError("a planted mistake")
+
+        a.spawn(bystander(), "bystander")
+        a.spawn(fail(), "mistaken")
+        await b.clock.sleep(0.2)
+        assert list(world.panics()) == ["a"]
+        assert "a planted mistake" in world.panics()["a"]
+        assert went_on == []
+
+    world.run(body)
+
+
+def test_a_cancelled_task_is_no_panic(world):
+    async def body(world: World) -> None:
+        a = world.host("a")
+        task = a.spawn(a.clock.sleep(100), "sleeper")
+        await a.clock.sleep(0.001)
+        task.cancel()
+        await a.clock.sleep(0.001)
+        assert task.cancelled()
+        assert not world.panics()
+
+    world.run(body)

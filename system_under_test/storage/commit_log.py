@@ -51,7 +51,8 @@ class CommitLog:
         self._segments: list[_Segment] = []
         self._boundary = 0
         self._fsyncs = asyncio.Lock()
-        self._failed = False
+        self.failed = False
+        """The device failed under a write or an fsync; nothing is accepted or vouched for any more."""
         self.min_offset = 0
         self.max_offset = 0
         self.flushed_offset = 0
@@ -103,7 +104,7 @@ class CommitLog:
             position += len(piece)
 
     def _append_within_segment(self, data: bytes) -> None:
-        if self._failed:
+        if self.failed:
             raise StorageFailed("the device failed before")
         if not self._segments or self._segments[-1].size == self._segment_bytes:
             self._segments.append(self._open_segment(self.max_offset))
@@ -111,7 +112,7 @@ class CommitLog:
         try:
             segment.file.append(data)
         except DiskError as error:
-            self._failed = True
+            self.failed = True
             raise StorageFailed(f"{segment.path}: {error}") from error
         segment.size += len(data)
         self.max_offset += len(data)
@@ -138,7 +139,7 @@ class CommitLog:
             return await self._flush()
 
     async def _flush(self) -> int:
-        if self._failed:
+        if self.failed:
             raise StorageFailed("the device failed before")
         target = self.max_offset
         if self.flushed_offset < target:
@@ -151,7 +152,7 @@ class CommitLog:
         try:
             await segment.file.fsync()
         except DiskError as error:
-            self._failed = True
+            self.failed = True
             raise StorageFailed(f"{segment.path}: {error}") from error
 
     async def truncate(self, offset: int, boundary: int) -> None:
@@ -211,6 +212,12 @@ class CommitLog:
 
         Raises StorageCorrupt where neither a message nor a blank starts; such bytes never came from a master.
         """
+        for data, position, _, _ in self._walk(start, end):
+            if data:
+                yield decode_header(data, position)
+
+    def _walk(self, start: int, end: int) -> Iterator[tuple[bytes, int, int, int]]:
+        """(data, position in it, offset, size) of each message within [start, end); a blank comes without data."""
         offset = start
         wanted = _SCAN_BYTES
         while offset < end:
@@ -220,38 +227,36 @@ class CommitLog:
                 size = self._size_at(data, position, offset + position)
                 if offset + position + size > end:
                     return
-                if position + size > len(data) and peek_size(data, position):
+                is_message = peek_size(data, position) != 0
+                if is_message and position + size > len(data):
                     wanted = max(_SCAN_BYTES, size)
                     break
-                if peek_size(data, position) > 0:
-                    yield decode_header(data, position)
+                yield data if is_message else b"", position, offset + position, size
                 position += size
             offset += position
 
     def _size_at(self, data: bytes, position: int, offset: int) -> int:
         """The size of the message or blank that starts here; too few bytes to tell count as a whole header."""
+        room = self._segment_bytes - offset % self._segment_bytes
         size = peek_size(data, position)
         if size < 0:
-            return BLANK_BYTES
-        if size == 0:
+            size = BLANK_BYTES
+        elif size == 0:
             size = blank_size(data, position)
-            if size != self._segment_bytes - offset % self._segment_bytes:
+            if size != room:
                 raise StorageCorrupt(f"no message starts at {offset}")
+        if size > room:
+            raise StorageCorrupt(f"the message at {offset} does not fit into its segment")
         return size
 
     def last_message_boundary(self) -> int:
         """The end of the last whole message (or blank)."""
-        self._boundary = self._end_of_whole_messages(self._boundary)
-        return self._boundary
-
-    def _end_of_whole_messages(self, start: int) -> int:
-        offset = start
-        while offset < self.max_offset:
-            size = self._size_at(self.read(offset, BLANK_BYTES), 0, offset)
-            if offset + size > self.max_offset:
+        while self._boundary < self.max_offset:
+            size = self._size_at(self.read(self._boundary, BLANK_BYTES), 0, self._boundary)
+            if self._boundary + size > self.max_offset:
                 break
-            offset += size
-        return offset
+            self._boundary += size
+        return self._boundary
 
     # recovery
 
@@ -265,7 +270,7 @@ class CommitLog:
             else:
                 starts.append(start)
         for start in sorted(starts):
-            if self._segments and start != self._segments[-1].start + self._segment_bytes:
+            if self._segments and start != self._segments[-1].start + self._segments[-1].size:
                 break
             self._segments.append(self._open_segment(start))
         if self._segments:
@@ -298,20 +303,14 @@ class CommitLog:
                 self._disk.remove(path)
 
     def _end_of_unharmed(self, start: int) -> int:
-        offset = start
-        for segment in self._segments:
-            segment_end = segment.start + self._segment_bytes
-            if segment_end <= offset:
-                continue
-            data = segment.file.read_at(0, segment.size)
-            while offset < segment_end:
-                position = offset - segment.start
-                blank = blank_size(data, position)
-                if blank and data[position:] == encode_blank(segment_end - offset):
-                    offset = segment_end
+        end = start
+        try:
+            for data, position, offset, size in self._walk(start, self.max_offset):
+                if data:
+                    check_message(data, position, offset)
+                elif self.read(offset, size) != encode_blank(size):
                     break
-                try:
-                    offset += check_message(data, position, offset)
-                except MessageInvalid:
-                    return offset
-        return offset
+                end = offset + size
+        except (StorageCorrupt, MessageInvalid):
+            pass  # What is not a message was not written to its end; everything flushed lies before it.
+        return end

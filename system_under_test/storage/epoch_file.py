@@ -18,8 +18,9 @@ start up, so such a pair may have no point in common although the bytes agree; a
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from system_under_test.runtime.host import Disk
@@ -134,6 +135,7 @@ class EpochFile:
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._record = RecordFile(disk, path)
+        self._changes = asyncio.Lock()
         self.map = EpochMap()
 
     def load(self) -> None:
@@ -146,11 +148,25 @@ class EpochFile:
         self.map = EpochMap((epoch, start) for epoch, start in _ENTRY.iter_unpack(record))
 
     async def replace(self, entries: EpochMap) -> None:
-        """Make `entries` the map, durably; nothing is written if it is the same."""
-        if entries != self.map:
-            await self._record.write(b"".join(_ENTRY.pack(*entry) for entry in entries))
-            self.map = entries
+        """Make `entries` the map, durably."""
+        await self._change(lambda _: entries)
 
     async def append(self, master_epoch: int, start_offset: int) -> None:
         """Add an entry, durably. Raises ValueError if it goes back."""
-        await self.replace(self.map.append(master_epoch, start_offset))
+        await self._change(lambda held: held.append(master_epoch, start_offset))
+
+    async def truncate_suffix(self, end_offset: int) -> None:
+        """Drop the entries that start beyond the log's end, durably."""
+        await self._change(lambda held: held.truncate_suffix(end_offset))
+
+    async def delete_prefix(self, min_offset: int) -> None:
+        """Drop the entries that end before the log begins, durably."""
+        await self._change(lambda held: held.delete_prefix(min_offset))
+
+    async def _change(self, change: Callable[[EpochMap], EpochMap]) -> None:
+        # A new epoch and a deletion of old files may meet: neither may overwrite the other.
+        async with self._changes:
+            entries = change(self.map)
+            if entries != self.map:
+                await self._record.write(b"".join(_ENTRY.pack(*entry) for entry in entries))
+                self.map = entries

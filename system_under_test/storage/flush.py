@@ -47,7 +47,9 @@ class _Waiters:
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def add(self, offset: int) -> asyncio.Future[None]:
+    def add(self, offset: int, log: CommitLog) -> asyncio.Future[None]:
+        if log.failed:
+            raise StorageFailed("the device failed before")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._count += 1
         heappush(self._heap, (offset, self._count, future))
@@ -81,7 +83,7 @@ class GroupCommit:
     async def wait(self, offset: int) -> None:
         if offset > self._log.flushed_offset:
             self._work.set()
-            await self._waiters.add(offset)
+            await self._waiters.add(offset, self._log)
 
     def truncated(self, offset: int) -> None:
         self._waiters.fail_beyond(offset, LogTruncated(f"the log was cut at {offset}"))
@@ -116,7 +118,7 @@ class AsyncFlush:
 
     async def wait(self, offset: int) -> None:
         if offset > self._log.flushed_offset:
-            await self._waiters.add(offset)
+            await self._waiters.add(offset, self._log)
 
     def truncated(self, offset: int) -> None:
         self._waiters.fail_beyond(offset, LogTruncated(f"the log was cut at {offset}"))

@@ -18,87 +18,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
-from system_under_test.storage.epoch_file import EpochFile, EpochMap
+from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.errors import MessageTooLarge
-from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
+from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
+from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
 
-
-class FlushMode(Enum):
-    SYNC = "SYNC_FLUSH"
-    ASYNC = "ASYNC_FLUSH"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreConfig:
-    """Where and how a store keeps its files; all replicas of a group need the same `segment_bytes`."""
-
-    directory: str = "store"
-    segment_bytes: int = 1 << 30
-    max_message_bytes: int = 4 << 20
-    flush_mode: FlushMode = FlushMode.ASYNC
-    async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
-    checkpoint_interval_s: float = 3.0
-    store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
-
-
-def flusher_for(config: StoreConfig, log: CommitLog, host: Host) -> Flusher:
-    """The healthy flush policy of a configuration."""
-    if config.flush_mode is FlushMode.SYNC:
-        return GroupCommit(log)
-    return AsyncFlush(log, host.clock, config.async_flush)
-
-
-def dispatch_limit(confirm_offset: int, max_offset: int) -> int:
-    """How far consume queues may follow the log: consumers see nothing that could still be cut."""
-    return min(confirm_offset, max_offset)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageParts:
-    """The decisions of a store; a planted bug replaces one of them."""
-
-    flusher: Callable[[StoreConfig, CommitLog, Host], Flusher] = flusher_for
-    dispatch_limit: Callable[[int, int], int] = dispatch_limit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutResult:
-    """Where a message went: [offset, end_offset) in the log, `queue_offset` in its queue."""
-
-    offset: int
-    end_offset: int
-    queue_offset: int
-    size: int
-    store_timestamp_ms: int
-
-
-class GetStatus(Enum):
-    FOUND = "FOUND"
-    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
-    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
-    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
-    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
-    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetResult:
-    """Encoded messages of consecutive queue offsets, and where to read next."""
-
-    status: GetStatus
-    messages: tuple[bytes, ...] = ()
-    next_offset: int
-    min_offset: int
-    max_offset: int
+__all__ = ["FlushMode", "GetResult", "GetStatus", "MessageStore", "PutResult", "StorageParts", "StoreConfig"]
 
 
 class MessageStore:
@@ -145,8 +78,7 @@ class MessageStore:
         self.rebuild_queue_offset_table()
         self.consumer_offsets.load()
         await self._cut_consumer_offsets()
-        self.epochs.load()
-        await self._correct_epochs()
+        await self._recover_epochs()
         await self._write_checkpoint()
         await self._mark_running()
         self._tasks = [
@@ -305,7 +237,7 @@ class MessageStore:
         if queue is None:
             return GetResult(status=GetStatus.NO_MATCHED_LOGIC_QUEUE, next_offset=0, min_offset=0, max_offset=0)
         least, end = queue.min_offset, queue.max_offset
-        status, next_offset = _place(queue_offset, least, end)
+        status, next_offset = place_of_read(queue_offset, least, end)
         messages: list[bytes] = []
         if status is GetStatus.FOUND:
             total = 0
@@ -342,7 +274,7 @@ class MessageStore:
         if boundary < self._log.max_offset:
             await self.truncate(boundary)
         else:
-            await self._correct_epochs()
+            await self.epochs.truncate_suffix(boundary)
         return boundary
 
     async def truncate(self, offset: int) -> None:
@@ -369,8 +301,8 @@ class MessageStore:
             await self._queues.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
-            await self._correct_epochs()
-        await self.checkpoint()
+            await self.epochs.truncate_suffix(offset)
+            await self._write_checkpoint()
 
     async def _lower_checkpoint(self, offset: int) -> None:
         last = self._checkpoint
@@ -388,19 +320,12 @@ class MessageStore:
         self.consumer_offsets.clamp(lambda topic, queue_id: self._queue_offsets.get((topic, queue_id), 0))
         await self.consumer_offsets.persist()
 
-    async def _correct_epochs(self) -> None:
-        epochs = self.epochs.map.truncate_suffix(self._log.max_offset).delete_prefix(self._log.min_offset)
-        if not epochs and self._log.max_offset > self._log.min_offset:
-            # Written before there were epochs.
-            epochs = EpochMap([(0, self._log.min_offset)])
-        await self.epochs.replace(epochs)
-
     # files
 
     async def delete_files_before(self, offset: int) -> None:
         """Drop the segments that end at `offset` or before, as far as they are dispatched; the last one stays."""
         async with self._changes:
-            limit = min(offset, self._dispatched_offset)
+            limit = min(offset, self._dispatched_offset, self._log.flushed_offset)
             starts = [start for start in self._log.segment_starts() if start <= limit]
             if not starts or starts[-1] <= self._log.min_offset:
                 return
@@ -408,7 +333,7 @@ class MessageStore:
             self._queues.delete_prefix(new_min)
             await self._save(replace(self._checkpoint, min_offset=new_min))
             self._log.delete_segments_before(new_min)
-            await self._correct_epochs()
+            await self.epochs.delete_prefix(new_min)
 
     async def delete_expired_files(self, retention_s: float) -> None:
         """Drop the segments whose last message was stored more than `retention_s` ago, by the wall clock."""
@@ -474,20 +399,15 @@ class MessageStore:
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()
 
+    async def _recover_epochs(self) -> None:
+        self.epochs.load()
+        await self.epochs.truncate_suffix(self._log.max_offset)
+        await self.epochs.delete_prefix(self._log.min_offset)
+        if not self.epochs.map and self._log.max_offset > self._log.min_offset:
+            # Written before there were epochs.
+            await self.epochs.append(0, self._log.min_offset)
+
     async def _mark_running(self) -> None:
         file = self._disk.open(self._abort_path)
         await file.fsync()
         file.close()
-
-
-def _place(queue_offset: int, least: int, end: int) -> tuple[GetStatus, int]:
-    """What a read at `queue_offset` of a queue [least, end) meets, and where to read on if nothing is found."""
-    if end == least:
-        return GetStatus.NO_MESSAGE_IN_QUEUE, end
-    if queue_offset < least:
-        return GetStatus.OFFSET_TOO_SMALL, least
-    if queue_offset == end:
-        return GetStatus.OFFSET_OVERFLOW_ONE, end
-    if queue_offset > end:
-        return GetStatus.OFFSET_OVERFLOW_BADLY, end
-    return GetStatus.FOUND, queue_offset

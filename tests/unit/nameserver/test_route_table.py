@@ -1,0 +1,184 @@
+"""What a NameServer makes of what brokers tell it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.rocketmq.nameserver.route import TopicRoute
+from system_under_test.rocketmq.nameserver.route_table import RouteTable
+
+SECOND = 10**9
+PEER_1, PEER_2, PEER_3 = object(), object(), object()
+
+
+def claim(address: str, broker_id: int, state_version: int, **changes: object) -> Registration:
+    registration = Registration(
+        cluster="c",
+        broker_name="broker-a",
+        broker_id=broker_id,
+        address=address,
+        ha_address=f"{address}-ha",
+        state_version=state_version,
+        topics={"T": 4},
+    )
+    return replace(registration, **changes)
+
+
+def brokers(table: RouteTable, topic: str = "T") -> dict[int, str] | None:
+    route = table.route(topic)
+    return dict(route.groups[0].brokers) if route else None
+
+
+@pytest.fixture
+def table() -> RouteTable:
+    return RouteTable(expiry_s=120)
+
+
+def test_a_route_shows_the_master_as_0_and_slaves_under_their_own_ids(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b3", 3, 1), PEER_3, 0)
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    route = table.route("T")
+    assert list(route.groups[0].brokers.items()) == [(0, "b1"), (2, "b2"), (3, "b3")]
+    assert route.groups[0].queues == 4
+    assert table.route("unheard of") is None
+
+
+def test_only_the_masters_topics_count(table):
+    table.register(claim("b2", 2, 1, topics={"stray": 1}), PEER_2, 0)
+    assert table.route("stray") is None
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    assert brokers(table) == {0: "b1", 2: "b2"}
+    table.register(claim("b1", 0, 1, topics={"U": 2}), PEER_1, 1)
+    assert table.route("T") is None
+    assert brokers(table, "U") == {0: "b1", 2: "b2"}
+
+
+@pytest.mark.parametrize("first", ["older", "newer"])
+def test_of_two_masters_the_one_with_the_larger_state_version_stays(table, first):
+    older, newer = claim("b1", 0, 1), claim("b2", 0, 2)
+    if first == "older":
+        assert table.register(older, PEER_1, 0)
+        assert table.register(newer, PEER_2, 1)
+    else:
+        assert table.register(newer, PEER_2, 0)
+        assert not table.register(older, PEER_1, 1)
+    assert brokers(table) == {0: "b2"}
+
+
+def test_a_deposed_master_that_registers_as_a_slave_is_moved(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    table.register(claim("b2", 0, 2), PEER_2, 1)
+    assert brokers(table) == {0: "b2"}
+    table.register(claim("b1", 1, 2), PEER_1, 2)
+    assert brokers(table) == {0: "b2", 1: "b1"}
+
+
+def test_a_master_that_registers_as_a_slave_before_its_successor_leaves_no_master(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b1", 1, 1), PEER_1, 1)
+    assert brokers(table) == {1: "b1"}
+    assert table.route("T").groups[0].master is None
+
+
+def test_a_stale_claim_of_a_broker_takes_its_own_better_record_away(table):
+    table.register(claim("b2", 0, 2), PEER_2, 0)
+    table.register(claim("b1", 1, 1), PEER_1, 0)
+    assert not table.register(claim("b1", 0, 1), PEER_1, 1)
+    assert brokers(table) == {0: "b2"}
+
+
+def test_a_silent_broker_expires_and_a_registration_or_heartbeat_keeps_it(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    table.register(claim("b3", 3, 1), PEER_3, 0)
+    table.register(claim("b1", 0, 1), PEER_1, 100 * SECOND)
+    table.heartbeat("b2", 100 * SECOND)
+    assert table.expire(120 * SECOND - 1) == []
+    assert table.expire(120 * SECOND) == ["b3"]
+    assert brokers(table) == {0: "b1", 2: "b2"}
+
+
+def test_a_broker_may_ask_for_an_expiry_of_its_own(table):
+    table.register(claim("b1", 0, 1, expiry_ms=10_000), PEER_1, 0)
+    assert table.expire(10 * SECOND) == ["b1"]
+
+
+def test_topics_stay_while_any_broker_of_the_group_is_known(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    table.unregister("b1")
+    assert brokers(table) == {2: "b2"}
+    table.unregister("b2")
+    assert table.route("T") is None
+    table.register(claim("b2", 2, 1), PEER_2, 1)
+    assert table.route("T") is None
+
+
+def test_a_closed_connection_takes_only_brokers_that_registered_over_it_last(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    table.register(claim("b1", 0, 1), PEER_3, 1)
+    assert table.disconnected(PEER_1) == []
+    assert table.disconnected(PEER_2) == ["b2"]
+    assert brokers(table) == {0: "b1"}
+    assert table.disconnected(PEER_3) == ["b1"]
+
+
+def test_an_encoded_route_is_never_stale(table):
+    def seen() -> dict[int, str]:
+        return dict(TopicRoute.decode(table.encoded_route("T")).groups[0].brokers)
+
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    assert seen() == {0: "b1"}
+    table.register(claim("b2", 2, 1), PEER_2, 0)
+    assert seen() == {0: "b1", 2: "b2"}
+    table.register(claim("b2", 0, 2), PEER_2, 1)
+    assert seen() == {0: "b2"}
+    table.expire(1000 * SECOND)
+    assert table.encoded_route("T") is None
+
+
+def test_a_route_travels_as_the_public_clients_expect_it(table):
+    table.register(claim("b1:10911", 0, 1), PEER_1, 0)
+    table.register(claim("b2:10911", 2, 1), PEER_2, 0)
+    body = table.encoded_route("T")
+    assert body == (
+        b'{"brokerDatas":[{"brokerAddrs":{"0":"b1:10911","2":"b2:10911"},"brokerName":"broker-a","cluster":"c",'
+        b'"enableActingMaster":false}],"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","perm":6,'
+        b'"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":4}]}'
+    )
+    assert TopicRoute.decode(body) == table.route("T")
+
+
+def test_cluster_info_lists_all_groups(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(claim("b9", 0, 1, broker_name="broker-b"), PEER_2, 0)
+    info = json.loads(table.encoded_cluster_info())
+    assert info["clusterAddrTable"] == {"c": ["broker-a", "broker-b"]}
+    assert info["brokerAddrTable"]["broker-b"]["brokerAddrs"] == {"0": "b9"}
+
+
+def test_a_registration_survives_the_wire():
+    registration = claim("b1:10911", 0, 7, expiry_ms=10_000)
+    command = RemotingCommand.decode(registration.encode().encode()[4:])
+    assert Registration.decode(command) == registration
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"topicConfigSerializeWrapper":{"dataVersion":1}}'])
+def test_a_garbled_registration_is_refused(body):
+    command = RemotingCommand.request(103, dict(claim("b1", 0, 1).encode().ext_fields), body)
+    with pytest.raises(RemotingError, match="not a registration"):
+        Registration.decode(command)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"queueDatas":[]}', b'{"queueDatas":[],"brokerDatas":7}'])
+def test_a_garbled_route_is_refused(body):
+    with pytest.raises(ValueError):  # noqa: PT011 - the reason differs with what is wrong
+        TopicRoute.decode(body)

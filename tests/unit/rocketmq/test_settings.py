@@ -1,0 +1,38 @@
+"""A wrong setting is named, with what was expected and what came."""
+
+from __future__ import annotations
+
+import pytest
+
+from system_under_test.rocketmq.nameserver.config import NameServerConfig
+from system_under_test.rocketmq.settings import Settings
+
+
+def test_settings_have_the_seeds_names_and_defaults():
+    assert NameServerConfig.from_json({}) == NameServerConfig()
+    config = NameServerConfig.from_json({"listenPort": 1, "scanNotActiveBrokerInterval": 250})
+    assert (config.listen_port, config.scan_interval_s, config.broker_expiry_s) == (1, 0.25, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"listenPort": "9876"}, "listenPort: expected a whole number from 0 on, got '9876'"),
+        ({"listenPort": True}, "listenPort: expected a whole number from 0 on, got True"),
+        ({"listenPort": 65536}, "listenPort: expected a port from 0 to 65535, got 65536"),
+        ({"brokerChannelExpiredTime": 0}, "brokerChannelExpiredTime: expected a whole number from 1 on, got 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(config, told):
+    with pytest.raises(ValueError, match=told):
+        NameServerConfig.from_json(config)
+
+
+def test_text_and_flags_are_checked():
+    settings = Settings({"a": "", "b": 1})
+    with pytest.raises(ValueError, match="a: expected text, got ''"):
+        settings.text("a")
+    with pytest.raises(ValueError, match="missing: expected text, got None"):
+        settings.text("missing")
+    with pytest.raises(ValueError, match="b: expected true or false, got 1"):
+        settings.flag("b", False)

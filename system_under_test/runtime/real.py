@@ -4,7 +4,8 @@
 
 CONFIG.json is `{"name": …, "data": DIRECTORY, "config": {…}, "addresses": {"b1:10911": "127.0.0.1:41234"}}`,
 the last one optional. The node's files live in DIRECTORY/disk; its events go to DIRECTORY/events.jsonl and to
-stdout, one JSON object a line, written at once. SIGTERM and SIGINT stop it cleanly. Exit codes: 0 stopped
+stdout, one JSON object a line, written at once: `time` is the machine's CLOCK_MONOTONIC and `wall` its wall
+clock as the node sees it, both in nanoseconds. SIGTERM and SIGINT stop it cleanly. Exit codes: 0 stopped
 cleanly, 64 bad config (one line on stderr says what), 70 panic (the traceback is on stderr and in the
 events), 75 the clean stop took longer than ten seconds.
 
@@ -246,13 +247,7 @@ class RealHost:
 
     def log(self, event: str, **fields: object) -> None:
         if self._events is not None:
-            line = {
-                "wall_ns": time.time_ns(),
-                "monotonic_ns": time.monotonic_ns(),
-                "node": self.name,
-                "event": event,
-                **fields,
-            }
+            line = {"time": time.monotonic_ns(), "wall": time.time_ns(), "event": event, **fields}
             self._events(json.dumps(line, default=str))
 
     def unusual(self, point: str) -> bool:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import pytest
 
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
+from harness.seed import Seed
+from harness.system import NodeSpec
+from harness.trace import Trace
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.runtime.real import RealHost
 
@@ -19,10 +25,13 @@ PATIENCE_S = 20.0
 
 
 class World(Protocol):
-    def host(self, name: str) -> Host:
+    async def host(self, name: str) -> Host:
         """A fresh host; others reach it as `name:port`."""
 
     def panics(self) -> Mapping[str, str]: ...
+
+    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+        """Run a test in this world."""
 
 
 class RealWorld:
@@ -36,7 +45,7 @@ class RealWorld:
         self._root = root
         self._hosts: dict[str, RealHost] = {}
 
-    def host(self, name: str) -> Host:
+    async def host(self, name: str) -> Host:
         addresses = {f"{name}:{PORT}": f"{self._ip(name)}:{PORT}" for name in ("a", "b")}
         host = self._hosts[name] = RealHost(name, self._root / name, addresses, bind=self._ip(name))
         return host
@@ -44,7 +53,7 @@ class RealWorld:
     def panics(self) -> Mapping[str, str]:
         return {name: host.panicked for name, host in self._hosts.items() if host.panicked is not None}
 
-    def run(self, body: Callable[[World], Awaitable[None]]) -> None:
+    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
         async def bounded() -> None:
             try:
                 async with asyncio.timeout(PATIENCE_S):
@@ -59,7 +68,64 @@ class RealWorld:
         return f"{self._prefix}.{ord(name) - ord('a') + 1}"
 
 
-@pytest.fixture(params=[RealWorld])
+class CalmSimulation:
+    """Each host is a node of the simulator whose program hands its host out and waits."""
+
+    regime: Regime | None = Regime.calm()
+    hosts: ClassVar[dict[str, Host]] = {}
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._environment: SimulatedEnvironment | None = None
+
+    async def host(self, name: str) -> Host:
+        node = NodeSpec(name=name, groups=(), main=f"{__name__}:hand_out_host")
+        await self._simulation.start([node], self._root)
+        while name not in self.hosts:
+            await self._simulation.timeline.sleep(0.001)
+        return self.hosts.pop(name)
+
+    def panics(self) -> Mapping[str, str]:
+        return self._simulation.panics()
+
+    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+        async def main(environment: SimulatedEnvironment) -> None:
+            self._environment = environment
+            await body(self)
+
+        self.hosts.clear()
+        run_simulation(main, Seed(1729), Trace(), regime=self.regime)
+
+    @property
+    def _simulation(self) -> SimulatedEnvironment:
+        assert self._environment is not None
+        return self._environment
+
+
+class RoughSimulation(CalmSimulation):
+    """As above, over links that lose, split and delay."""
+
+    regime = dataclasses.replace(
+        Regime.calm(),
+        latency_ms=5.0,
+        jitter=1.0,
+        spike_probability=0.01,
+        spike_factor=10.0,
+        loss_probability=0.02,
+        split_probability=0.1,
+        fsync_slow_probability=0.1,
+        fsync_slow_factor=10.0,
+        quartz_ppm=100.0,
+        timer_jitter_ms=1.0,
+    )
+
+
+async def hand_out_host(host: Host, _: Mapping[str, Any]) -> None:
+    CalmSimulation.hosts[host.name] = host
+    await asyncio.Event().wait()
+
+
+@pytest.fixture(params=[RealWorld, CalmSimulation, RoughSimulation])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return request.param(tmp_path)
 
@@ -85,7 +151,7 @@ class Acceptor:
 
 def test_bytes_arrive_in_order_and_once(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         near, far = await Acceptor().pair(a, b)
         sent = b"".join(index.to_bytes(4, "big") for index in range(50_000))
         for start in range(0, len(sent), 997):
@@ -102,7 +168,7 @@ def test_bytes_arrive_in_order_and_once(world):
 
 def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         near, far = await Acceptor().pair(a, b)
         near.write(b"last words")
         near.close()
@@ -117,7 +183,7 @@ def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(world)
 
 def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         near, far = await Acceptor().pair(a, b)
         near.write(b"0123456789")
         near.close()
@@ -133,7 +199,7 @@ def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(world):
 
 def test_a_close_ends_a_pending_read_and_forbids_everything_after(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         near, far = await Acceptor().pair(a, b)
         far.write(b"unread")
         assert await near.read_exactly(1) == b"u"
@@ -163,13 +229,15 @@ def test_a_close_ends_a_pending_read_and_forbids_everything_after(world):
 
 def test_drain_holds_a_writer_back_until_the_reader_reads(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         near, far = await Acceptor().pair(a, b)
-        size = 32 * 1024 * 1024
-        near.write(bytes(size))
+        chunks, chunk = 256, bytes(128 * 1024)
+        for _ in range(chunks):
+            near.write(chunk)
         with pytest.raises(TimeoutError):
             await a.clock.within(0.2, near.drain())
-        await far.read_exactly(size)
+        for _ in range(chunks):
+            await far.read_exactly(len(chunk))
         await near.drain()
 
     world.run(body)
@@ -177,7 +245,7 @@ def test_drain_holds_a_writer_back_until_the_reader_reads(world):
 
 def test_a_connect_nobody_listens_for_fails(world):
     async def body(world: World) -> None:
-        a, _ = world.host("a"), world.host("b")
+        a, _ = await world.host("a"), await world.host("b")
         with pytest.raises(ConnectFailed):
             await a.network.connect(f"b:{PORT}", 5.0)
         with pytest.raises(ConnectFailed):
@@ -188,7 +256,7 @@ def test_a_connect_nobody_listens_for_fails(world):
 
 def test_a_port_is_listened_on_once(world):
     async def body(world: World) -> None:
-        b = world.host("b")
+        b = await world.host("b")
         listener = await b.network.listen(PORT, Acceptor().accept)
         with pytest.raises(OSError):  # noqa: PT011 - any OSError is what the seam promises
             await b.network.listen(PORT, Acceptor().accept)
@@ -201,7 +269,7 @@ def test_a_port_is_listened_on_once(world):
 
 def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         acceptor = Acceptor()
         near, far = await acceptor.pair(a, b)
         acceptor.listener.close()
@@ -218,7 +286,7 @@ def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(worl
 
 def test_appends_and_overwrites_are_seen_at_once_through_every_handle(world):
     async def body(world: World) -> None:
-        disk = world.host("a").disk
+        disk = (await world.host("a")).disk
         file, other = disk.open("log/0"), disk.open("log/0")
         assert file.append(b"hello ") == 0
         assert other.append(b"world") == 6
@@ -240,7 +308,7 @@ def test_appends_and_overwrites_are_seen_at_once_through_every_handle(world):
 
 def test_names_are_listed_sorted_by_directory(world):
     async def body(world: World) -> None:
-        disk = world.host("a").disk
+        disk = (await world.host("a")).disk
         for path in ("log/2", "log/10", "log/1", "log/deeper/3", "top"):
             disk.open(path).append(b"x")
         assert list(disk.list("log")) == ["log/1", "log/10", "log/2"]
@@ -260,7 +328,7 @@ def test_names_are_listed_sorted_by_directory(world):
 
 def test_replace_moves_a_name_over_another(world):
     async def body(world: World) -> None:
-        disk = world.host("a").disk
+        disk = (await world.host("a")).disk
         old = disk.open("state")
         old.append(b"old")
         new = disk.open("tmp/state")
@@ -279,7 +347,7 @@ def test_replace_moves_a_name_over_another(world):
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "log/../../outside"])
 def test_a_path_out_of_the_hosts_own_tree_is_refused(world, path):
     async def body(world: World) -> None:
-        disk = world.host("a").disk
+        disk = (await world.host("a")).disk
         for use in (disk.open, disk.exists, disk.remove, disk.list):
             with pytest.raises(ValueError, match="own tree"):
                 use(path)
@@ -289,7 +357,7 @@ def test_a_path_out_of_the_hosts_own_tree_is_refused(world, path):
 
 def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(world):
     async def body(world: World) -> None:
-        file = world.host("a").disk.open("data")
+        file = (await world.host("a")).disk.open("data")
         file.append(bytes(100_000))
         async with asyncio.TaskGroup() as group:
             for _ in range(4):
@@ -308,7 +376,7 @@ def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(world):
 
 def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(world):
     async def body(world: World) -> None:
-        clock = world.host("a").clock
+        clock = (await world.host("a")).clock
         readings = [clock.monotonic_ns()]
         for _ in range(20):
             await clock.sleep(0.001)
@@ -323,7 +391,7 @@ def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(world):
 
 def test_within_passes_results_and_errors_on_and_cancels_what_is_late(world):
     async def body(world: World) -> None:
-        clock = world.host("a").clock
+        clock = (await world.host("a")).clock
         cancelled: list[str] = []
 
         async def answer() -> int:
@@ -356,7 +424,7 @@ def test_within_passes_results_and_errors_on_and_cancels_what_is_late(world):
 
 def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(world):
     async def body(world: World) -> None:
-        a, b = world.host("a"), world.host("b")
+        a, b = await world.host("a"), await world.host("b")
         went_on: list[str] = []
 
         async def bystander() -> None:
@@ -378,7 +446,7 @@ def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(world):
 
 def test_a_cancelled_task_is_no_panic(world):
     async def body(world: World) -> None:
-        a = world.host("a")
+        a = await world.host("a")
         task = a.spawn(a.clock.sleep(100), "sleeper")
         await a.clock.sleep(0.001)
         task.cancel()

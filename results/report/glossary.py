@@ -1,0 +1,25 @@
+"""What each anomaly means, in one sentence for people who have not met it before."""
+
+from __future__ import annotations
+
+MEANINGS = {
+    "lost-write": "A message whose send was acknowledged is missing, although later ones were read.",
+    "unseen": "Acknowledged messages that nobody had read when the final reads had caught up.",
+    "inconsistent-offsets": "One queue shows two different messages at one offset.",
+    "duplicate": "One message stands at more than one offset.",
+    "aborted-read": "A message was read whose send had certainly failed.",
+    "dirty-read": "A message was read that is not in the final log.",
+    "poll-skip": "One consumer's successive polls passed over messages that are there.",
+    "nonmonotonic-poll": "A consumer was given again, or earlier, what it had read already.",
+    "nonmonotonic-send": "One producer's later message landed before its earlier one.",
+    "internal-skip": "A single batch passed over messages that are there.",
+    "internal-nonmonotonic": "A single batch is out of order in itself.",
+    "diverging-replicas": "Two replicas hold different data where both had confirmed it.",
+    "nonlinearizable": "No order of the operations that fits real time explains what clients saw.",
+    "stale-read": "A read returned a value that had been overwritten before the read began.",
+}
+
+
+def meaning(anomaly: str) -> str:
+    """Empty for an anomaly that no checker here reports."""
+    return MEANINGS.get(anomaly, "")

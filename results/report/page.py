@@ -1,0 +1,320 @@
+"""The page: sections of HTML, each from data alone. Everything that comes from outside is escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from checkers.anomaly import Anomaly
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from results.report.figure import fault_colour
+from results.report.glossary import meaning
+from results.report.measure import Measurements
+from results.report.run_files import RunFiles
+from results.report.witness import happened, value_words
+
+Rows = Mapping[int, Mapping[str, Any]]
+
+FAULTS_SHOWN = 200
+WITNESSES_SHOWN = 24
+STATISTICS_SHOWN = 60
+ERRORS_SHOWN = 60
+
+_NO_VERDICT = "No verdict was reached."
+_FIGURE_TAG = '<script type="application/json" id="figure">'
+
+
+def document(title: str, sections: Iterable[str], *, css: str, scripts: Iterable[str]) -> str:
+    """One HTML file that needs nothing from anywhere else."""
+    body = "\n".join(section for section in sections if section)
+    code = "\n".join(f"<script>{script}</script>" for script in scripts)
+    return (
+        "<!doctype html>\n"
+        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{css}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{code}\n</body>\n</html>\n"
+    )
+
+
+def page_title(run: RunFiles) -> str:
+    verdict = run.verdict.verdict.value if run.verdict else "no verdict"
+    return f"{verdict}: {scenario_title(run.scenario) or run.directory.name}"
+
+
+def scenario_title(scenario: Mapping[str, Any]) -> str:
+    if not scenario.get("system"):
+        return ""
+    parts = [f"{scenario['system']} · {scenario.get('workload', '')}"]
+    parts.append(" + ".join(scenario.get("nemesis") or ()) or "no faults")
+    if scenario.get("mutant"):
+        parts.append(f"mutant {scenario['mutant']}")
+    return " · ".join(parts)
+
+
+def head(run: RunFiles, measured: Measurements | None) -> str:
+    """The verdict with its reasons, the figures that matter, the line that replays it."""
+    verdict = run.verdict.verdict if run.verdict else Verdict.UNKNOWN
+    word = run.verdict.verdict.value.upper() if run.verdict else "NO VERDICT"
+    reasons = list(run.verdict.reasons) if run.verdict else [_NO_VERDICT]
+    if verdict is Verdict.INVALID:
+        reasons += _broken(run)
+    listed = "".join(f"<li>{escape(reason)}</li>" for reason in reasons)
+    return (
+        f'<header class="{verdict.value}">'
+        f'<div class="verdict"><span class="badge">{word}</span>'
+        f"<h1>{escape(scenario_title(run.scenario) or run.directory.name)}</h1></div>"
+        f'<div class="muted small">{escape(_circumstances(run))}</div>'
+        + (f'<ul class="reasons">{listed}</ul>' if listed else "")
+        + _facts(run, measured)
+        + _replay(run)
+        + "</header>"
+    )
+
+
+def anomalies(run: RunFiles, rows: Rows) -> str:
+    """What broke, with the operations that witness it; what was legal here stands apart."""
+    if run.verdict is None:
+        return ""
+    broken: list[tuple[str, str, AnomalySummary]] = []
+    legal: list[tuple[str, str, AnomalySummary]] = []
+    for checker, result in run.verdict.checkers.items():
+        for name, summary in result.anomalies.items():
+            if summary.count:
+                (legal if summary.legal else broken).append((checker, name, summary))
+    parts = [_anomaly(checker, name, summary, rows) for checker, name, summary in broken]
+    section = f"<section><h2>Broken promises</h2>{''.join(parts)}</section>" if parts else ""
+    if legal:
+        told = "".join(_legal(checker, name, summary) for checker, name, summary in legal)
+        section += f"<section><h2>Legal losses</h2>{told}</section>"
+    return section
+
+
+def timeline(figure: Mapping[str, Any] | None, problem: str) -> str:
+    """The chart, or why there is none."""
+    if figure is None:
+        words = escape(problem or "There is no history to draw.")
+        return f'<section><h2>What happened when</h2><p class="muted">{words}</p></section>'
+    data = json.dumps(figure, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return (
+        "<section><h2>What happened when</h2>"
+        '<noscript><p class="muted">The chart needs JavaScript; the tables below do not.</p></noscript>'
+        f'<div id="timeline"></div>{_FIGURE_TAG}{data}</script></section>'
+    )
+
+
+def operations(measured: Measurements | None) -> str:
+    """Counts by kind and outcome, latencies of what succeeded, and which errors came."""
+    if measured is None or not measured.counts:
+        return ""
+    rows = []
+    for f, counts in measured.counts.items():
+        latency = measured.latencies.get(f)
+        figures = [counts.get(type_, 0) for type_ in ("ok", "fail", "info")]
+        times = [latency.median, latency.p99, latency.worst] if latency else []
+        rows.append(
+            [
+                escape(f),
+                *(f"{count:,}" if count else '<span class="muted">–</span>' for count in figures),
+                *([duration_words(time) for time in times] or [""] * 3),
+            ]
+        )
+    header = ["operation", "ok", "failed", "unknown", "median", "p99", "worst"]
+    errors = [
+        [escape(f), _type(type_), escape(error), f"{count:,}"]
+        for (f, type_, error), count in sorted(measured.errors.items(), key=lambda item: -item[1])[:ERRORS_SHOWN]
+    ]
+    told = table(header, rows, numbers=range(1, 7))
+    if errors:
+        inner = table(["operation", "outcome", "error", "count"], errors, numbers=(3,))
+        told += f"<details><summary>Errors by kind</summary>{inner}</details>"
+    return f"<section><h2>Operations</h2>{told}</section>"
+
+
+def faults(run: RunFiles) -> str:
+    """Every fault with what it did, read back from the world."""
+    if not run.faults:
+        return ""
+    rows = []
+    for fault in run.faults[:FAULTS_SHOWN]:
+        stop = '<span class="muted">never</span>' if fault.stop_s is None else f"{fault.stop_s:.2f} s"
+        effect = escape(fault.evidence) if fault.happened else f"<b>no effect</b> {escape(fault.evidence)}"
+        healing = f'<br><span class="muted">{escape(fault.healing)}</span>' if fault.healing else ""
+        dot = f'<span class="dot" style="--dot: var({fault_colour(fault.kind)})"></span>'
+        kind = f'<span class="nowrap">{dot}{escape(fault.kind)}</span>'
+        rows.append([kind, escape(", ".join(fault.targets)), f"{fault.start_s:.2f} s", stop, effect + healing])
+    more = len(run.faults) - FAULTS_SHOWN
+    rest = f'<p class="muted small">{more} more are in nemesis.jsonl.</p>' if more > 0 else ""
+    header = ["fault", "on", "from", "to", "effect and healing"]
+    return f"<section><h2>Faults</h2>{table(header, rows, numbers=(2, 3))}{rest}</section>"
+
+
+def checkers(run: RunFiles) -> str:
+    if run.verdict is None or not run.verdict.checkers:
+        return ""
+    parts = [_checker(name, result) for name, result in run.verdict.checkers.items()]
+    return f"<section><h2>Checkers</h2>{''.join(parts)}</section>"
+
+
+def nodes(run: RunFiles) -> str:
+    """The nodes, with their logs where they lie beside the page."""
+    if not run.nodes:
+        return ""
+    rows = []
+    for node in run.nodes:
+        logs = [name for name in ("node.log", "events.jsonl") if (run.directory / "nodes" / node / name).exists()]
+        links = ", ".join(f'<a href="nodes/{escape(node)}/{name}">{name}</a>' for name in logs)
+        rows.append([escape(node), links or '<span class="muted">no logs came home</span>'])
+    return f"<section><h2>Nodes</h2>{table(['node', 'logs'], rows, numbers=())}</section>"
+
+
+def circumstances(run: RunFiles) -> str:
+    """The scenario, what the simulator drew for it, and the versions."""
+    versions = run.verdict.versions if run.verdict and run.verdict.versions else run.scenario.get("versions", {})
+    skipped = ("versions", "replay", "regime", "facts", "reached")
+    groups = [
+        ("Scenario", {key: value for key, value in run.scenario.items() if key not in skipped}),
+        ("Drawn from the seed", run.scenario.get("regime") or {}),
+        ("Versions", versions or {}),
+    ]
+    parts = [f"<details><summary>{title}</summary>{_definitions(data)}</details>" for title, data in groups if data]
+    return f"<section><h2>Scenario and versions</h2>{''.join(parts)}</section>" if parts else ""
+
+
+def problems(words: Sequence[str]) -> str:
+    """What could not be drawn."""
+    return "".join(f'<section><p class="muted">{escape(line)}</p></section>' for line in words)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int]) -> str:
+    """`rows` hold HTML; `numbers` are the columns set flush right."""
+    right = set(numbers)
+
+    def cell(tag: str, position: int, content: str) -> str:
+        return f"<{tag}{' class=number' if position in right else ''}>{content}</{tag}>"
+
+    narrow = "" if 1 in right and len(right) == len(header) - 1 else " class=facets"  # all figures: spread evenly
+    top = "".join(cell("th", position, escape(name)) for position, name in enumerate(header))
+    body = "".join(
+        f"<tr>{''.join(cell('td', position, content) for position, content in enumerate(row))}</tr>" for row in rows
+    )
+    return f'<div class="wide"><table{narrow}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def duration_words(milliseconds: float) -> str:
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.2f} s"
+    return f"{milliseconds:.1f} ms" if milliseconds >= 1 else f"{milliseconds * 1000:.0f} µs"
+
+
+def _broken(run: RunFiles) -> list[str]:
+    assert run.verdict is not None
+    return [
+        f"{name} × {summary.count:,}" + (f": {meaning(name)}" if meaning(name) else "")
+        for result in run.verdict.checkers.values()
+        for name, summary in result.anomalies.items()
+        if summary.count and not summary.legal
+    ]
+
+
+def _circumstances(run: RunFiles) -> str:
+    scenario = run.scenario
+    parts = [str(scenario["environment"])] if scenario.get("environment") else []
+    if "seed" in scenario:
+        parts.append(f"seed {scenario['seed']}")
+    return " · ".join([*parts, run.directory.resolve().name])
+
+
+def _facts(run: RunFiles, measured: Measurements | None) -> str:
+    facts: list[tuple[str, str]] = []
+    if measured is not None:
+        done = {kind: sum(c.get(kind, 0) for c in measured.counts.values()) for kind in ("ok", "fail", "info")}
+        facts += [("operations", f"{sum(done.values()):,}"), ("ok", f"{done['ok']:,}")]
+        facts += [("failed", f"{done['fail']:,}"), ("unknown", f"{done['info']:,}")]
+        facts.append(("recorded", f"{measured.duration_s:,.1f} s"))
+    if run.faults:
+        effective = sum(fault.happened for fault in run.faults)
+        facts.append(("faults with effect", f"{effective} of {len(run.faults)}"))
+    listed = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{listed}</dl>' if listed else ""
+
+
+def _replay(run: RunFiles) -> str:
+    line = run.scenario.get("replay")
+    if not line:
+        return ""
+    text = escape(str(line))
+    return f'<div class="replay"><code>{text}</code><button data-copy="{text}">Copy</button></div>'
+
+
+def _anomaly(checker: str, name: str, summary: AnomalySummary, rows: Rows) -> str:
+    what = f'<p class="muted">{escape(meaning(name))}</p>' if meaning(name) else ""
+    shown = "".join(_example(example, rows) for example in summary.examples)
+    more = summary.count - len(summary.examples)
+    rest = f'<p class="muted small">{more:,} more of the kind.</p>' if more > 0 and summary.examples else ""
+    return (
+        f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>{what}{shown}{rest}"
+    )
+
+
+def _example(example: Anomaly, rows: Rows) -> str:
+    key = f"<b>{escape(example.key)}</b> " if example.key else ""
+    witnesses = [_witness(index, rows.get(index)) for index in example.operations[:WITNESSES_SHOWN]]
+    told = f'<p class="because">{key}{escape(example.because)}</p>'
+    if witnesses:
+        told += table(["operation", "at", "process", "what", "value", "node"], witnesses, numbers=(0, 1, 2))
+    return told
+
+
+def _witness(index: int, row: Mapping[str, Any] | None) -> list[str]:
+    if row is None:
+        return [str(index), "", "", '<span class="muted">not in the history</span>', "", ""]
+    what = f"{escape(str(row['f']))} &nbsp;{_type(str(row['type']))}"
+    if row.get("error"):
+        what += f' <span class="muted">({escape(str(row["error"]))})</span>'
+    place = ", ".join(escape(str(row[name])) for name in ("node", "key") if row.get(name))
+    value = f"<code>{escape(value_words(row.get('value')))}</code>"
+    return [f"{index:,}", f"{row['time'] / 1e9:.6f} s", str(row["process"]), what, value, place]
+
+
+def _legal(checker: str, name: str, summary: AnomalySummary) -> str:
+    return (
+        f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>"
+        f"<p>{escape(summary.legal)}</p>"
+    )
+
+
+def _checker(name: str, result: CheckerResult) -> str:
+    verdict = result.verdict.value
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons)
+    told = f'<h3 class="{verdict}">{escape(name)} <span class="badge plain">{verdict}</span></h3>'
+    if reasons:
+        told += f'<ul class="reasons {verdict}">{reasons}</ul>'
+    return told + (_definitions(result.statistics) if result.statistics else "")
+
+
+def _definitions(data: Mapping[str, Any]) -> str:
+    flat = list(_flat(data))[:STATISTICS_SHOWN]
+    listed = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in flat)
+    return f'<dl class="facts plain">{listed}</dl>'
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in data.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{name} › ")
+        elif isinstance(value, (list, tuple)):
+            yield name, ", ".join(str(item) for item in value[:20]) or "none"
+        elif isinstance(value, bool) or value is None:
+            yield name, {True: "yes", False: "no", None: "–"}[value]
+        elif isinstance(value, (int, float)):
+            yield name, f"{value:,}" if isinstance(value, int) and "seed" not in name else f"{value:g}"
+        else:
+            yield name, str(value)
+
+
+def _type(type_: str) -> str:
+    return f'<span class="nowrap"><span class="dot t-{escape(type_)}"></span>{escape(happened(type_))}</span>'

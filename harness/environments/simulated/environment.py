@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from harness.environments.environment import Effect, Link
 from harness.environments.simulated.clock import MachineClock
-from harness.environments.simulated.disk import DiskFaults, DiskStore
+from harness.environments.simulated.disk_store import DiskFaults, DiskStore
 from harness.environments.simulated.host import RarePaths, SimulatedHost
 from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
 from harness.environments.simulated.network import SimulatedNetwork
@@ -117,6 +117,8 @@ class SimulatedEnvironment:
         self._clients: dict[str, SimulatedHost] = {}
         self._machines: dict[str, Machine] = {}
         self._panics: dict[str, str] = {}
+        self._flapping = 0
+        """Number of the flapping that goes on; a timer of an earlier one does nothing."""
 
     # Life of the world ----------------------------------------------------------------------------------------
 
@@ -196,8 +198,8 @@ class SimulatedEnvironment:
                 continue
             if node.is_running() and machine.process is not None:
                 machine.process.die()
-                self._network.power_lost(machine.process)
             machine.powered = False
+            self._network.power_lost(machine)
             told = machine.disk.lose_power()
             self._note(node, f"power lost: {told}")
             happened.append(f"{machine.name} ({told})")
@@ -241,6 +243,29 @@ class SimulatedEnvironment:
             self._network.wire(*self._ends(link)).extra_ns = int(extra_ms * 1e6)
         return self._effect("slow", [f"{link.source}→{link.target} {extra_ms} ms" for link in links], "no link named")
 
+    async def flap(self, links: Sequence[Link], *, down_s: float, up_s: float) -> Effect:
+        """Cut and heal these directions by turns, beginning with a cut, until `calm` is called."""
+        self._flapping += 1
+        self._flap(links, (down_s, up_s), self._flapping)
+        return self._effect("flap", [f"{link.source}→{link.target}" for link in links], "no link named")
+
+    async def calm(self) -> Effect:
+        """End all flapping and heal what is cut."""
+        self._flapping += 1
+        return await self.heal()
+
+    def _flap(self, links: Sequence[Link], turns_s: tuple[float, float], number: int) -> None:
+        if number != self._flapping:
+            return
+        going_down = not self._network.wire(*self._ends(links[0])).cut
+        for link in links:
+            if going_down:
+                self._network.cut(*self._ends(link))
+            else:
+                self._network.heal(*self._ends(link))
+        turn_s = turns_s[0] if going_down else turns_s[1]
+        self._loop.kernel_at(self._loop.now_ns + int(turn_s * NANOSECONDS), self._flap, links, turns_s, number)
+
     async def lose(self, links: Sequence[Link], *, probability: float) -> Effect:
         """Lose this share of the transmissions on these directions, instead of the regime's."""
         for link in links:
@@ -263,10 +288,11 @@ class SimulatedEnvironment:
         return self._named([node])[0].machine.disk
 
     def end(self) -> None:
-        """The simulation is over: nothing of any process runs again. Writes what logs there still are."""
+        """The simulation is over: nothing of any process runs again, and the trace is closed. Writes the logs."""
         for machine in self._machines.values():
             if machine.process is not None and machine.process.alive:
                 machine.process.die()
+        self.trace.close()
         for node in self._nodes.values():
             node.log.write()
 
@@ -320,7 +346,7 @@ class SimulatedEnvironment:
         process = machine.process
         assert process is not None
         process.die()
-        self._network.processes_gone(process)
+        self._network.process_gone(process)
         node = self._nodes.get(machine.name)
         if node is not None:
             self._note(node, how)

@@ -292,7 +292,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._births += 1
         return self._births
 
-    def create_task(  # type: ignore[override]
+    def create_task(
         self,
         coro: Coroutine[Any, Any, T] | Generator[Any, None, T],
         *,
@@ -342,7 +342,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._timers.clear()
         for task in self._graveyard:
             if not task.done():
-                task._log_destroy_pending = False
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
                 _close_coroutine(cast("Coroutine[Any, Any, Any]", task.get_coro()))
         self._graveyard.clear()
         self._ready.clear()

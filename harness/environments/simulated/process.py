@@ -17,8 +17,9 @@ from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
 
 if TYPE_CHECKING:
     from harness.environments.simulated.clock import MachineClock
-    from harness.environments.simulated.disk import DiskStore
-    from harness.environments.simulated.network import Endpoint, SimulatedListener
+    from harness.environments.simulated.connection import Endpoint
+    from harness.environments.simulated.disk_store import DiskStore
+    from harness.environments.simulated.network import SimulatedListener
 
 
 class Machine:

@@ -151,6 +151,9 @@ class FromFunction:
             emission = as_generator(like).op(context)
             if emission is None:
                 return None
+            if emission[0] is PENDING:
+                # Asked again when something can be done, the function sees the world as it is then.
+                return PENDING, self
         operation, following = emission
         return operation, FromFunction(self.function, following)
 

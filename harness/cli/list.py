@@ -14,7 +14,6 @@ from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.suite_file import shipped
-from harness.errors import HarnessError
 
 RUNS_SHOWN = 20
 
@@ -77,18 +76,18 @@ def past_runs(runs: Path) -> list[Entry]:
 def _systems() -> list[Entry]:
     entries = _plugins("systems")
     for entry in entries:
-        loaded = registry.system(entry["name"]) if "problem" not in entry else None
-        if loaded is not None:
-            entry["workloads"] = list(loaded.workloads)
-            entry["mutants"] = len(loaded.mutants)
+        if "problem" not in entry:
+            system = registry.system(entry["name"])
+            entry |= {"workloads": list(system.workloads), "mutants": len(system.mutants)}
     return entries
 
 
 def _mutants() -> list[Entry]:
     return [
-        {"name": mutant, "system": name}
-        for name in registry.names("systems")
-        for mutant in sorted(registry.system(name).mutants)
+        {"name": mutant, "system": entry["name"]}
+        for entry in _plugins("systems")
+        if "problem" not in entry
+        for mutant in sorted(registry.system(entry["name"]).mutants)
     ]
 
 
@@ -100,7 +99,7 @@ def _described(kind: registry.Kind, name: str) -> Entry:
     """One plug-in; somebody's broken one is shown as such and hides no other."""
     try:
         loaded = registry.find(kind, name)
-    except (ImportError, AttributeError, HarnessError) as error:
+    except (ImportError, AttributeError) as error:
         return {"name": name, "problem": f"{type(error).__name__}: {error}"}
     entry: Entry = {"name": name}
     if getattr(loaded, "about", ""):

@@ -1,0 +1,55 @@
+"""Fast tests first, slow ones after them, Docker's last; what is not run is named."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import docker
+import pytest
+
+from harness.cli.java import adopt_java
+
+adopt_java()
+
+NEEDS = ("docker", "slow")
+"""Marks that come late, the latest first."""
+
+
+@cache
+def docker_answers() -> bool:
+    try:
+        client = docker.from_env(timeout=10)
+        try:
+            return bool(client.ping())
+        finally:
+            client.close()
+    except docker.errors.DockerException:
+        return False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_late)
+    for item in items:
+        if item.get_closest_marker("docker") is not None:
+            # One engine: its tests share a worker, so that they do not fight over it.
+            item.add_marker(pytest.mark.xdist_group("docker"))
+            if not docker_answers():
+                item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
+
+
+def _late(item: pytest.Item) -> int:
+    for position, mark in enumerate(NEEDS):
+        if item.get_closest_marker(mark) is not None:
+            return len(NEEDS) - position
+    return 0
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped = [
+        report for report in terminalreporter.stats.get("skipped", []) if "no Docker engine" in str(report.longrepr)
+    ]
+    if skipped:
+        terminalreporter.section("not run: no Docker engine answers")
+        for report in skipped:
+            terminalreporter.line(report.nodeid)

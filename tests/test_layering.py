@@ -1,0 +1,123 @@
+"""The arrows of the architecture, kept by reading the code: who may import whom, and who may touch the world."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("harness", "nemesis", "workloads", "checkers", "system_under_test", "results")
+
+# Package -> prefixes of the project's own modules that it may import. The longest matching package decides.
+ARROWS = {
+    "harness": ("harness",),
+    "harness.cli": PACKAGES,
+    "nemesis": ("nemesis", "harness"),
+    "workloads": ("workloads", "harness", "checkers"),
+    "workloads.systems": ("workloads", "harness", "checkers", "system_under_test"),
+    "checkers": ("checkers", "harness.operation", "harness.history"),
+    "results": ("results", "harness.history", "checkers.verdict", "checkers.anomaly"),
+    "system_under_test": ("system_under_test",),
+}
+WORLD_MODULES = ("time", "socket", "secrets", "threading", "multiprocessing", "subprocess", "selectors")
+WORLD_CALLS = ("open", "asyncio.sleep", "asyncio.wait_for", "asyncio.timeout", "asyncio.open_connection", "os.open")
+WORLD_CALLS += ("asyncio.start_server", "asyncio.create_task", "asyncio.ensure_future", "os.urandom", "uuid.uuid4")
+THE_REAL_HOST = ("system_under_test.runtime.real", "system_under_test.runtime.real_disk")
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import, also of those inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import hides where it goes"
+            module = node.module or ""
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module
+
+
+def under(module: str, prefixes: tuple[str, ...]) -> bool:
+    return any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def allowed(module: str) -> tuple[str, ...]:
+    return ARROWS[max((package for package in ARROWS if under(module, (package,))), key=len)]
+
+
+def violations(name: str, source: str) -> list[str]:
+    return [
+        f"{name}:{line} imports {module}"
+        for line, module in imports(ast.parse(source))
+        if under(module, PACKAGES) and not under(module, allowed(name))
+    ]
+
+
+def touches(source: str) -> list[str]:
+    """What a module does to the world behind the host's back."""
+    tree = ast.parse(source)
+    found = [f"line {line}: import {module}" for line, module in imports(tree) if under(module, WORLD_MODULES)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "random":
+            found.append(f"line {node.lineno}: from random")
+        if isinstance(node, ast.Call):
+            # `random.Random` may be named as a type, it may not be called.
+            called = ast.unparse(node.func)
+            if called in WORLD_CALLS or called.startswith("random."):
+                found.append(f"line {node.lineno}: {called}()")
+    return found
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_import_follows_the_arrows(name: str) -> None:
+    assert violations(name, MODULES[name].read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("system_under_test",))])
+def test_the_system_under_test_needs_the_standard_library_alone(name: str) -> None:
+    optional = ("uvloop",) if name in THE_REAL_HOST else ()
+    for line, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        top = module.partition(".")[0]
+        assert top in sys.stdlib_module_names or top in ("system_under_test", *optional), f"line {line}: {module}"
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if under(n, ("system_under_test",)) and n not in THE_REAL_HOST])
+def test_only_the_real_host_touches_the_world(name: str) -> None:
+    assert touches(MODULES[name].read_text(encoding="utf-8")) == []
+
+
+def test_a_forbidden_import_would_be_found() -> None:
+    assert violations("system_under_test.raft.core", "from harness.seed import Seed")
+    assert violations("results.junit", "def late():\n    import harness.run")
+    assert violations("checkers.log.kernel", "from harness import scenario")
+    assert not violations("checkers.log.kernel", "from harness import history")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "from random import Random",
+        "import random\nrandom.random()",
+        "open('f')",
+        "import asyncio\nasync def f(): await asyncio.sleep(1)",
+    ],
+)
+def test_touching_the_world_would_be_found(source: str) -> None:
+    assert touches(source)

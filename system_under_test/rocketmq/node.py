@@ -5,7 +5,7 @@
 - `broker`: a broker.
 
 Each takes the JSON config of its process, with the seed's setting names, plus `mutant`: the name of a planted
-bug to run with. A wrong setting raises ValueError that names it, before anything is started.
+bug to run with. A wrong or unknown setting raises ValueError that names it, before anything is started.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from system_under_test.rocketmq.controller.controller import Controller
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.server import NameServer
-from system_under_test.rocketmq.settings import Settings
+from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
 
 
@@ -35,26 +35,34 @@ class Service(Protocol):
 
 
 async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
-    services: list[Service] = [NameServer(host, NameServerConfig.from_json(config))]
-    if Settings(config).flag("enableControllerInNamesrv", False):
-        services.append(_controller(host, config))
+    watched = WatchedConfig(config)
+    services: list[Service] = [NameServer(host, NameServerConfig.from_json(watched))]
+    bug = _mutant(watched)
+    if Settings(watched).flag("enableControllerInNamesrv", False):
+        services.append(_controller(host, watched, bug))
+    watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 
 
 async def controller(host: Host, config: Mapping[str, Any]) -> None:
-    await _run_until_cancelled(host, [_controller(host, config)])
+    watched = WatchedConfig(config)
+    services = [_controller(host, watched, _mutant(watched))]
+    watched.refuse_unknown()
+    await _run_until_cancelled(host, services)
 
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:
-    bug = _mutant(config)
+    watched = WatchedConfig(config)
+    bug = _mutant(watched)
     parts = BrokerParts()
     if bug is not None and bug.broker is not None:
         parts = bug.broker(parts)
-    await _run_until_cancelled(host, [Broker(host, BrokerConfig.from_json(config), parts)])
+    services = [Broker(host, BrokerConfig.from_json(watched), parts)]
+    watched.refuse_unknown()
+    await _run_until_cancelled(host, services)
 
 
-def _controller(host: Host, config: Mapping[str, Any]) -> Controller:
-    bug = _mutant(config)
+def _controller(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> Controller:
     parts = ControllerParts()
     if bug is not None and bug.controller is not None:
         parts = bug.controller(parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 
@@ -40,3 +41,29 @@ class Settings:
         if not 0 <= value <= 65535:
             raise ValueError(f"{name}: expected a port from 0 to 65535, got {value}")
         return value
+
+
+class WatchedConfig(Mapping[str, Any]):
+    """A config that notes which settings were asked for: one that nobody asks for is misspelled."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self._asked: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        self._asked[name] = None
+        return self._config[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._config)
+
+    def __len__(self) -> int:
+        return len(self._config)
+
+    def refuse_unknown(self) -> None:
+        """Raises ValueError that names the first setting nobody asked for. To be called once all have read."""
+        for name in sorted(self._config):
+            if name not in self._asked:
+                known = difflib.get_close_matches(name, list(self._asked), n=1)
+                hint = f"; did you mean {known[0]}?" if known else ""
+                raise ValueError(f"{name}: there is no such setting{hint}")

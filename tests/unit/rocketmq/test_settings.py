@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
-from system_under_test.rocketmq.settings import Settings
+from system_under_test.rocketmq.settings import Settings, WatchedConfig
 
 
 def test_settings_have_the_seeds_names_and_defaults():
@@ -36,3 +36,16 @@ def test_text_and_flags_are_checked():
         settings.text("missing")
     with pytest.raises(ValueError, match="b: expected true or false, got 1"):
         settings.flag("b", False)
+
+
+def test_a_setting_that_nobody_asks_for_is_refused_with_the_likely_one_named():
+    config = WatchedConfig({"listenPort": 1, "scanNotActiveBrokerIntervall": 5})
+    NameServerConfig.from_json(config)
+    with pytest.raises(ValueError, match=r"Intervall: there is no such setting; did you mean scanNotActiveBroker"):
+        config.refuse_unknown()
+
+
+def test_settings_that_were_asked_for_are_accepted():
+    config = WatchedConfig({"listenPort": 1})
+    NameServerConfig.from_json(config)
+    config.refuse_unknown()

@@ -1,0 +1,88 @@
+"""One broker in controller mode: its parts put together, started and stopped in order."""
+
+from __future__ import annotations
+
+from system_under_test.remoting.server import RemotingServer
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.processor import Processor
+from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore, StoreConfig
+
+
+class Broker:
+    """`start` returns when requests are taken; the role comes later, when the controller has told it."""
+
+    def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
+        self._host = host
+        self._config = config
+        self._address = config.address or f"{host.name}:{config.listen_port}"
+        self.store = MessageStore(
+            host,
+            StoreConfig(
+                directory=config.store_path,
+                segment_bytes=config.file_bytes,
+                max_message_bytes=config.max_message_bytes,
+                flush_mode=config.flush_mode,
+            ),
+            parts.storage,
+        )
+        self.ha = HAService(host, self.store, config, parts)
+        self.manager = ReplicasManager(
+            host, self.store, config, parts, self.ha, address=self._address, on_role=self._role_taken
+        )
+        self._name_servers = NameServerRegistrations(
+            host,
+            config.name_servers,
+            self._registration,
+            period_s=config.register_name_server_s,
+            timeout_s=config.controller_timeout_s,
+            retry_s=config.retry_s,
+        )
+        self._processor = Processor(host, self.store, config, self.ha, self.manager)
+        self._server = RemotingServer(host, self._processor.handle)
+        self._opened = False
+
+    async def start(self) -> None:
+        """Raises OSError if a port is taken, StorageFailed, StorageCorrupt."""
+        await self.store.open()
+        self._opened = True
+        await self.ha.start()
+        await self._server.start(self._config.listen_port)
+        self._name_servers.start()
+        self.manager.start()
+
+    async def stop(self) -> None:
+        """A clean stop: nothing is taken any more, then all that was taken is made durable."""
+        self._server.close()
+        await self._name_servers.stop()
+        await self.manager.stop()
+        await self.ha.stop()
+        if self._opened:
+            await self.store.stop()
+
+    def _role_taken(self) -> None:
+        self._name_servers.changed()
+
+    def _registration(self) -> Registration | None:
+        """None until the first role is taken: before that the broker is not open for clients."""
+        role_id = self.manager.role_id
+        if role_id is None or not self._has_had_role():
+            return None
+        name, _, _ = self._address.rpartition(":")
+        return Registration(
+            cluster=self._config.cluster,
+            broker_name=self._config.group,
+            broker_id=role_id,
+            address=self._address,
+            ha_address=f"{name}:{self._config.ha_listen_port}",
+            state_version=self.manager.acted_master_epoch,
+            topics=self._config.topics,
+        )
+
+    def _has_had_role(self) -> bool:
+        return self.manager.role is not Role.NONE

@@ -1,0 +1,139 @@
+"""A broker's settings: JSON with the seed's names at the boundary, a frozen value with units inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from system_under_test.rocketmq.settings import Settings
+from system_under_test.storage.message_store import FlushMode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerConfig:
+    name_servers: tuple[str, ...]
+    controllers: tuple[str, ...]
+    cluster: str = "DefaultCluster"
+    group: str = "broker-a"
+    """The seed's brokerName: all replicas of one log share it."""
+    address: str = ""
+    """`name:port` for requests, as told to controllers and NameServers; empty: the host's name."""
+    listen_port: int = 10911
+    ha_listen_port: int = 10912
+    """Replicas find each other's HA port at this distance from their request port: all use the same distance."""
+    topics: Mapping[str, int] = field(default_factory=dict)
+    """Topic name to number of queues."""
+
+    flush_mode: FlushMode = FlushMode.ASYNC
+    all_ack_in_sync_state_set: bool = False
+    in_sync_replicas: int = 1
+    min_in_sync_replicas: int = 1
+    async_learner: bool = False
+    sync_from_last_file: bool = False
+    ack_after_flush: bool = False
+    """A slave acks what is durable instead of what is written."""
+    priority: int = 2**31 - 1
+
+    flush_wait_s: float = 5.0
+    replication_wait_s: float = 3.0
+    ha_batch_bytes: int = 32 * 1024
+    ha_window_bytes: int = 4 * 1024 * 1024
+    """Sent to one slave and not yet acked by it, at most (give or take one batch)."""
+    ha_heartbeat_s: float = 5.0
+    ha_housekeeping_s: float = 20.0
+    ha_reconnect_s: float = 0.5
+    ha_confirm_notice_s: float = 0.02
+    """A confirm offset that moved is told to idle slaves after this time."""
+    max_time_slave_not_caught_up_s: float = 15.0
+    check_sync_state_set_s: float = 5.0
+    sync_broker_metadata_s: float = 5.0
+    controller_heartbeat_s: float = 1.0
+    controller_timeout_s: float = 3.0
+    register_name_server_s: float = 30.0
+    retry_s: float = 0.5
+    """Between two tries of anything that failed."""
+    store_path: str = "store"
+    file_bytes: int = 1024**3
+    max_message_bytes: int = 4 * 1024**2
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> BrokerConfig:
+        """Raises ValueError that names the setting that is wrong."""
+        settings = _Settings(config)
+        if not settings.flag("enableControllerMode", True):
+            raise ValueError("enableControllerMode: expected true, got False: brokers run in controller mode only")
+        controllers = settings.addresses("controllerAddr")
+        if not controllers:
+            raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
+        listen_port = settings.port("listenPort", 10911)
+        return cls(
+            name_servers=settings.addresses("namesrvAddr"),
+            controllers=controllers,
+            cluster=settings.text("brokerClusterName", "DefaultCluster"),
+            group=settings.text("brokerName", "broker-a"),
+            address=settings.addresses("brokerAddr")[0] if "brokerAddr" in config else "",
+            listen_port=listen_port,
+            ha_listen_port=settings.port("haListenPort", listen_port + 1),
+            topics=settings.topics("topics"),
+            flush_mode=settings.flush_disk_type(),
+            all_ack_in_sync_state_set=settings.flag("allAckInSyncStateSet", False),
+            in_sync_replicas=settings.integer("inSyncReplicas", 1, minimum=1),
+            min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
+            async_learner=settings.flag("asyncLearner", False),
+            sync_from_last_file=settings.flag("syncFromLastFile", False),
+            ack_after_flush=settings.flag("slaveAckAfterFlush", False),
+            priority=settings.integer("brokerElectionPriority", 2**31 - 1),
+            flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
+            replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
+            ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1),
+            ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
+            ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
+            ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),
+            ha_reconnect_s=settings.seconds_from_ms("haReconnectInterval", 500),
+            ha_confirm_notice_s=settings.seconds_from_ms("haConfirmNoticeInterval", 20),
+            max_time_slave_not_caught_up_s=settings.seconds_from_ms("haMaxTimeSlaveNotCatchup", 15_000),
+            check_sync_state_set_s=settings.seconds_from_ms("checkSyncStateSetPeriod", 5_000),
+            sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
+            controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
+            controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
+            register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
+            retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
+            store_path=settings.text("storePathRootDir", "store"),
+            file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
+            max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
+        )
+
+
+class _Settings(Settings):
+    """With what only brokers have."""
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """Addresses `name:port` with semicolons between, or a list of them."""
+        value = self._config.get(name, "")
+        parts = value.split(";") if isinstance(value, str) else value
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{name}: expected addresses with semicolons between, got {value!r}")
+        addresses = tuple(part.strip() for part in parts if part.strip())
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdigit():
+                raise ValueError(f"{name}: expected name:port, got {address!r}")
+        return addresses
+
+    def topics(self, name: str) -> dict[str, int]:
+        value = self._config.get(name, {})
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name}: expected {{topic: queues}}, got {value!r}")
+        for topic, queues in value.items():
+            if type(queues) is not int or not 1 <= queues <= 65536:
+                raise ValueError(f"{name}: topic {topic!r} needs 1 to 65536 queues, got {queues!r}")
+        return dict(sorted(value.items()))
+
+    def flush_disk_type(self) -> FlushMode:
+        value = self.text("flushDiskType", FlushMode.ASYNC.value)
+        try:
+            return FlushMode(value)
+        except ValueError:
+            expected = " or ".join(mode.value for mode in FlushMode)
+            raise ValueError(f"flushDiskType: expected {expected}, got {value!r}") from None

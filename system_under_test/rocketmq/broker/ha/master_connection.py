@@ -1,0 +1,169 @@
+"""One slave, as its master serves it: what it was sent, what it has acked, how far behind it is.
+
+Nothing polls. `pump` sends what is due whenever the log has grown or an ack has made room; the one task of a
+connection reads acks. What is in flight is bounded by a window over unacked bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from system_under_test.rocketmq.broker.caught_up import CaughtUp
+from system_under_test.rocketmq.broker.ha.wire import (
+    ACK_SIZE,
+    SlaveHandshake,
+    WireError,
+    decode_ack,
+    encode_master_handshake,
+    encode_transfer,
+)
+from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
+from system_under_test.runtime.host import Connection, ConnectionClosed
+
+if TYPE_CHECKING:
+    from system_under_test.rocketmq.broker.ha.mastership import Mastership
+
+
+class MasterConnection:
+    """Life: handshake told, first ack fixes where the transfer begins, then batches one way and acks the other."""
+
+    def __init__(self, mastership: Mastership, connection: Connection, handshake: SlaveHandshake) -> None:
+        self.broker_id = handshake.broker_id
+        self.acked_offset: int | None = None
+        """None until the first ack."""
+        self._mastership = mastership
+        self._connection = connection
+        self._handshake = handshake
+        self._store = mastership.store
+        self._config = mastership.config
+        self._clock = mastership.host.clock
+        now_ns = self._clock.monotonic_ns()
+        self._caught_up = CaughtUp(now_ns)
+        self.heard_ns = now_ns
+        self._sent_ns = now_ns
+        self._partial = handshake.sync_from_last_file
+        self._next_offset = 0
+        self._window_start = 0
+        self._told_confirm_offset = -1
+        self._entries = self._store.epochs.map.entries
+        self._position = 0
+
+    @property
+    def progress(self) -> SlaveProgress | None:
+        """None until the first ack."""
+        if self.acked_offset is None:
+            return None
+        return SlaveProgress(
+            acked_offset=self.acked_offset,
+            caught_up_ns=self._caught_up.caught_up_ns,
+            electable=not (self._handshake.async_learner or self._partial),
+        )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    async def run(self) -> None:
+        """Tell the handshake, then take acks until the connection ends. Raises ConnectionClosed, WireError."""
+        connection = self._connection
+        connection.write(encode_master_handshake(self._store.max_offset, self._mastership.master_epoch, self._entries))
+        self._begin(decode_ack(await connection.read_exactly(ACK_SIZE)))
+        while True:
+            self._take(decode_ack(await connection.read_exactly(ACK_SIZE)))
+
+    def pump(self) -> None:
+        """Send all that is due and fits the window. Never blocks, never raises for a connection that has ended."""
+        max_offset = self._store.max_offset
+        if self.acked_offset is None or self._next_offset >= max_offset or self._connection.closed:
+            return
+        try:
+            while (
+                self._next_offset < max_offset and self._next_offset - self._window_start < self._config.ha_window_bytes
+            ):
+                self._send_batch(max_offset)
+        except ConnectionClosed:
+            self._connection.close()
+
+    def tell_confirm_offset(self) -> None:
+        """A heartbeat, if the slave does not know the confirm offset yet."""
+        if self._told_confirm_offset != self._mastership.confirm_offset:
+            self.heartbeat()
+
+    def housekeep(self, now_ns: int) -> None:
+        """Close a connection that has been silent for too long; a heartbeat on one that was sent nothing."""
+        if now_ns - self.heard_ns > self._config.ha_housekeeping_s * 1e9:
+            self._connection.close()
+        elif now_ns - self._sent_ns > self._config.ha_heartbeat_s * 5e8:
+            self.heartbeat()
+
+    def heartbeat(self) -> None:
+        """An empty transfer: tells epoch and confirm offset, and asks for an ack."""
+        if self.acked_offset is None or self._connection.closed:
+            return
+        try:
+            self._send(b"")
+        except ConnectionClosed:
+            self._connection.close()
+
+    def _begin(self, acked_offset: int) -> None:
+        """The first ack is where the slave's log ends; one that holds nothing is given a start."""
+        store = self._store
+        self.heard_ns = self._clock.monotonic_ns()
+        start = acked_offset
+        if acked_offset == 0:
+            last_file = self._handshake.sync_from_last_file
+            start = store.start_of_last_file if last_file else store.min_offset
+            self._partial = start > store.min_offset
+        if not store.min_offset <= start <= store.max_offset:
+            raise WireError(
+                f"slave {self.broker_id} ends at {acked_offset}, outside of {store.min_offset}..{store.max_offset}"
+            )
+        self._next_offset = self._window_start = start
+        self._advance_epoch()
+        self.acked_offset = acked_offset
+        self._mastership.acked(self, acked_offset)
+        self.pump()
+        self.tell_confirm_offset()
+
+    def _take(self, offset: int) -> None:
+        self.heard_ns = self._clock.monotonic_ns()
+        acked_offset = self.acked_offset
+        assert acked_offset is not None
+        if offset > self._store.max_offset or offset < acked_offset:
+            raise WireError(
+                f"slave {self.broker_id} acked {offset} after {acked_offset}; the log ends at {self._store.max_offset}"
+            )
+        self._caught_up.acked(offset)
+        if offset > acked_offset:
+            self.acked_offset = offset
+            self._window_start = max(self._window_start, offset)
+            self._mastership.acked(self, offset)
+            self.pump()
+
+    def _send_batch(self, max_offset: int) -> None:
+        """One batch, which ends with its epoch at the latest: a slave learns epochs from headers alone."""
+        end = max_offset
+        if self._position + 1 < len(self._entries):
+            end = min(end, self._entries[self._position + 1].start_offset)
+        size = min(end - self._next_offset, self._config.ha_batch_bytes)
+        body = self._store.read_for_transfer(self._next_offset, size)
+        assert body, "the log is shorter than its max offset"
+        self._send(body)
+        self._next_offset += len(body)
+        self._advance_epoch()
+
+    def _send(self, body: bytes) -> None:
+        now_ns = self._clock.monotonic_ns()
+        entry = self._entries[self._position]
+        confirm_offset = self._mastership.confirm_offset
+        self._connection.write(
+            encode_transfer(self._next_offset, entry.master_epoch, entry.start_offset, confirm_offset, body)
+        )
+        self._told_confirm_offset = confirm_offset
+        self._sent_ns = now_ns
+        self._caught_up.note(self._store.max_offset, now_ns)
+
+    def _advance_epoch(self) -> None:
+        """To the newest epoch that the next byte belongs to."""
+        entries = self._entries
+        while self._position + 1 < len(entries) and entries[self._position + 1].start_offset <= self._next_offset:
+            self._position += 1

@@ -1,0 +1,197 @@
+"""One term of office: from taking the role under a master epoch to losing it.
+
+Holds all that belongs to this epoch alone: the slaves' connections, their acks, the view of the SyncStateSet,
+the puts that wait. When the role is lost the whole object ends, so no ack gathered under one epoch can ever
+complete a put of another, and nobody has to remember to reset anything.
+
+Why a put that ends well here is safe although there is no lease: it ends well only when everybody the
+controller may elect from has acked it (allAckInSyncStateSet), and a slave that has taken another role, or
+another master, has closed the connection its acks came on. If it acked before that, its log holds the message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress, wanted_members
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore
+
+if TYPE_CHECKING:
+    from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
+    from system_under_test.rocketmq.broker.parts import BrokerParts
+
+
+class Mastership:
+    """Acks come in by `acked`, the log's growth by `appended`; replies go out through `replicated`."""
+
+    def __init__(
+        self,
+        host: Host,
+        store: MessageStore,
+        config: BrokerConfig,
+        parts: BrokerParts,
+        *,
+        own_id: int,
+        master_epoch: int,
+        epoch_start_offset: int,
+        view: SetView,
+    ) -> None:
+        self.host = host
+        self.store = store
+        self.config = config
+        self.parts = parts
+        self.own_id = own_id
+        self.master_epoch = master_epoch
+        self.epoch_start_offset = epoch_start_offset
+        self.confirm_offset = store.confirm_offset
+        self.ended = False
+        self.set_due = asyncio.Event()
+        """The SyncStateSet may have to change."""
+        self.confirm_moved = asyncio.Event()
+        self._view = view
+        self._must_ack = view.must_ack
+        self._connections: dict[int, MasterConnection] = {}
+        self._acked: dict[int, int] = {}
+        self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
+        host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
+        self.advance()
+
+    @property
+    def view(self) -> SetView:
+        return self._view
+
+    def change_view(self, view: SetView) -> None:
+        """The set that has to ack is another from here on."""
+        if view.confirmed != self._view.confirmed:
+            self.host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
+        self._view = view
+        self._must_ack = view.must_ack
+        self.advance()
+
+    def enough_in_sync(self) -> bool:
+        """Whether a put may be written at all."""
+        return len(self._view.members) >= self.config.min_in_sync_replicas
+
+    def appended(self) -> None:
+        """The log has grown: send it on at once."""
+        for connection in list(self._connections.values()):
+            connection.pump()
+        self.advance()
+
+    def attach(self, connection: MasterConnection) -> None:
+        """A slave has shaken hands. Of two connections of one slave the newest counts."""
+        older = self._connections.pop(connection.broker_id, None)
+        if older is not None:
+            self._acked.pop(connection.broker_id, None)
+            older.close()
+        self._connections[connection.broker_id] = connection
+
+    def detach(self, connection: MasterConnection) -> None:
+        """The connection has ended. Its acks go with it: who comes back may hold less than it acked."""
+        if self._connections.get(connection.broker_id) is connection:
+            del self._connections[connection.broker_id]
+            self._acked.pop(connection.broker_id, None)
+            self.set_due.set()
+
+    def acked(self, connection: MasterConnection, offset: int) -> None:
+        broker_id = connection.broker_id
+        if self.ended or self._connections.get(broker_id) is not connection:
+            return
+        self._acked[broker_id] = offset
+        if broker_id in self._must_ack:
+            self.advance()
+        elif self._view.proposed is None and offset >= max(self.confirm_offset, self.epoch_start_offset):
+            self.set_due.set()
+
+    def advance(self) -> None:
+        """Acks, the own log or the set have changed: move the confirm offset and let go the puts that are done."""
+        if self.ended:
+            return
+        acked = self._acked
+        acked[self.own_id] = self.parts.own_acked_offset(self.store, self.config)
+        must_ack = self.must_ack()
+        least = least_acked_offset(must_ack, acked)
+        confirm_offset = master_confirm_offset(self.confirm_offset, least)
+        if confirm_offset != self.confirm_offset:
+            self.confirm_offset = confirm_offset
+            self.store.advance_confirm_offset(confirm_offset)
+            self.confirm_moved.set()
+        waiting = self._waiting
+        if waiting:
+            done = self._replicated_offset(least)
+            # Those given up by their waiters leave as well, or a set that never acks would let them pile up.
+            while waiting and (waiting[0][0] <= done or waiting[0][1].done()):
+                future = waiting.popleft()[1]
+                if not future.done():
+                    future.set_result(True)
+
+    def must_ack(self) -> tuple[int, ...]:
+        return self._must_ack
+
+    def replicated(self, end_offset: int) -> asyncio.Future[bool]:
+        """True once all before `end_offset` is replicated as configured; False if the role is lost before.
+
+        To be called in the order of the offsets.
+        """
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if self.ended:
+            future.set_result(False)
+        else:
+            self._waiting.append((end_offset, future))
+            self.advance()
+        return future
+
+    def was_heard(self, broker_id: int, since_ns: int) -> bool:
+        """Whether the slave was heard of after `since_ns`."""
+        connection = self._connections.get(broker_id)
+        return connection is not None and connection.heard_ns > since_ns
+
+    def slaves(self) -> dict[int, SlaveProgress]:
+        """All slaves that have acked at least once on a connection that lives, by ascending id."""
+        progress = ((broker_id, self._connections[broker_id].progress) for broker_id in sorted(self._connections))
+        return {broker_id: slave for broker_id, slave in progress if slave is not None}
+
+    def wanted_members(self) -> tuple[int, ...] | None:
+        """The SyncStateSet to propose now, or None."""
+        return wanted_members(
+            self._view,
+            self.slaves(),
+            own_id=self.own_id,
+            confirm_offset=self.confirm_offset,
+            epoch_start_offset=self.epoch_start_offset,
+            now_ns=self.host.clock.monotonic_ns(),
+            max_time_not_caught_up_ns=int(self.config.max_time_slave_not_caught_up_s * 1e9),
+        )
+
+    def tell_confirm_offset(self) -> None:
+        for connection in list(self._connections.values()):
+            connection.tell_confirm_offset()
+
+    def housekeep(self) -> None:
+        now_ns = self.host.clock.monotonic_ns()
+        for connection in list(self._connections.values()):
+            connection.housekeep(now_ns)
+        self.advance()
+
+    def end(self) -> None:
+        """The role is lost: connections close, puts that wait end without an answer to their question."""
+        self.ended = True
+        for connection in list(self._connections.values()):
+            connection.close()
+        self._connections.clear()
+        self._acked.clear()
+        while self._waiting:
+            future = self._waiting.popleft()[1]
+            if not future.done():
+                future.set_result(False)
+
+    def _replicated_offset(self, least: int | None) -> int:
+        """The end of what is replicated as configured; -1 for nothing."""
+        if self.config.all_ack_in_sync_state_set:
+            return -1 if least is None else least
+        return acked_by(self.config.in_sync_replicas, self._view.members, self._acked)

@@ -1,0 +1,39 @@
+"""The decisions of a broker that a planted bug may replace; the defaults are the healthy ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.slave_client import Appender, AppendThenAck
+from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.runtime.host import Host
+from system_under_test.storage.epoch_file import EpochMap, truncation_point
+from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
+
+
+def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
+    """How far the master itself counts as having acked.
+
+    Under sync flush nothing is confirmed before the master has it durably: a consumer that read a message
+    which a loss of power then takes from its only holder has read what never was.
+    """
+    return store.flushed_offset if config.flush_mode is FlushMode.SYNC else store.max_offset
+
+
+def role_is_due(acted_master_epoch: int, master_epoch: int, is_master: bool) -> bool:
+    """Whether the role told under `master_epoch` is to be taken, by a broker that acted last on the other epoch."""
+    return master_epoch > acted_master_epoch
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerParts:
+    storage: StorageParts = field(default_factory=StorageParts)
+    own_acked_offset: Callable[[MessageStore, BrokerConfig], int] = own_acked_offset
+    truncation_point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point
+    begin_alter: Callable[[SetView, tuple[int, ...]], SetView] = begin_alter
+    role_is_due: Callable[[int, int, bool], bool] = role_is_due
+    appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
+    mastership: type[Mastership] = Mastership

@@ -1,0 +1,325 @@
+"""From the start of the process to a role, and from one role to the next, as the controller says.
+
+Life: get an id, register with the controller, beat to every controller, ask for an election where there is no master,
+take the role told. A role is told by notices and by polls alike; only a newer master epoch than the one acted upon
+since the start of the process changes anything, so late notices and repeated polls are harmless.
+
+Losing mastership takes effect in the very moment the newer epoch is seen: the mastership ends, puts that wait end
+without an answer, and everything that needs time (another role's files and connections) comes after that.
+
+A broker that finds itself master of an epoch from before its start goes on in it only after a clean stop. After an
+unclean one its log may be shorter than what it acked, so it gives the mastership up, and the controller elects anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from enum import Enum
+from typing import Any
+
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.set_keeper import SetKeeper
+from system_under_test.rocketmq.broker.sync_state_set import SetView
+from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import FlushMode, MessageStore
+
+
+class Role(Enum):
+    NONE = "none"
+    """Not told yet, or between two roles, or no master is known to follow."""
+    MASTER = "master"
+    SLAVE = "slave"
+
+
+class ReplicasManager:
+    """`on_role` is called after each role taken; `observe` may be called by whoever hears of the group's state."""
+
+    def __init__(
+        self,
+        host: Host,
+        store: MessageStore,
+        config: BrokerConfig,
+        parts: BrokerParts,
+        ha: HAService,
+        *,
+        address: str,
+        on_role: Callable[[], None],
+    ) -> None:
+        self.role = Role.NONE
+        self.acted_master_epoch = 0
+        """The newest master epoch acted upon since the start of the process."""
+        self._acted_master_id: int | None = None
+        self._host = host
+        self._store = store
+        self._config = config
+        self._parts = parts
+        self._ha = ha
+        self._address = address
+        self._on_role = on_role
+        self._controllers = ControllerClient(host, config.controllers, config.controller_timeout_s)
+        self._keeper = SetKeeper(host, config, parts, self._controllers, self.observe)
+        self._identity: Identity | None = None
+        self._incarnation = f"{host.clock.wall_ns()}-{host.random.getrandbits(64):016x}"
+        self._registered_master_epoch = 0
+        self._known: ReplicaInfo | None = None
+        self._role_due = asyncio.Event()
+        self._poll_due = asyncio.Event()
+        self._log_in_hand = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._keeping: asyncio.Task[None] | None = None
+
+    @property
+    def broker_id(self) -> int | None:
+        """The controller's id, once there is one."""
+        return None if self._identity is None else self._identity.broker_id
+
+    @property
+    def role_id(self) -> int | None:
+        """What NameServers and clients call this broker: 0 for the master."""
+        return 0 if self.role is Role.MASTER else self.broker_id
+
+    def start(self) -> None:
+        self._spawn(self._come_online(), "coming online")
+
+    async def stop(self) -> None:
+        """No role is taken any more; the log is left alone from here on."""
+        async with self._log_in_hand:
+            self._depose()
+            for task in self._tasks:
+                task.cancel()
+        self._controllers.close()
+
+    def observe(self, info: ReplicaInfo) -> None:
+        """Somebody has heard what the controller says of the group."""
+        known = self._known
+        if self._identity is None or (known is not None and info.master_epoch < known.master_epoch):
+            return
+        if known is not None and info.master_epoch == known.master_epoch and info.master_id is None:
+            return
+        self._known = info
+        mastership = self._ha.mastership
+        if (
+            mastership is not None
+            and info.master_epoch == mastership.master_epoch
+            and info.sync_state_set.epoch > mastership.view.confirmed.epoch
+        ):
+            mastership.change_view(SetView(confirmed=info.sync_state_set))
+        if self._is_due(info):
+            self._depose()
+            self._role_due.set()
+
+    def notified(self, info: ReplicaInfo) -> None:
+        """A role notice. Before the first word of the controller it is ignored: it may be from an earlier life."""
+        if self._known is not None:
+            self.observe(info)
+
+    def poll_soon(self) -> None:
+        self._poll_due.set()
+
+    def _is_due(self, info: ReplicaInfo) -> bool:
+        newly_named = (
+            info.master_epoch == self.acted_master_epoch
+            and self._acted_master_id is None
+            and info.master_id is not None
+        )
+        return newly_named or self._parts.role_is_due(
+            self.acted_master_epoch, info.master_epoch, self.role is Role.MASTER
+        )
+
+    def _depose(self) -> None:
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = None
+        self._ha.end_mastership()
+        if self.role is Role.MASTER:
+            self.role = Role.NONE
+
+    async def _come_online(self) -> None:
+        config, clock = self._config, self._host.clock
+        self._identity = await obtain_identity(
+            self._host,
+            self._controllers,
+            cluster=config.cluster,
+            group=config.group,
+            address=self._address,
+            store_path=config.store_path,
+            retry_s=config.retry_s,
+        )
+        self._host.log("identity", broker_id=self._identity.broker_id)
+        self._spawn(self._change_roles(), "roles")
+        while True:
+            try:
+                info = await self._controllers.register_broker(self._report())
+                break
+            except ClientError as error:
+                self._host.log("not_registered", reason=str(error))
+                await clock.sleep(config.retry_s)
+        self._registered_master_epoch = info.master_epoch
+        for controller in config.controllers:
+            self._spawn(self._beat(controller), f"heartbeats to {controller}")
+        self.observe(info)
+        await self._poll()
+
+    async def _beat(self, controller: str) -> None:
+        while True:
+            with suppress(ClientError):
+                await self._controllers.heartbeat(controller, self._report())
+            await self._host.clock.sleep(self._config.controller_heartbeat_s)
+
+    async def _poll(self) -> None:
+        """Ask what holds, often until there is a role, then in case a notice was lost."""
+        while True:
+            try:
+                info = await self._controllers.get_replica_info(self._config.group)
+                self.observe(info)
+                if info.master_id is None and not self._config.async_learner:
+                    assert self._identity is not None
+                    self.observe(
+                        await self._controllers.elect_master(
+                            self._config.cluster, self._config.group, self._identity.broker_id
+                        )
+                    )
+            except ClientError:
+                self._host.reached("poll of the controller failed")
+            settled = self.role is not Role.NONE
+            period_s = self._config.sync_broker_metadata_s if settled else self._config.retry_s
+            with suppress(TimeoutError):
+                await self._host.clock.within(period_s, self._poll_due.wait())
+                await self._host.clock.sleep(self._config.retry_s)
+            self._poll_due.clear()
+
+    async def _change_roles(self) -> None:
+        while True:
+            await self._role_due.wait()
+            self._role_due.clear()
+            info = self._known
+            assert info is not None
+            if not self._is_due(info):
+                continue
+            self.acted_master_epoch, self._acted_master_id = info.master_epoch, info.master_id
+            if info.master_id is None:
+                await self._wait_for_master()
+            elif info.master_id != self.broker_id:
+                await self._become_slave(info)
+            elif self._store.unclean_start and info.master_epoch <= self._registered_master_epoch:
+                await self._give_up(info)
+            else:
+                await self._become_master(info)
+
+    async def _wait_for_master(self) -> None:
+        async with self._log_in_hand:
+            await self._ha.end_following()
+        self.role = Role.NONE
+        self.poll_soon()
+
+    async def _become_slave(self, info: ReplicaInfo) -> None:
+        broker_id, master_address = self.broker_id, info.master_address
+        assert broker_id is not None and master_address is not None
+        async with self._log_in_hand:
+            await self._ha.follow(broker_id, self._ha_address(master_address), info.master_epoch, self.poll_soon)
+        self._taken(Role.SLAVE, info)
+
+    async def _become_master(self, info: ReplicaInfo) -> None:
+        store, broker_id = self._store, self.broker_id
+        assert broker_id is not None
+        async with self._log_in_hand:
+            await self._ha.end_following()
+            await store.cut_to_message_boundary()
+            if self._config.flush_mode is FlushMode.SYNC and not await self._flush_all(info):
+                return
+            newest = store.epochs.map.last
+            if newest is None or newest.master_epoch < info.master_epoch:
+                await store.epochs.append(info.master_epoch, store.max_offset)
+                newest = store.epochs.map.last
+            assert newest is not None and newest.master_epoch == info.master_epoch
+            store.rebuild_queue_offset_table()
+        if self._superseded(info):
+            return
+        known = self._known
+        view = info.sync_state_set if known is None else known.sync_state_set
+        mastership = self._parts.mastership(
+            self._host,
+            store,
+            self._config,
+            self._parts,
+            own_id=broker_id,
+            master_epoch=info.master_epoch,
+            epoch_start_offset=newest.start_offset,
+            view=SetView(confirmed=view),
+        )
+        self._ha.begin_mastership(mastership)
+        self._keeping = self._spawn(self._keeper.keep(mastership), "SyncStateSet")
+        self._taken(Role.MASTER, info)
+
+    async def _flush_all(self, info: ReplicaInfo) -> bool:
+        """What becomes confirmed by taking the role must be durable; False if a newer epoch came meanwhile."""
+        while not self._superseded(info):
+            try:
+                await self._store.flush_to(self._store.max_offset, self._config.flush_wait_s)
+                return True
+            except TimeoutError:
+                self._host.reached("slow flush at promotion")
+        return False
+
+    async def _give_up(self, info: ReplicaInfo) -> None:
+        broker_id = self.broker_id
+        assert broker_id is not None
+        self._host.log("mastership_given_up", master_epoch=info.master_epoch)
+        while not self._superseded(info):
+            try:
+                self.observe(
+                    await self._controllers.give_up_mastership(
+                        self._config.cluster, self._config.group, broker_id, info.master_epoch
+                    )
+                )
+            except ControllerRefusal as refusal:
+                if refusal.response_code != ResponseCode.CONTROLLER_ELECT_MASTER_FAILED:
+                    self.poll_soon()
+            except ClientError:
+                self._host.reached("giving up the mastership failed")
+            if not self._superseded(info):
+                await self._host.clock.sleep(self._config.retry_s)
+
+    def _superseded(self, info: ReplicaInfo) -> bool:
+        return self._known is not None and self._known.master_epoch > info.master_epoch
+
+    def _taken(self, role: Role, info: ReplicaInfo) -> None:
+        if self._superseded(info):
+            return
+        self.role = role
+        self._host.log("role", role=role.value, master_epoch=info.master_epoch, broker_id=self.broker_id)
+        self._on_role()
+
+    def _report(self) -> BrokerReport:
+        identity, store, newest = self._identity, self._store, self._store.epochs.map.last
+        assert identity is not None
+        return BrokerReport(
+            cluster=self._config.cluster,
+            group=self._config.group,
+            broker_id=identity.broker_id,
+            address=self._address,
+            incarnation=self._incarnation,
+            master_epoch=0 if newest is None else newest.master_epoch,
+            max_offset=store.max_offset,
+            confirm_offset=store.confirm_offset,
+            priority=self._config.priority,
+            is_learner=self._config.async_learner,
+        )
+
+    def _ha_address(self, address: str) -> str:
+        name, _, port = address.rpartition(":")
+        return f"{name}:{int(port) + self._config.ha_listen_port - self._config.listen_port}"
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = self._host.spawn(coroutine, name)
+        self._tasks = [*(other for other in self._tasks if not other.done()), task]
+        return task

@@ -1,0 +1,79 @@
+"""Keeps the SyncStateSet true while a mastership lasts: looks, proposes to the controller, takes over what it says.
+
+One Alter at a time. From before it is sent until its outcome is known the proposed must ack as well. When the
+reply is lost, GetReplicaInfo decides, asked until it answers; until then nothing else is proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.sync_state_set import alter_refused, controller_says
+from system_under_test.rocketmq.client.controller_client import ControllerClient
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo
+from system_under_test.runtime.host import Host
+
+
+class SetKeeper:
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        parts: BrokerParts,
+        controllers: ControllerClient,
+        observe: Callable[[ReplicaInfo], None],
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._parts = parts
+        self._controllers = controllers
+        self._observe = observe
+
+    async def keep(self, mastership: Mastership) -> None:
+        """Until the mastership has ended."""
+        clock = self._host.clock
+        while not mastership.ended:
+            try:
+                await clock.within(self._config.check_sync_state_set_s, mastership.set_due.wait())
+            except TimeoutError:
+                self._host.reached("periodic look at the SyncStateSet")
+            mastership.set_due.clear()
+            wanted = mastership.wanted_members()
+            if wanted is not None and not await self._alter(mastership, wanted):
+                await clock.sleep(self._config.retry_s)
+                await self._learn(mastership)
+                mastership.set_due.set()
+
+    async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
+        """Whether the controller has confirmed `wanted`."""
+        set_epoch = mastership.view.confirmed.epoch
+        mastership.change_view(self._parts.begin_alter(mastership.view, wanted))
+        try:
+            answer = await self._controllers.alter_sync_state_set(
+                self._config.group, mastership.own_id, mastership.master_epoch, wanted, set_epoch
+            )
+        except ClientError as error:
+            self._host.log("alter_failed", wanted=list(wanted), definite=error.definite, reason=str(error))
+            if error.definite and not mastership.ended:
+                mastership.change_view(alter_refused(mastership.view))
+            return False
+        if not mastership.ended:
+            mastership.change_view(controller_says(mastership.view, answer))
+        return True
+
+    async def _learn(self, mastership: Mastership) -> None:
+        """Ask what holds, until there is an answer."""
+        while not mastership.ended:
+            try:
+                info = await self._controllers.get_replica_info(self._config.group)
+            except ClientError:
+                await self._host.clock.sleep(self._config.retry_s)
+                continue
+            self._observe(info)
+            if not mastership.ended and info.master_epoch == mastership.master_epoch:
+                mastership.change_view(controller_says(mastership.view, info.sync_state_set))
+            return

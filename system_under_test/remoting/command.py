@@ -109,12 +109,17 @@ class RemotingCommand:
         except (ValueError, KeyError, AttributeError, RecursionError) as error:
             raise MalformedFrame(f"the header is not a command: {error!r}") from error
         if not (
-            isinstance(command.code, int)
-            and isinstance(command.opaque, int)
-            and isinstance(command.flag, int)
-            and isinstance(ext_fields, dict)
+            type(command.code) is int
+            and type(command.opaque) is int
+            and type(command.flag) is int
+            and (command.remark is None or type(command.remark) is str)
+            and type(ext_fields) is dict
         ):
-            raise MalformedFrame("the header's code, opaque, flag or extFields has the wrong type")
+            raise MalformedFrame("the header's code, opaque, flag, remark or extFields has the wrong type")
+        for value in ext_fields.values():
+            # Handlers rely on text; anything else would break them far from where it came in.
+            if type(value) is not str:
+                raise MalformedFrame(f"a value of extFields is {value!r}, not text")
         return command
 
 

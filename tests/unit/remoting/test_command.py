@@ -66,6 +66,10 @@ def test_a_header_without_fields_and_body_is_whole():
         with_lengths(b'{"opaque":1}')[4:],
         with_lengths(b'{"code":"1","opaque":1}')[4:],
         with_lengths(b'{"code":1,"opaque":1,"extFields":[1]}')[4:],
+        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":1}}')[4:],
+        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":null}}')[4:],
+        with_lengths(b'{"code":1,"opaque":true}')[4:],
+        with_lengths(b'{"code":1,"opaque":1,"remark":7}')[4:],
         with_lengths(b"[" * 100_000)[4:],
     ],
 )

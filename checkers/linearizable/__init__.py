@@ -1,0 +1,1 @@
+"""Linearizability of independent objects."""

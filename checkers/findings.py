@@ -1,0 +1,134 @@
+"""Findings: how kernels report anomalies so that counts are exact and examples few, on any engine.
+
+A kernel that finds a thousand broken promises reports one row with the count and at most EXAMPLES rows
+with the smallest witnesses; merging keeps that shape. Which examples survive depends on the history
+alone, not on how its rows were split.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from checkers.anomaly import Anomaly
+from checkers.plan import Dataset, Engine
+from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult, Verdict
+
+FINDINGS = pa.schema(
+    [
+        pa.field("name", pa.string()),
+        pa.field("count", pa.int64()),
+        pa.field("key", pa.string()),
+        pa.field("operations", pa.list_(pa.int64())),
+        pa.field("because", pa.string()),
+        pa.field("details", pa.string()),
+    ]
+)
+"""A row with `because` is an example and counts nothing; one without carries a count and nothing else."""
+
+NAMES_LIMIT = 1_000
+"""No checker has so many anomalies; more means that a kernel invents names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One anomaly, found by a kernel."""
+
+    key: str | None
+    operations: tuple[int, ...]
+    """History indices, ascending."""
+    because: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Row = tuple[str, int, str | None, list[int], str | None, str | None]
+
+
+class Findings:
+    """Collects what one kernel call found."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+
+    def add(self, name: str, count: int, examples: Iterable[Example]) -> None:
+        """`count` anomalies of this name; `examples` are the ones with the smallest witnesses, at most EXAMPLES."""
+        if count == 0:
+            return
+        self._rows.append((name, count, None, [], None, None))
+        for example in examples:
+            details = json.dumps(example.details, sort_keys=True)
+            self._rows.append((name, 0, example.key, list(example.operations), example.because, details))
+
+    def table(self) -> pa.Table:
+        columns = list(zip(*self._rows, strict=True)) or [()] * len(FINDINGS)
+        return pa.Table.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(columns, FINDINGS, strict=True)], schema=FINDINGS
+        )
+
+
+def merged_findings(table: pa.Table) -> pa.Table:
+    """Kernel over all rows of one name: the sum of the counts and the smallest examples."""
+    total = 0
+    examples = set()
+    name = table["name"][0].as_py()
+    for row in table.to_pylist():
+        total += row["count"]
+        if row["because"] is not None:
+            examples.add((tuple(row["operations"]), row["key"] or "", row["because"], row["details"]))
+    rows: list[Row] = [(name, total, None, [], None, None)]
+    rows += [(name, 0, key or None, list(ops), text, facts) for ops, key, text, facts in sorted(examples)[:EXAMPLES]]
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, FINDINGS, strict=True)], schema=FINDINGS
+    )
+
+
+def gathered_findings(engine: Engine, findings: Dataset) -> Mapping[str, AnomalySummary]:
+    """Name -> exact count and smallest examples, in the order of names."""
+    merged = engine.grouped(findings, ("name",), merged_findings, FINDINGS)
+    counts: dict[str, int] = {}
+    examples: dict[str, list[Anomaly]] = {}
+    for row in engine.gather(merged, NAMES_LIMIT * (EXAMPLES + 1)).to_pylist():
+        counts[row["name"]] = counts.get(row["name"], 0) + row["count"]
+        if row["because"] is not None:
+            examples.setdefault(row["name"], []).append(
+                Anomaly(
+                    name=row["name"],
+                    key=row["key"],
+                    operations=tuple(row["operations"]),
+                    because=row["because"],
+                    details=json.loads(row["details"]),
+                )
+            )
+    return {
+        name: AnomalySummary(
+            count=counts[name],
+            examples=tuple(sorted(examples.get(name, []), key=lambda a: (a.operations, a.key or "", a.because))),
+        )
+        for name in sorted(counts)
+    }
+
+
+def judged(
+    anomalies: Mapping[str, AnomalySummary],
+    *,
+    legal: Mapping[str, str],
+    undecided: Sequence[str],
+    statistics: Mapping[str, Any],
+) -> CheckerResult:
+    """INVALID if an anomaly is not legal here; else UNKNOWN if something could not be decided; else VALID."""
+    summaries = {
+        name: AnomalySummary(count=summary.count, examples=summary.examples, legal=legal.get(name, ""))
+        for name, summary in anomalies.items()
+    }
+    broken = [name for name, summary in summaries.items() if not summary.legal]
+    reasons = [f"{name}: {summaries[name].count} found" for name in broken]
+    reasons += [f"{name}: {s.count} found, legal here: {s.legal}" for name, s in summaries.items() if s.legal]
+    verdict = Verdict.INVALID if broken else Verdict.UNKNOWN if undecided else Verdict.VALID
+    return CheckerResult(
+        verdict=verdict, reasons=(*reasons, *undecided), anomalies=summaries, statistics=dict(statistics)
+    )

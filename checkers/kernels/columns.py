@@ -1,0 +1,82 @@
+"""Arrow columns as plain numpy arrays, with sentinels instead of nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+Int8 = npt.NDArray[np.int8]
+Bool = npt.NDArray[np.bool_]
+
+NONE = int(np.iinfo(np.int64).min)
+"""Stands for null in integer arrays."""
+
+TYPES = ("invoke", "ok", "fail", "info")
+INVOKE, OK, FAIL, INFO = range(4)
+
+
+def codes(column: pa.Array | pa.ChunkedArray, vocabulary: Sequence[str]) -> Int32:
+    """Position of each string in `vocabulary`; -1 for nulls and for strings that are not in it."""
+    position = {word: code for code, word in enumerate(vocabulary)}
+    return translated(column, position)
+
+
+def translated(column: pa.Array | pa.ChunkedArray, numbers: Mapping[str, int]) -> Int32:
+    """The number of each string; -1 for nulls and for strings without a number. Cost: one look-up a distinct string."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1, dtype=np.int32)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    words = column.dictionary.to_pylist()
+    table = np.array([numbers.get(word, -1) for word in words] + [-1], dtype=np.int32)
+    numbered: Int32 = table[pc.fill_null(column.indices, len(words)).to_numpy(zero_copy_only=False)]
+    return numbered
+
+
+def integers(column: pa.Array | pa.ChunkedArray) -> Int64:
+    """An integer column with NONE for null."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), NONE, dtype=np.int64)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count:
+        column = pc.fill_null(column.cast(pa.int64()), NONE)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def member(struct: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+    """One field of a struct column; null where the struct is. All null if the struct has no such field."""
+    if isinstance(struct, pa.ChunkedArray):
+        struct = struct.combine_chunks()
+    if not pa.types.is_struct(struct.type) or struct.type.get_field_index(name) < 0:
+        return pa.nulls(len(struct))
+    return pc.struct_field(struct, name)
+
+
+def run_starts(*sorted_columns: npt.NDArray[np.generic]) -> Bool:
+    """True where a row differs from the row before in any of the columns; true at row 0."""
+    length = len(sorted_columns[0])
+    starts = np.zeros(length, dtype=np.bool_)
+    if length:
+        starts[0] = True
+    for column in sorted_columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
+
+
+def witness_order(*operations: Int64) -> Int64:
+    """Positions sorted by their sets of operations: as ascending tuples without repetition compare."""
+    ascending = np.sort(np.stack(operations), axis=0)
+    largest = np.iinfo(np.int64).max
+    ascending[1:][ascending[1:] == ascending[:-1]] = largest
+    ascending.sort(axis=0)
+    ascending[ascending == largest] = -1
+    return np.lexsort(ascending[::-1])

@@ -1,0 +1,50 @@
+"""Which bucket a row belongs to: the same on every machine, in every process, under every hash seed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+UInt64 = npt.NDArray[np.uint64]
+
+
+def mixed(values: npt.NDArray[np.integer], seed: UInt64 | int = 0) -> UInt64:
+    """Spread integers over 64 bits (the finalizer of splitmix64); `seed` chains several columns."""
+    z = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15) + np.asarray(seed, dtype=np.uint64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
+
+
+def mixed_column(column: pa.Array | pa.ChunkedArray, seed: UInt64 | int = 0) -> UInt64:
+    """Hashes of an integer or string column; nulls hash alike."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_integer(column.type):
+        return mixed(pc.fill_null(column, -1).to_numpy(zero_copy_only=False), seed)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    texts = column.dictionary.to_pylist()
+    table = np.array([zlib.crc32(text.encode()) for text in texts] + [0], dtype=np.int64)
+    return mixed(table[pc.fill_null(column.indices, len(texts)).to_numpy(zero_copy_only=False)], seed)
+
+
+def bucket_of(hashes: UInt64, buckets: int) -> npt.NDArray[np.int32]:
+    """A bucket in [0, buckets) for each hash."""
+    return (hashes % np.uint64(buckets)).astype(np.int32)
+
+
+def partition_of(table: pa.Table, keys: Sequence[str], partitions: int) -> npt.NDArray[np.int32]:
+    """A partition for each row; rows that agree on `keys` get the same one."""
+    if len(keys) == 1 and pa.types.is_integer(table.schema.field(keys[0]).type):
+        # Buckets are dense: dealing them round spreads them evenly, which hashing them again would not.
+        return np.asarray(table[keys[0]].to_numpy().astype(np.int64) % partitions, dtype=np.int32)
+    hashes: UInt64 | int = 0
+    for key in keys:
+        hashes = mixed_column(table[key], hashes)
+    return bucket_of(np.asarray(hashes, dtype=np.uint64), partitions)

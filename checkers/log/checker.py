@@ -1,0 +1,81 @@
+"""The log checker: what was acked is kept.
+
+A message whose send was acknowledged stays in its queue at the offset that the acknowledgement told, once, for
+ever, and the same for everybody: whoever reads the queue later finds it there, in order, without holes, and never
+finds what was not committed.
+
+What breaks it, by name:
+  lost-write             known to be written (acked, or read by somebody), and not in the final log, although that
+                         log goes on behind it, or somebody had read it before
+  unseen                 acked, behind the end of all final reads, and never read by anybody
+  dirty-read             read during the run, and not in the final log: it was shown before it was committed
+  aborted-read           read, although its send had certainly failed
+  unexpected-read        read, although nobody ever tried to send it
+  duplicate              one message in two places
+  inconsistent-offsets   one place (queue and offset) with two messages; acks tell places as much as polls do
+  diverging-replicas     final reads of two replicas find different messages in one place
+  nonmonotonic-poll      a consumer that did not ask to go back was given an offset at or before its last one
+  nonmonotonic-send      one producer's later ack lies at or before its earlier one, in one queue
+  poll-skip              a consumer went past an offset that is known to hold a message
+  internal-skip, internal-nonmonotonic   the same inside one poll
+
+It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key. The
+final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
+are missing, the first three cannot be decided, and the result is UNKNOWN unless something else is broken.
+
+It does not establish that sends succeed, that anything arrives in time, or that all replicas hold all messages.
+
+Mutants it kills: flush-lie, ack-before-append, silent-unclean, ignore-demotion and shrink-first (lost-write, unseen),
+dispatch-to-max (dirty-read), truncate-by-epoch-only (diverging-replicas, lost-write).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.log.consumers import STEPS, consumer_jumps, consumer_steps
+from checkers.log.final_reads import final_reads
+from checkers.log.messages import FACTS, message_facts, message_findings
+from checkers.log.places import OUTCOMES, PLACES, place_facts, place_outcomes, skip_findings
+from checkers.log.rows import COLUMNS
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import CheckerResult
+
+REASONS = 10
+"""At most so many queues are named whose final reads are incomplete."""
+
+
+class LogChecker:
+    """Judges a log workload's history."""
+
+    name = "log"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        final = final_reads(engine, request.history)
+        history = engine.history(request.history, COLUMNS)
+
+        facts = engine.mapped(history, partial(message_facts, final=final, buckets=buckets), FACTS)
+        of_messages = engine.grouped(facts, ("bucket",), partial(message_findings, final=final), FINDINGS)
+
+        steps = engine.mapped(history, partial(consumer_steps, final=final, buckets=buckets), STEPS)
+        jumps = engine.grouped(steps, ("bucket",), partial(consumer_jumps, buckets=buckets), PLACES)
+        places = engine.mapped(history, partial(place_facts, final=final, buckets=buckets), PLACES)
+        outcomes = engine.grouped(
+            engine.union(places, jumps), ("bucket",), partial(place_outcomes, final=final, buckets=buckets), OUTCOMES
+        )
+        of_places = engine.grouped(outcomes, ("bucket",), partial(skip_findings, final=final), FINDINGS)
+
+        anomalies = gathered_findings(engine, engine.union(of_messages, of_places))
+        undecided = list(final.unfinished[:REASONS])
+        if len(final.unfinished) > REASONS:
+            undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")
+        return judged(
+            anomalies,
+            legal=request.legal,
+            undecided=undecided,
+            statistics={"queues": len(final.queues), **final.counts},
+        )

@@ -1,0 +1,181 @@
+"""How far the final reads of each queue got: what may be concluded from the absence of a message.
+
+The final log of a queue is the union of what the final polls read from all replicas that were read to their
+end (`caught-up`). A message that is not in it is lost if the log goes on behind the message's offset; at the
+log's tail it is lost only if every replica that was asked was read to its end, because an unread one might hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, translated
+from checkers.log.rows import (
+    CAUGHT_UP,
+    COLUMNS,
+    FINAL_POLL,
+    POLL,
+    SEND,
+    is_ok_poll,
+    operation_codes,
+    reads,
+)
+from checkers.plan import Engine
+
+REPLICAS_LIMIT = 100_000
+"""Queues times replicas: a property of the cluster, not of the history's length."""
+
+TALLIES = ("acked", "failed", "indefinite", "polled", "final_polled", "asked", "caught_up")
+
+COUNTED = TALLIES[:5]
+"""What goes into the result's statistics: sends by outcome, messages read."""
+
+TALLY = pa.schema(
+    [pa.field("key", pa.string()), pa.field("node", pa.string())]
+    + [pa.field(name, pa.int64()) for name in TALLIES]
+    + [pa.field("highest", pa.int64())]
+)
+"""Counts by queue and replica (empty where unknown); `highest` is the highest offset of its final polls, -1 if none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalReads:
+    """What is known of each queue, at the same position in all columns. Small; goes to every kernel."""
+
+    queues: tuple[str, ...]
+    nodes: tuple[str, ...]
+    caught_up: Bool
+    """(queue, node): was this replica read to its end?"""
+    highest: Int64
+    """Highest offset in the final log, -1 if it is empty."""
+    some: Bool
+    """At least one replica was read to its end."""
+    every: Bool
+    """So was every replica that was asked."""
+    counts: dict[str, int]
+    unfinished: tuple[str, ...]
+    """One sentence for each queue in use whose final reads leave something open."""
+
+    def queue_numbers(self, keys: pa.ChunkedArray) -> Int32:
+        """The position of each row's queue in `queues`; a row without a key belongs to the queue ""."""
+        numbers = translated(keys, {name: number for number, name in enumerate(self.queues)})
+        if "" in self.queues:
+            numbers[numbers < 0] = self.queues.index("")
+        return numbers
+
+    def node_numbers(self, nodes: pa.ChunkedArray) -> Int32:
+        """The position of each row's replica in `nodes`; -1 where unknown, which is the last column of `caught_up`."""
+        return translated(nodes, {name: number for number, name in enumerate(self.nodes)})
+
+
+def final_reads(engine: Engine, history: Path) -> FinalReads:
+    rows = engine.history(history, COLUMNS)
+    partials = engine.mapped(rows, tally, TALLY)
+    return summed(engine.gather(engine.grouped(partials, ("key", "node"), total, TALLY), REPLICAS_LIMIT))
+
+
+def tally(batch: pa.Table) -> pa.Table:
+    """Kernel: counts of one batch."""
+    f, types = operation_codes(batch)
+    used = np.flatnonzero(f >= 0)
+    f, types, batch = f[used], types[used], batch.take(pa.array(used))
+    keys, key = _texts(batch["key"])
+    nodes, node = _texts(batch["node"])
+    place = key * len(nodes) + node
+    places = len(keys) * len(nodes)
+
+    read = reads(batch, is_ok_poll(f, types))
+    final = f[read.row] == FINAL_POLL
+    read_place = place[read.row]
+    highest = np.full(places, -1, dtype=np.int64)
+    np.maximum.at(highest, read_place[final], read.offset[final])
+
+    def count(where: Bool) -> Int64:
+        return np.bincount(place[where], minlength=places)
+
+    columns = [
+        count((f == SEND) & (types == OK)),
+        count((f == SEND) & (types == FAIL)),
+        count((f == SEND) & (types == INFO)),
+        np.bincount(read_place[f[read.row] == POLL], minlength=places),
+        np.bincount(read_place[final], minlength=places),
+        count(f == FINAL_POLL),
+        count((f == CAUGHT_UP) & (types == OK)),
+    ]
+    present = np.flatnonzero(np.bincount(place, minlength=places))
+    return pa.Table.from_arrays(
+        [
+            pa.array([keys[p // len(nodes)] for p in present.tolist()], pa.string()),
+            pa.array([nodes[p % len(nodes)] for p in present.tolist()], pa.string()),
+            *(pa.array(column[present].astype(np.int64)) for column in columns),
+            pa.array(highest[present]),
+        ],
+        schema=TALLY,
+    )
+
+
+def total(table: pa.Table) -> pa.Table:
+    """Kernel over one queue and replica: the counts of all batches."""
+    row: dict[str, list[object]] = {name: [int(table[name].to_numpy().sum())] for name in TALLIES}
+    row["key"] = [table["key"][0].as_py()]
+    row["node"] = [table["node"][0].as_py()]
+    row["highest"] = [int(table["highest"].to_numpy().max())]
+    return pa.table(row, schema=TALLY)
+
+
+def summed(tallies: pa.Table) -> FinalReads:
+    rows = sorted(tallies.to_pylist(), key=lambda row: (row["key"], row["node"]))
+    queues = tuple(sorted({row["key"] for row in rows}))
+    nodes = tuple(sorted({row["node"] for row in rows if row["node"]}))
+    caught_up = np.zeros((len(queues), len(nodes) + 1), dtype=np.bool_)
+    highest = np.full(len(queues), -1, dtype=np.int64)
+    some = np.zeros(len(queues), dtype=np.bool_)
+    every = np.zeros(len(queues), dtype=np.bool_)
+    unfinished = []
+    for position, queue in enumerate(queues):
+        of_queue = [row for row in rows if row["key"] == queue]
+        done = [row for row in of_queue if row["caught_up"]]
+        open_nodes = [row["node"] for row in of_queue if row["asked"] and row["node"] and not row["caught_up"]]
+        for row in done:
+            if row["node"]:
+                caught_up[position, nodes.index(row["node"])] = True
+            else:
+                caught_up[position, -1] = True
+        highest[position] = max((row["highest"] for row in done), default=-1)
+        some[position] = bool(done)
+        every[position] = bool(done) and not open_nodes
+        if any(row["acked"] or row["polled"] for row in of_queue) and not every[position]:
+            unfinished.append(_sentence(queue, open_nodes))
+    counts = {name: sum(row[name] for row in rows) for name in COUNTED}
+    return FinalReads(
+        queues=queues,
+        nodes=nodes,
+        caught_up=caught_up,
+        highest=highest,
+        some=some,
+        every=every,
+        counts=counts,
+        unfinished=tuple(unfinished),
+    )
+
+
+def _sentence(queue: str, open_nodes: Sequence[str]) -> str:
+    if open_nodes:
+        return f"final reads incomplete for queue {queue}: {', '.join(open_nodes)} not read to the end"
+    return f"final reads incomplete for queue {queue}: no replica was read to its end"
+
+
+def _texts(column: pa.ChunkedArray) -> tuple[list[str], Int64]:
+    """Distinct strings, with "" for null, and the position of each row's."""
+    encoded = column.combine_chunks()
+    if pa.types.is_null(encoded.type):
+        return [""], np.zeros(len(encoded), dtype=np.int64)
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
+    words = [*encoded.dictionary.to_pylist(), ""]
+    return words, encoded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,0 +1,31 @@
+"""Runs checkers over one history; whatever breaks in a checker, a verdict comes out of it, and never VALID."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from checkers.plan import Checker, CheckRequest, Engine
+from checkers.verdict import CheckerResult, Verdict
+from harness.history import MalformedHistory, read_history
+
+
+def check_history(
+    request: CheckRequest, checkers: Mapping[str, Checker], engine: Engine
+) -> Mapping[str, CheckerResult]:
+    """Each checker's result, in the order given. Raises MalformedHistory, before any checker has looked."""
+    read_history(request.history)
+    return {name: _checked(request, checker, engine) for name, checker in checkers.items()}
+
+
+def _checked(request: CheckRequest, checker: Checker, engine: Engine) -> CheckerResult:
+    try:
+        return checker.check(request, engine)
+    except MalformedHistory:
+        raise
+    except Exception as error:  # noqa: BLE001  a checker's failure, of whatever kind, says nothing about the system
+        reason = f"the {checker.name} checker failed: {type(error).__name__}: {_first_line(error)}"
+        return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(reason,))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")

@@ -1,0 +1,252 @@
+"""Was this run worth a verdict? Counts, latencies, and the rules against passes that mean nothing.
+
+It claims that enough happened: of each kind of operation at least as many succeeded during the storm as the
+workload requires (`required_ok`), faults that were asked for had an effect (at least one of them), and no node
+panicked. Otherwise the result is UNKNOWN with the reasons. It is never INVALID.
+
+It takes any history. Facts that are not in the history come as options of the request: `required_ok` (f -> count),
+`final_from_ns` (the storm ends there), `faults_asked`, `faults_with_effect` (names), `panics` (node -> text).
+
+It does not establish that anything was right. It kills no mutant; it keeps others from being excused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes
+from checkers.kernels.hashing import bucket_of, mixed
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import CheckerResult, Verdict
+from harness.history import NO_PARTNER, pairs
+from harness.operation import NEMESIS
+
+COLUMNS = ("index", "time", "process", "type", "f")
+
+STEPS_BITS = 5
+STEPS_PER_OCTAVE = 1 << STEPS_BITS
+"""Latencies are counted in bins that are at most 1/32 wide, relative to their value."""
+BINS = STEPS_PER_OCTAVE * 64
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+
+KINDS_LIMIT = 10_000
+"""Pairs of operation and type; more means that `f` is not a name but a value."""
+
+TALLY = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("f", pa.string()),
+        pa.field("type", pa.int8()),
+        pa.field("process", pa.int32()),
+        pa.field("index", pa.int64()),
+        pa.field("time", pa.int64()),
+        pa.field("count", pa.int64()),
+        pa.field("in_storm", pa.int64()),
+        pa.field("bin", pa.int32()),
+        pa.field("timed", pa.int64()),
+        pa.field("slowest", pa.int64()),
+    ]
+)
+"""With an `index`: a row whose partner is in another batch. Otherwise `count` rows, `in_storm` of them before the
+storm's end; or `timed` completions whose latency is in `bin`, and the highest of their latencies."""
+
+SUMMARY = pa.schema(
+    [
+        pa.field("f", pa.string()),
+        pa.field("type", pa.int8()),
+        pa.field("count", pa.int64()),
+        pa.field("in_storm", pa.int64()),
+        *(pa.field(name, pa.int64()) for name in QUANTILES),
+        pa.field("max", pa.int64()),
+    ]
+)
+"""Latencies in ns, -1 where none is known."""
+
+
+class Statistics:
+    """Counts by operation and outcome, quantiles of latency, and the rules of vacuity."""
+
+    name = "statistics"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        storm_end_ns = int(request.options.get("final_from_ns", np.iinfo(np.int64).max))
+        tallies = engine.mapped(history, partial(tallied, storm_end_ns=storm_end_ns, buckets=buckets), TALLY)
+        paired = engine.grouped(tallies, ("bucket",), paired_across, TALLY)
+        kinds = engine.gather(engine.grouped(paired, ("f", "type"), summarised, SUMMARY), KINDS_LIMIT)
+
+        rows = sorted(kinds.to_pylist(), key=lambda row: (row["f"], row["type"]))
+        operations: dict[str, dict[str, int]] = {}
+        latencies: dict[str, dict[str, int]] = {}
+        ok_in_storm: dict[str, int] = {}
+        for row in rows:
+            operations.setdefault(row["f"], {})[TYPES[row["type"]]] = row["count"]
+            if row["type"] == OK:
+                ok_in_storm[row["f"]] = row["in_storm"]
+                if row["max"] >= 0:
+                    latencies[row["f"]] = {f"{name}_ns": row[name] for name in (*QUANTILES, "max")}
+        reasons = tuple(vacuity(ok_in_storm, request.options))
+        return CheckerResult(
+            verdict=Verdict.UNKNOWN if reasons else Verdict.VALID,
+            reasons=reasons,
+            statistics={"operations": operations, "ok_latency": latencies},
+        )
+
+
+def vacuity(ok_in_storm: Mapping[str, int], options: Mapping[str, Any]) -> Iterator[str]:
+    """Why a pass of this run would mean nothing."""
+    required: Mapping[str, int] = options.get("required_ok", {})
+    for f in sorted(required):
+        if ok_in_storm.get(f, 0) < required[f]:
+            yield f"too little happened: {ok_in_storm.get(f, 0)} {f} succeeded in the storm, {required[f]} are required"
+    asked = sorted(options.get("faults_asked", ()))
+    effective = set(options.get("faults_with_effect", ()))
+    if asked and not effective:
+        yield f"no fault took effect, although these were asked for: {', '.join(asked)}"
+    panics: Mapping[str, str] = options.get("panics", {})
+    for node in sorted(panics):
+        yield f"node {node} panicked: {panics[node]}"
+
+
+def tallied(batch: pa.Table, *, storm_end_ns: int, buckets: int) -> pa.Table:
+    """Kernel: counts of one batch; rows whose partner may be in another batch go on as they are."""
+    rows = _Rows.of(batch)
+    is_stretch = bool(np.all(np.diff(rows.index) == 1))
+    partner = rows.partners() if is_stretch else np.full(len(rows.index), NO_PARTNER, dtype=np.int64)
+    alone = np.flatnonzero((partner == NO_PARTNER) & (rows.process != NEMESIS))
+    left_over = _tally(
+        {"f": rows.f[alone], "type": rows.type[alone], "process": rows.process[alone]}
+        | {"index": rows.index[alone], "time": rows.time[alone]}
+        | {"bucket": bucket_of(mixed(rows.process[alone]), buckets).astype(np.int64)},
+        rows.names,
+    )
+    return pa.concat_tables([rows.counts(storm_end_ns), rows.latencies(partner), left_over]).combine_chunks()
+
+
+def paired_across(tallies: pa.Table) -> pa.Table:
+    """Kernel over the tallies of a bucket of processes: what was left over gets its latency if its partner is here."""
+    is_row = pc.is_valid(tallies["index"])
+    rows = _Rows.of(tallies.filter(is_row))
+    return pa.concat_tables([tallies.filter(pc.invert(is_row)), rows.latencies(rows.partners())]).combine_chunks()
+
+
+def summarised(tallies: pa.Table) -> pa.Table:
+    """Kernel over all tallies of one operation and type."""
+    latency_bin, timed = tallies["bin"].to_numpy(), tallies["timed"].to_numpy()
+    bins = np.flatnonzero(np.bincount(latency_bin, timed, minlength=1))
+    reached = np.cumsum(np.bincount(latency_bin, timed, minlength=1)[bins])
+    row: dict[str, list[Any]] = {
+        "f": [tallies["f"][0].as_py()],
+        "type": [tallies["type"][0].as_py()],
+        "count": [int(tallies["count"].to_numpy().sum())],
+        "in_storm": [int(tallies["in_storm"].to_numpy().sum())],
+        "max": [int(tallies["slowest"].to_numpy().max())],
+    }
+    for name, quantile in QUANTILES.items():
+        at = np.searchsorted(reached, quantile * reached[-1]) if len(bins) else 0
+        row[name] = [lowest_of_bin(int(bins[at])) if len(bins) else -1]
+    return pa.table(row, schema=SUMMARY)
+
+
+def bins_of(latency_ns: Int64) -> Int64:
+    """The bin of each latency; exact below 2 * STEPS_PER_OCTAVE ns."""
+    latency = np.maximum(latency_ns, 0)
+    octave = np.maximum(np.frexp(latency.astype(np.float64))[1] - STEPS_BITS - 1, 0).astype(np.int64)
+    return np.asarray(octave * STEPS_PER_OCTAVE + (latency >> octave), dtype=np.int64)
+
+
+def lowest_of_bin(number: int) -> int:
+    """The lowest latency that `bins_of` puts into this bin."""
+    octave = max(number // STEPS_PER_OCTAVE - 1, 0)
+    return (number - octave * STEPS_PER_OCTAVE) << octave
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Rows of a history; `f` is a position in `names`."""
+
+    index: Int64
+    time: Int64
+    process: Int64
+    type: Int64
+    f: Int64
+    names: list[str]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> _Rows:
+        names = table["f"].combine_chunks()
+        names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+        types = table["type"]
+        return cls(
+            index=table["index"].to_numpy().astype(np.int64),
+            time=table["time"].to_numpy().astype(np.int64),
+            process=table["process"].to_numpy().astype(np.int64),
+            type=(types.to_numpy() if pa.types.is_integer(types.type) else codes(types, TYPES)).astype(np.int64),
+            f=names.indices.to_numpy().astype(np.int64),
+            names=names.dictionary.to_pylist(),
+        )
+
+    def partners(self) -> Int64:
+        clients = np.flatnonzero(self.process != NEMESIS)
+        partner = np.full(len(self.index), NO_PARTNER, dtype=np.int64)
+        found = pairs(self.index[clients], self.process[clients].astype(np.int32), self.type[clients] == INVOKE)
+        partner[clients[found != NO_PARTNER]] = clients[found[found != NO_PARTNER]]
+        return partner
+
+    def counts(self, storm_end_ns: int) -> pa.Table:
+        kinds, kind = np.unique(self.f * len(TYPES) + self.type, return_inverse=True)
+        return _tally(
+            {
+                "f": kinds // len(TYPES),
+                "type": kinds % len(TYPES),
+                "count": np.bincount(kind, minlength=len(kinds)),
+                "in_storm": np.bincount(kind[self.time < storm_end_ns], minlength=len(kinds)),
+            },
+            self.names,
+        )
+
+    def latencies(self, partner: Int64) -> pa.Table:
+        """How long the completions among these rows took whose invocation is among them."""
+        done = np.flatnonzero((partner != NO_PARTNER) & (self.type != INVOKE))
+        latency = self.time[done] - self.time[partner[done]]
+        kind = (self.f[done] * len(TYPES) + self.type[done]) * BINS + bins_of(latency)
+        kinds, place = np.unique(kind, return_inverse=True)
+        slowest = np.full(len(kinds), -1, dtype=np.int64)
+        np.maximum.at(slowest, place, latency)
+        return _tally(
+            {
+                "f": kinds // BINS // len(TYPES),
+                "type": kinds // BINS % len(TYPES),
+                "bin": kinds % BINS,
+                "timed": np.bincount(place, minlength=len(kinds)),
+                "slowest": slowest,
+            },
+            self.names,
+        )
+
+
+def _tally(column: Mapping[str, Int64], names: list[str]) -> pa.Table:
+    """A TALLY table; columns that are not given are 0, `slowest` -1, and those of single rows null."""
+    rows = len(column["f"])
+    arrays = []
+    for field in TALLY:
+        if field.name == "f":
+            arrays.append(pa.array(names, pa.string()).take(pa.array(column["f"])))
+        elif field.name in column:
+            arrays.append(pa.array(column[field.name]).cast(field.type))
+        elif field.name in ("process", "index", "time"):
+            arrays.append(pa.nulls(rows, field.type))
+        else:
+            arrays.append(pa.array(np.full(rows, -1 if field.name == "slowest" else 0)).cast(field.type))
+    return pa.Table.from_arrays(arrays, schema=TALLY)

@@ -1,0 +1,114 @@
+"""A small language for histories: one operation a line, so that a counterexample fits on one screen.
+
+    source: where this history comes from
+    checker: log
+    verdict: invalid lost-write, unseen       (or: valid, or: unknown)
+
+    0 invoke send q0 1                        process, type, f, key, value
+    0 ok send q0 1@0                          message 1 is at offset 0
+    1 invoke poll q0 from=0                   asks for what is at offset 0 and behind
+    1 ok poll q0 at=b1 0:1 1:2                replica b1 gave offset 0: message 1, offset 1: message 2
+    2 ok caught-up q0 at=b1 end=2             the final reads of b1 reached its end
+    3 ok cas r0 1->2
+    3 fail write r0 7 error=not-master
+
+A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
+begin with # are comments. Words missing from a value are null.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.history import history_schema
+
+LOG_VALUE = pa.struct(
+    [
+        pa.field("message", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
+    ]
+)
+REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
+VALUE_TYPES = {"log": LOG_VALUE, "register": REGISTER_VALUE}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenHistory:
+    """A history file: what it claims, and its operations as rows."""
+
+    source: str
+    checker: str
+    verdict: str
+    anomalies: tuple[str, ...]
+    rows: list[dict[str, Any]]
+
+    def write(self, path: Path) -> Path:
+        return write_rows(self.rows, VALUE_TYPES[self.checker], path)
+
+
+def write_rows(rows: list[dict[str, Any]], value_type: pa.DataType, path: Path) -> Path:
+    """Rows without index and time get both from their order."""
+    numbered = [{"index": i, "time": i * 1_000, **row} for i, row in enumerate(rows)]
+    pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(value_type)), path)
+    return path
+
+
+def parse_history(text: str) -> WrittenHistory:
+    head: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        if match := re.match(r"(source|checker|verdict): *(.*)", line):
+            head[match[1]] = match[2]
+        else:
+            rows += _with_invocation(parse_operation(line), rows)
+    verdict, _, anomalies = head["verdict"].partition(" ")
+    return WrittenHistory(
+        source=head["source"],
+        checker=head["checker"],
+        verdict=verdict,
+        anomalies=tuple(sorted(name.strip() for name in anomalies.split(",") if name.strip())),
+        rows=rows,
+    )
+
+
+def parse_operation(line: str) -> dict[str, Any]:
+    process, kind, f, key, *words = line.split()
+    row: dict[str, Any] = {"process": int(process), "type": kind, "f": f, "key": key, "node": None, "error": None}
+    value: dict[str, Any] = {}
+    for word in words:
+        if match := re.fullmatch(r"(at|error)=(.+)", word):
+            row["node" if match[1] == "at" else "error"] = match[2]
+        elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
+            value["offset"] = int(match[1])
+        elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
+            value.setdefault("messages", []).append({"offset": int(match[1]), "message": int(match[2])})
+        elif match := re.fullmatch(r"(-?\d+)@(\d+)", word):
+            value |= {"message": int(match[1]), "offset": int(match[2])}
+        elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
+            value |= {"expected": int(match[1]), "value": int(match[2])}
+        else:
+            value["message" if f == "send" else "value"] = None if word == "null" else int(word)
+    if kind == "ok" and f.endswith("poll"):
+        value.setdefault("messages", [])
+    row["value"] = value
+    return row
+
+
+def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    last = next((earlier for earlier in reversed(before) if earlier["process"] == row["process"]), None)
+    if row["type"] == "invoke" or (last is not None and last["type"] == "invoke"):
+        return [row]
+    value = {} if row["f"] in ("poll", "final-poll", "caught-up", "read") else dict(row["value"])
+    if row["f"] == "send":
+        value["offset"] = None
+    return [{**row, "type": "invoke", "value": value, "error": None, "node": None}, row]

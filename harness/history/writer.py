@@ -124,8 +124,10 @@ class HistoryWriter:
                 failure = None
             except OSError as error:
                 failure = self._cannot_write(error)
-            except (pa.ArrowException, TypeError, ValueError) as error:
-                failure = HarnessError(f"history: operations from row {self._durable} on do not fit: {error}")
+            except Exception as error:  # noqa: BLE001 - must reach whoever appends, or they would wait for ever
+                failure = HarnessError(
+                    f"history: operations from row {self._durable} on do not fit: {error} ({type(error).__name__})"
+                )
             with self._changed:
                 self._durable += len(batch) if failure is None else 0
                 self._failure = failure

@@ -1,0 +1,93 @@
+"""Settings of a controller, with the seed's names in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from system_under_test.raft.driver import RaftConfig
+from system_under_test.rocketmq.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerConfig:
+    group: str = "group1"
+    self_id: str
+    peers: Mapping[str, str] = field(default_factory=dict)
+    """Raft address of each controller by id."""
+    listen_port: int = 9878
+    """Where requests are taken; the same on all controllers."""
+    store_path: str = "controller"
+    enable_elect_unclean_master: bool = False
+    notify_broker_role_changed: bool = True
+    broker_timeout_s: float = 10.0
+    """A broker silent for so long is dead."""
+    scan_interval_s: float = 5.0
+    apply_timeout_s: float = 5.0
+    """How long a request waits for its event to be applied; after that its outcome is unknown."""
+    raft_heartbeat_s: float = 0.1
+    raft_min_election_timeout_s: float = 1.0
+    raft_max_election_timeout_s: float = 2.0
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> ControllerConfig:
+        """Raises ValueError that names the wrong setting."""
+        settings = Settings(config)
+        self_id = settings.text("controllerDLegerSelfId")
+        peers = parse_peers(settings.text("controllerDLegerPeers"))
+        if self_id not in peers:
+            raise ValueError(f"controllerDLegerSelfId: expected one of {', '.join(sorted(peers))}, got {self_id!r}")
+        made = cls(
+            group=settings.text("controllerDLegerGroup", "group1"),
+            self_id=self_id,
+            peers=peers,
+            listen_port=settings.port("controllerPort", 9878),
+            store_path=settings.text("controllerStorePath", "controller"),
+            enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
+            notify_broker_role_changed=settings.flag("notifyBrokerRoleChanged", True),
+            broker_timeout_s=settings.seconds_from_ms("brokerHeartbeatTimeout", 10_000),
+            scan_interval_s=settings.seconds_from_ms("scanInactiveMasterInterval", 5_000),
+            apply_timeout_s=settings.seconds_from_ms("controllerApplyTimeout", 5_000),
+            raft_heartbeat_s=settings.seconds_from_ms("raftHeartbeatInterval", 100),
+            raft_min_election_timeout_s=settings.seconds_from_ms("raftMinElectionTimeout", 1_000),
+            raft_max_election_timeout_s=settings.seconds_from_ms("raftMaxElectionTimeout", 2_000),
+        )
+        made.raft()
+        return made
+
+    def raft(self) -> RaftConfig:
+        """Raises ValueError for timings that cannot work together."""
+        return RaftConfig(
+            node=self.self_id,
+            members=self.peers,
+            port=port_of(self.peers[self.self_id]),
+            directory=f"{self.store_path}/raft",
+            heartbeat_s=self.raft_heartbeat_s,
+            min_election_timeout_s=self.raft_min_election_timeout_s,
+            max_election_timeout_s=self.raft_max_election_timeout_s,
+        )
+
+    @property
+    def peers_text(self) -> str:
+        return ";".join(f"{peer}-{address}" for peer, address in sorted(self.peers.items()))
+
+    def request_address(self, peer: str | None) -> str | None:
+        """Where this controller takes requests."""
+        address = self.peers.get(peer or "")
+        return None if address is None else f"{address.rpartition(':')[0]}:{self.listen_port}"
+
+
+def parse_peers(text: str) -> dict[str, str]:
+    """`n0-127.0.0.1:9877;n1-127.0.0.1:9878` → addresses by id."""
+    peers: dict[str, str] = {}
+    for part in filter(None, text.split(";")):
+        node, dash, address = part.strip().partition("-")
+        if not dash or not node or node in peers or not address.rpartition(":")[2].isdigit():
+            raise ValueError(f"controllerDLegerPeers: expected `id-host:port;…` with distinct ids, got {text!r}")
+        peers[node] = address
+    return peers
+
+
+def port_of(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,439 @@
+"""The controller: answers requests, decides one event at a time through Raft, watches who lives.
+
+Only the active controller (leader, own no-op applied) answers, save for its metadata and its settings; it
+alone scans for dead masters and tells brokers their roles. A request whose event is not seen applied in
+time ends with CONTROLLER_APPLY_TIMEOUT: it may have happened. Every other refusal means that nothing was
+changed, and no answer is given from a state that may be stale: where nothing is appended, a read barrier
+stands in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
+from system_under_test.raft.message import Entry
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.server import Answer, Peer
+from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.key_value import KeyValueStore, MalformedCommand
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.controller.protocol import (
+    BrokerReport,
+    ControllerMetadata,
+    MalformedRequest,
+    ReplicaInfo,
+    json_body,
+    number,
+    parse_json,
+    text,
+)
+from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.controller.state_machine import (
+    ControllerStateMachine,
+    Group,
+    Nothing,
+    Refusal,
+    RegisterBroker,
+    ReplaceDeadMaster,
+    Request,
+)
+from system_under_test.runtime.host import ConnectFailed, Host
+
+MAX_QUEUED = 1024
+"""Requests that wait to be decided; those beyond are told SYSTEM_BUSY."""
+MAX_NOTICES = 256
+"""Role notices under way; those beyond are dropped, as brokers poll anyway."""
+ELECTION_TRIES = 3
+
+_EVENT = b"E"
+_KEY_VALUE = b"K"
+_KEY_VALUE_COMMANDS = frozenset(
+    {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
+)
+
+
+@dataclass(slots=True)
+class _Undecided:
+    request: Request
+    outcome: asyncio.Future[Refusal | Group | None]
+
+
+class Controller:
+    """`handle` and `on_close` are for the RemotingServer that listens for it."""
+
+    def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
+        self._host = host
+        self._config = config
+        self._parts = parts
+        self._state = ControllerStateMachine(parts.candidates)
+        self._store = KeyValueStore()
+        self._liveness = LivenessTable(
+            timeout_ns=int(config.broker_timeout_s * 1e9), started_ns=host.clock.monotonic_ns()
+        )
+        raft = config.raft()
+        self._raft = RaftNode(
+            host,
+            raft,
+            storage=parts.raft_storage(host.disk, raft.directory),
+            apply=self._apply,
+            on_leadership=self._on_leadership,
+        )
+        self._remoting = RemotingClient(host)
+        self._queue: deque[_Undecided] = deque()
+        self._asked = asyncio.Event()
+        self._look_now = asyncio.Event()
+        self._notices: dict[int, asyncio.Task[None]] = {}
+        self._notice_serial = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Recover and take part in Raft. Raises OSError if the Raft port is taken."""
+        await self._raft.start()
+        self._tasks = [
+            self._host.spawn(self._decide_in_turn(), "controller decisions"),
+            self._host.spawn(self._scan(), "controller scan"),
+        ]
+
+    async def stop(self) -> None:
+        for task in [*self._tasks, *self._notices.values()]:
+            task.cancel()
+        await self._raft.stop()
+        self._remoting.close()
+
+    @property
+    def is_active(self) -> bool:
+        return self._raft.is_active
+
+    # -- requests
+
+    def handle(self, command: RemotingCommand, peer: Peer) -> Answer | Coroutine[Any, Any, Answer]:
+        code = command.code
+        try:
+            if code == RequestCode.KEY_VALUE_GET:
+                return self._get(text(command.ext_fields, "key"))
+            if code in _KEY_VALUE_COMMANDS:
+                key_value.check(command.body)
+                return self._change(command.body)
+            if code == RequestCode.BROKER_HEARTBEAT:
+                return self._on_heartbeat(command, peer)
+            if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
+                return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
+            if code == RequestCode.GET_CONTROLLER_CONFIG:
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._settings()))
+            if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
+                return self._update_settings(parse_json(command.body))
+            if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
+                return self._get_replica_info(text(command.ext_fields, "brokerName"))
+            if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
+                return self._get_sync_state_data(parse_json(command.body))
+            if code == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
+                return self._get_next_broker_id(text(command.ext_fields, "brokerName"))
+            request = parse_request(command)
+        except (MalformedRequest, MalformedCommand) as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_INVALID_REQUEST, remark=str(error))
+        if request is None:
+            return RemotingCommand.response(
+                ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f"a controller does not know request {code}"
+            )
+        if isinstance(request, RegisterBroker):
+            self._record(request.report, peer, 0)
+        return self._decide(request)
+
+    def on_close(self, peer: Peer) -> None:
+        """A broker whose channel closes is dead at once."""
+        if self._liveness.closed(peer):
+            self._look_now.set()
+
+    def metadata(self) -> ControllerMetadata:
+        leader = self._raft.leader
+        return ControllerMetadata(
+            group=self._config.group,
+            leader_id=leader,
+            leader_address=self._config.request_address(leader),
+            is_active=self._raft.is_active,
+            peers=self._config.peers_text,
+            term=self._raft.term,
+        )
+
+    def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
+        report = BrokerReport.from_fields(command.ext_fields)
+        pulse = self._record(report, peer, number(command.ext_fields, "pulse", 0))
+        return RemotingCommand.response(ResponseCode.SUCCESS, {"pulse": str(pulse)})
+
+    def _record(self, report: BrokerReport, peer: Peer, seen_pulse: int) -> int:
+        group = self._state.groups.get(report.group)
+        replica = None if group is None else group.replicas.get(report.broker_id)
+        return self._liveness.record(
+            report,
+            registered=None if replica is None else replica.incarnation,
+            channel=peer,
+            seen_pulse=seen_pulse,
+            now_ns=self._host.clock.monotonic_ns(),
+        )
+
+    # -- reads and key-value commands
+
+    async def _get(self, key: str) -> RemotingCommand:
+        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        if isinstance(refusal, RemotingCommand):
+            return refusal
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
+
+    async def _change(self, command: bytes) -> RemotingCommand:
+        result = await self._wait(self._raft.propose, _KEY_VALUE + command)
+        if isinstance(result, RemotingCommand):
+            return result
+        code = ResponseCode.SUCCESS if result.succeeded else ResponseCode.KEY_VALUE_PRECONDITION_FAILED
+        return RemotingCommand.response(code, body=json.dumps(result.value).encode())
+
+    async def _get_replica_info(self, name: str) -> RemotingCommand:
+        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        if isinstance(refusal, RemotingCommand):
+            return refusal
+        group = self._state.groups.get(name)
+        if group is None:
+            return RemotingCommand.response(
+                ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST, remark=f"broker group {name!r} is unknown"
+            )
+        return _info_response(ResponseCode.SUCCESS, group.info)
+
+    async def _get_next_broker_id(self, name: str) -> RemotingCommand:
+        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        if isinstance(refusal, RemotingCommand):
+            return refusal
+        fields = {"brokerName": name, "nextBrokerId": str(self._state.next_broker_id(name))}
+        return RemotingCommand.response(ResponseCode.SUCCESS, fields)
+
+    async def _get_sync_state_data(self, names: Any) -> RemotingCommand:
+        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        if isinstance(refusal, RemotingCommand):
+            return refusal
+        known = self._state.groups
+        wanted = [known[name] for name in (names if isinstance(names, list) else []) if name in known]
+        return RemotingCommand.response(
+            ResponseCode.SUCCESS,
+            body=json_body({"replicasInfoTable": {group.name: self._describe(group) for group in wanted}}),
+        )
+
+    def _describe(self, group: Group) -> dict[str, Any]:
+        self._liveness.expire(self._host.clock.monotonic_ns())
+
+        def rows(broker_ids: list[int]) -> list[dict[str, Any]]:
+            return [
+                {
+                    "brokerName": group.name,
+                    "brokerId": broker_id,
+                    "brokerAddress": group.replicas[broker_id].address,
+                    "alive": group.living(broker_id, self._liveness) is not None,
+                }
+                for broker_id in broker_ids
+            ]
+
+        outside = [broker_id for broker_id in sorted(group.replicas) if broker_id not in group.sync_state_set]
+        return {
+            "masterBrokerId": group.master,
+            "masterAddress": group.info.master_address,
+            "masterEpoch": group.master_epoch,
+            "syncStateSetEpoch": group.sync_state_set_epoch,
+            "inSyncReplicas": rows([member for member in group.sync_state_set if member in group.replicas]),
+            "notInSyncReplicas": rows(outside),
+        }
+
+    async def _wait(self, ask: Any, argument: Any) -> Any:
+        """What Raft answers, or the response that says why there is no answer."""
+        try:
+            awaitable: Awaitable[Any] = ask(argument)
+            return await self._host.clock.within(self._config.apply_timeout_s, awaitable)
+        except NotLeader as error:
+            return self._not_leader(error.leader)
+        except LeadershipLost:
+            return _unknown("the leadership ended while the request was under way")
+        except TimeoutError:
+            return _unknown(f"not done within {self._config.apply_timeout_s} s")
+
+    def _not_leader(self, leader: str | None) -> RemotingCommand:
+        fields = {}
+        if leader is not None and leader != self._config.self_id:
+            fields = {
+                "controllerLeaderId": leader,
+                "controllerLeaderAddress": str(self._config.request_address(leader)),
+            }
+        return RemotingCommand.response(
+            ResponseCode.CONTROLLER_NOT_LEADER, fields, remark=f"{self._config.self_id} is not the active controller"
+        )
+
+    # -- decisions, one at a time
+
+    async def _decide(self, request: Request) -> RemotingCommand:
+        outcome = await self._wait(self._enqueue, request)
+        if isinstance(outcome, RemotingCommand):
+            return outcome
+        name = request.report.group if isinstance(request, RegisterBroker) else request.group
+        if isinstance(outcome, Refusal):
+            group = self._state.groups.get(name)
+            if outcome.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and group is not None:
+                return _info_response(outcome.code, group.info, outcome.remark)
+            return RemotingCommand.response(outcome.code, remark=outcome.remark)
+        if outcome is None:
+            return RemotingCommand.response(ResponseCode.SUCCESS, {"brokerName": name})
+        info = outcome.info
+        if isinstance(request, RegisterBroker) and (
+            outcome.master is None or outcome.living(outcome.master, self._liveness) is None
+        ):
+            info = replace(info, master_id=None, master_address=None)
+        return _info_response(ResponseCode.SUCCESS, info)
+
+    def _enqueue(self, request: Request) -> asyncio.Future[Refusal | Group | None]:
+        future: asyncio.Future[Refusal | Group | None] = asyncio.get_running_loop().create_future()
+        if not self._raft.is_active:
+            raise NotLeader(self._raft.leader)
+        if len(self._queue) >= MAX_QUEUED:
+            future.set_result(Refusal(code=ResponseCode.SYSTEM_BUSY, remark="too many requests"))
+        else:
+            self._queue.append(_Undecided(request, future))
+            self._asked.set()
+        return future
+
+    async def _decide_in_turn(self) -> None:
+        """An event is decided on a state in which the one before it is applied, or will never be by this
+        leadership. So this waits however long that takes, while those who asked may give up waiting."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            while self._queue:
+                undecided = self._queue.popleft()
+                if undecided.outcome.done():
+                    continue
+                try:
+                    outcome = await self._evaluate(undecided.request)
+                except (NotLeader, LeadershipLost) as error:
+                    if not undecided.outcome.done():
+                        undecided.outcome.set_exception(error)
+                else:
+                    if not undecided.outcome.done():
+                        undecided.outcome.set_result(outcome)
+
+    async def _evaluate(self, request: Request) -> Refusal | Group | None:
+        self._liveness.expire(self._host.clock.monotonic_ns())
+        decision = self._state.evaluate(request, self._liveness, unclean=self._config.enable_elect_unclean_master)
+        if isinstance(decision, Refusal | Nothing):
+            await self._raft.read_barrier()
+            if isinstance(decision, Refusal):
+                return decision
+            name = request.report.group if isinstance(request, RegisterBroker) else request.group
+            return self._state.groups.get(name)
+        group: Group | None = await self._raft.propose(_EVENT + events.encode(decision))
+        if isinstance(decision, events.MasterElected) and group is not None:
+            self._host.log("elected", group=group.name, master=group.master, master_epoch=group.master_epoch)
+            self._notify(group)
+        return group
+
+    def _apply(self, entry: Entry) -> Any:
+        kind, data = entry.data[:1], entry.data[1:]
+        return self._store.apply(data) if kind == _KEY_VALUE else self._state.apply(events.decode(data))
+
+    # -- the active controller's own business
+
+    def _on_leadership(self, is_active: bool) -> None:
+        self._host.log("leader" if is_active else "follower", term=self._raft.term)
+        self._look_now.set()
+
+    async def _scan(self) -> None:
+        """Look for dead masters, at once when a channel closed, otherwise now and then."""
+        while True:
+            try:
+                await self._host.clock.within(self._config.scan_interval_s, self._look_now.wait())
+            except TimeoutError:
+                self._host.reached("controller scan")
+            self._look_now.clear()
+            for name in sorted(self._state.groups):
+                if self._raft.is_active and self._needs_master(self._state.groups[name]):
+                    await self._replace_dead_master(name)
+
+    def _needs_master(self, group: Group) -> bool:
+        now_ns = self._host.clock.monotonic_ns()
+        self._liveness.expire(now_ns)
+        if group.master_epoch == 0 or not any(group.living(replica, self._liveness) for replica in group.replicas):
+            return False
+        if group.master is None:
+            return True
+        # A controller that has only just started has not heard everybody who lives.
+        is_judged = self._liveness.may_judge(now_ns) or self._liveness.knows(group.name, group.master)
+        return is_judged and group.living(group.master, self._liveness) is None
+
+    async def _replace_dead_master(self, name: str) -> None:
+        for _ in range(ELECTION_TRIES):
+            try:
+                await self._host.clock.within(
+                    self._config.apply_timeout_s, self._enqueue(ReplaceDeadMaster(group=name))
+                )
+                return
+            except TimeoutError:
+                continue
+            except (NotLeader, LeadershipLost):
+                return
+
+    def _notify(self, group: Group) -> None:
+        if not self._config.notify_broker_role_changed:
+            return
+        info = group.info
+        for broker_id in sorted(group.replicas):
+            if group.living(broker_id, self._liveness) is None or len(self._notices) >= MAX_NOTICES:
+                continue
+            self._notice_serial += 1
+            notice = self._send_notice(self._notice_serial, group.replicas[broker_id].address, group.name, info)
+            self._notices[self._notice_serial] = self._host.spawn(notice, f"role notice to broker {broker_id}")
+
+    async def _send_notice(self, serial: int, address: str, group: str, info: ReplicaInfo) -> None:
+        fields = {"brokerName": group, **info.to_fields()}
+        command = RemotingCommand.oneway(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, fields, info.to_body())
+        try:
+            await self._remoting.oneway(address, command)
+        except ConnectFailed as error:
+            self._host.log("role_notice_lost", address=address, reason=str(error))
+        finally:
+            self._notices.pop(serial, None)
+
+    # -- settings that may change while it runs
+
+    def _settings(self) -> dict[str, str]:
+        config = self._config
+        return {
+            "controllerDLegerGroup": config.group,
+            "controllerDLegerPeers": config.peers_text,
+            "controllerDLegerSelfId": config.self_id,
+            "controllerStorePath": config.store_path,
+            "enableElectUncleanMaster": "true" if config.enable_elect_unclean_master else "false",
+            "notifyBrokerRoleChanged": "true" if config.notify_broker_role_changed else "false",
+        }
+
+    def _update_settings(self, changes: Any) -> RemotingCommand:
+        names = {
+            "enableElectUncleanMaster": "enable_elect_unclean_master",
+            "notifyBrokerRoleChanged": "notify_broker_role_changed",
+        }
+        if not isinstance(changes, dict) or any(changes[name] not in ("true", "false") for name in changes):
+            raise MalformedRequest("expected settings with the values true or false")
+        fixed = sorted(name for name in changes if name not in names)
+        if fixed:
+            raise MalformedRequest(f"cannot be changed while running: {', '.join(fixed)}")
+        self._config = replace(self._config, **{names[name]: value == "true" for name, value in changes.items()})
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+
+def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> RemotingCommand:
+    return RemotingCommand.response(code, info.to_fields(), info.to_body(), remark)
+
+
+def _unknown(remark: str) -> RemotingCommand:
+    return RemotingCommand.response(ResponseCode.CONTROLLER_APPLY_TIMEOUT, remark=remark)

@@ -1,0 +1,98 @@
+"""Who lives, as one controller knows it: from heartbeats and closed channels, replicated to nobody.
+
+Liveness belongs to a process, not to a broker: only reports of the incarnation that registered last count.
+So a broker that lost power and came back is dead until it has said what its log holds now, however fresh
+the boasts of its former life are.
+
+A pulse is a counter that goes out with every answer and comes back with the next report. It orders reports
+by cause, not by time: a report that brings a pulse back was made after that pulse went out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from system_under_test.rocketmq.controller.protocol import BrokerReport
+
+MAX_BROKERS = 65536
+
+
+class Channel(Protocol):
+    """The connection a broker speaks on; compared by identity."""
+
+
+class Liveness(Protocol):
+    """What decisions ask."""
+
+    def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
+        """The last report of this incarnation, if it lives."""
+
+    def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
+        """Was the last report of `broker_id` made after the first one of the process that is `newborn` now?"""
+
+
+@dataclass(slots=True)
+class _Account:
+    report: BrokerReport
+    channel: Channel
+    heard_ns: int
+    birth_pulse: int
+    seen_pulse: int
+
+
+class LivenessTable:
+    """Who is silent for `timeout_ns` is dead; removed by `expire`, which is to be called before decisions."""
+
+    def __init__(self, *, timeout_ns: int, started_ns: int) -> None:
+        self._timeout_ns = timeout_ns
+        self._started_ns = started_ns
+        self._accounts: dict[tuple[str, int], _Account] = {}
+        self._pulse = 0
+
+    def record(
+        self, report: BrokerReport, *, registered: str | None, channel: Channel, seen_pulse: int, now_ns: int
+    ) -> int:
+        """Note a report; `registered` is the incarnation that registered last. Returns the pulse to answer with."""
+        self._pulse += 1
+        key = (report.group, report.broker_id)
+        account = self._accounts.get(key)
+        if account is not None and account.report.incarnation == report.incarnation:
+            account.report = report
+            account.channel = channel
+            account.heard_ns = now_ns
+            account.seen_pulse = seen_pulse
+        elif account is not None and account.report.incarnation == registered:
+            # Stalled bytes of a former life must not bury the present one.
+            pass
+        elif account is not None or len(self._accounts) < MAX_BROKERS:
+            self._accounts[key] = _Account(report, channel, now_ns, self._pulse, seen_pulse)
+        return self._pulse
+
+    def closed(self, channel: Channel) -> bool:
+        """Whoever spoke on this channel last is dead at once. Returns whether there was somebody."""
+        dead = [key for key, account in self._accounts.items() if account.channel is channel]
+        for key in dead:
+            del self._accounts[key]
+        return bool(dead)
+
+    def expire(self, now_ns: int) -> None:
+        dead = [key for key, account in self._accounts.items() if now_ns - account.heard_ns > self._timeout_ns]
+        for key in dead:
+            del self._accounts[key]
+
+    def may_judge(self, now_ns: int) -> bool:
+        """Has this controller listened long enough to take silence for death?"""
+        return now_ns - self._started_ns > self._timeout_ns
+
+    def knows(self, group: str, broker_id: int) -> bool:
+        return (group, broker_id) in self._accounts
+
+    def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
+        account = self._accounts.get((group, broker_id))
+        return account.report if account is not None and account.report.incarnation == incarnation else None
+
+    def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
+        account = self._accounts.get((group, broker_id))
+        other = self._accounts.get((group, newborn))
+        return account is not None and other is not None and account.seen_pulse >= other.birth_pulse

@@ -1,0 +1,399 @@
+"""The controller's decisions, pure: a request against the state gives a refusal, an answer, or an event.
+
+`evaluate` looks and decides, and changes nothing; `apply` changes the state by an event that Raft has
+committed, alike on every controller. Between the two nothing else may be decided: one event at a time.
+
+Invariants: at most one master per master epoch; epochs only grow; the master is in the SyncStateSet; no
+learner is ever in it or master.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.rocketmq.controller.events import (
+    BrokerDataCleaned,
+    BrokerIdApplied,
+    BrokerRegistered,
+    Event,
+    MasterElected,
+    SyncStateSetAltered,
+)
+from system_under_test.rocketmq.controller.heartbeat import Liveness
+from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo, SyncStateSet
+
+MAX_GROUPS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    address: str
+    check_code: str
+    incarnation: str
+    """The process that registered last; no other one lives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One broker group."""
+
+    name: str
+    cluster: str
+    replicas: Mapping[int, Replica]
+    next_id: int = 1
+    master: int | None = None
+    master_epoch: int = 0
+    sync_state_set: tuple[int, ...] = ()
+    sync_state_set_epoch: int = 0
+
+    @property
+    def info(self) -> ReplicaInfo:
+        replica = None if self.master is None else self.replicas.get(self.master)
+        return ReplicaInfo(
+            master_id=self.master,
+            master_address=None if replica is None else replica.address,
+            master_epoch=self.master_epoch,
+            sync_state_set=SyncStateSet(members=self.sync_state_set, epoch=self.sync_state_set_epoch),
+        )
+
+    def living(self, broker_id: int, liveness: Liveness) -> BrokerReport | None:
+        replica = self.replicas.get(broker_id)
+        return None if replica is None else liveness.living(self.name, broker_id, replica.incarnation)
+
+
+# -- requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyBrokerId:
+    cluster: str
+    group: str
+    broker_id: int
+    check_code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBroker:
+    report: BrokerReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSyncStateSet:
+    group: str
+    master_id: int
+    master_epoch: int
+    proposed: SyncStateSet
+    """The members wished for, and the epoch of the set they are to replace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectMaster:
+    """By a broker for itself, or by an administrator (None)."""
+
+    group: str
+    broker_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignateMaster:
+    group: str
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUpMastership:
+    """By a master that came back after an unclean stop, perhaps with less than it had acknowledged."""
+
+    group: str
+    broker_id: int
+    master_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceDeadMaster:
+    """By the controller itself."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanBrokerData:
+    group: str
+    broker_ids: tuple[int, ...] | None
+    """None: the whole group."""
+    protects_living: bool
+
+
+Request = (
+    ApplyBrokerId
+    | RegisterBroker
+    | AlterSyncStateSet
+    | ElectMaster
+    | DesignateMaster
+    | GiveUpMastership
+    | ReplaceDeadMaster
+    | CleanBrokerData
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    code: ResponseCode
+    remark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """Granted, and nothing is to be changed."""
+
+
+Decision = Refusal | Nothing | Event
+
+Candidates = Callable[[Group, Liveness, bool], tuple[BrokerReport, ...]]
+"""Who may become master: (group, liveness, is unclean election on) → their reports."""
+
+
+def living_candidates(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
+    """The living members of the SyncStateSet; only if there is none and unclean election is on, all living replicas."""
+    members = _living(group, group.sync_state_set, liveness)
+    if members or not unclean:
+        return members
+    return _living(group, tuple(sorted(group.replicas)), liveness)
+
+
+def _living(group: Group, broker_ids: tuple[int, ...], liveness: Liveness) -> tuple[BrokerReport, ...]:
+    reports = (group.living(broker_id, liveness) for broker_id in broker_ids)
+    return tuple(report for report in reports if report is not None and not report.is_learner)
+
+
+def best(candidates: tuple[BrokerReport, ...]) -> BrokerReport:
+    """The newest log wins: by epoch, then by max offset; among equals the priority, then the lower id."""
+    return min(
+        candidates, key=lambda report: (-report.master_epoch, -report.max_offset, report.priority, report.broker_id)
+    )
+
+
+class ControllerStateMachine:
+    """All broker groups, by name."""
+
+    def __init__(self, candidates: Candidates = living_candidates) -> None:
+        self.groups: dict[str, Group] = {}
+        self._candidates = candidates
+
+    def next_broker_id(self, group: str) -> int:
+        known = self.groups.get(group)
+        return 1 if known is None else known.next_id
+
+    def evaluate(self, request: Request, liveness: Liveness, *, unclean: bool) -> Decision:
+        if isinstance(request, ApplyBrokerId):
+            return self._apply_broker_id(request)
+        name = request.report.group if isinstance(request, RegisterBroker) else request.group
+        group = self.groups.get(name)
+        if group is None:
+            return _refuse(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST, f"broker group {name!r} is unknown")
+        if isinstance(request, RegisterBroker):
+            return _register(group, request.report)
+        if isinstance(request, AlterSyncStateSet):
+            return _alter(group, request, liveness)
+        if isinstance(request, ElectMaster):
+            return self._elect(group, request, liveness, unclean)
+        if isinstance(request, DesignateMaster):
+            return self._designate(group, request, liveness, unclean)
+        if isinstance(request, GiveUpMastership):
+            return _give_up(group, request, liveness)
+        if isinstance(request, ReplaceDeadMaster):
+            return self._replace_dead_master(group, liveness, unclean)
+        return _clean(group, request, liveness)
+
+    # -- decisions
+
+    def _apply_broker_id(self, request: ApplyBrokerId) -> Decision:
+        group = self.groups.get(request.group)
+        replica = None if group is None else group.replicas.get(request.broker_id)
+        if replica is not None:
+            if replica.check_code == request.check_code:
+                return Nothing()
+            return _refuse(ResponseCode.CONTROLLER_BROKER_ID_INVALID, f"id {request.broker_id} is taken")
+        if group is None and len(self.groups) >= MAX_GROUPS:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_REQUEST, f"there are {MAX_GROUPS} groups already")
+        expected = self.next_broker_id(request.group)
+        if request.broker_id != expected:
+            return _refuse(ResponseCode.CONTROLLER_BROKER_ID_INVALID, f"the next id is {expected}")
+        return BrokerIdApplied(
+            cluster=request.cluster,
+            group=request.group,
+            broker_id=request.broker_id,
+            check_code=request.check_code,
+        )
+
+    def _elect(self, group: Group, request: ElectMaster, liveness: Liveness, unclean: bool) -> Decision:
+        if request.broker_id is not None and request.broker_id not in group.replicas:
+            return _unregistered(request.broker_id)
+        if group.master_epoch == 0:
+            return _first_master(group, request.broker_id, liveness)
+        if group.master is not None and group.living(group.master, liveness) is not None:
+            return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"master {group.master} lives")
+        candidates = self._candidates(group, liveness, unclean)
+        if not candidates:
+            return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "nobody who may become master lives")
+        return MasterElected(group=group.name, master=best(candidates).broker_id)
+
+    def _designate(self, group: Group, request: DesignateMaster, liveness: Liveness, unclean: bool) -> Decision:
+        if request.broker_id not in group.replicas:
+            return _unregistered(request.broker_id)
+        if group.master_epoch == 0:
+            return _first_master(group, request.broker_id, liveness)
+        if request.broker_id == group.master and group.living(group.master, liveness) is not None:
+            return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"{group.master} is master and lives")
+        if all(report.broker_id != request.broker_id for report in self._candidates(group, liveness, unclean)):
+            return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"{request.broker_id} may not become master")
+        return MasterElected(group=group.name, master=request.broker_id)
+
+    def _replace_dead_master(self, group: Group, liveness: Liveness, unclean: bool) -> Decision:
+        if group.master_epoch == 0:
+            return Nothing()
+        if group.master is not None and group.living(group.master, liveness) is not None:
+            return Nothing()
+        candidates = self._candidates(group, liveness, unclean)
+        if candidates:
+            return MasterElected(group=group.name, master=best(candidates).broker_id)
+        return Nothing() if group.master is None else MasterElected(group=group.name, master=None)
+
+    # -- events
+
+    def apply(self, event: Event) -> Group | None:
+        """Change the state by a committed event. Returns the group as it is now, None if it is gone."""
+        if isinstance(event, BrokerIdApplied):
+            group = self.groups.get(event.group) or Group(name=event.group, cluster=event.cluster, replicas={})
+            if event.broker_id not in group.replicas:
+                replica = Replica(address="", check_code=event.check_code, incarnation="")
+                group = replace(
+                    group,
+                    replicas={**group.replicas, event.broker_id: replica},
+                    next_id=max(group.next_id, event.broker_id + 1),
+                )
+            self.groups[event.group] = group
+            return group
+        known = self.groups.get(event.group)
+        if known is None:
+            return None
+        if isinstance(event, BrokerDataCleaned) and event.broker_ids is None:
+            del self.groups[event.group]
+            return None
+        self.groups[event.group] = group = _changed(known, event)
+        return group
+
+
+def _changed(group: Group, event: BrokerRegistered | SyncStateSetAltered | MasterElected | BrokerDataCleaned) -> Group:
+    if isinstance(event, BrokerRegistered):
+        replica = replace(group.replicas[event.broker_id], address=event.address, incarnation=event.incarnation)
+        return replace(group, replicas={**group.replicas, event.broker_id: replica})
+    if isinstance(event, SyncStateSetAltered):
+        return replace(group, sync_state_set=event.members, sync_state_set_epoch=group.sync_state_set_epoch + 1)
+    if isinstance(event, MasterElected):
+        group = replace(group, master=event.master, master_epoch=group.master_epoch + 1)
+        if event.master is None:
+            return group
+        return replace(group, sync_state_set=(event.master,), sync_state_set_epoch=group.sync_state_set_epoch + 1)
+    gone = event.broker_ids or ()
+    members = tuple(member for member in group.sync_state_set if member not in gone)
+    changes = 0 if members == group.sync_state_set else 1
+    return replace(
+        group,
+        replicas={broker_id: replica for broker_id, replica in group.replicas.items() if broker_id not in gone},
+        master=None if group.master in gone else group.master,
+        sync_state_set=members,
+        sync_state_set_epoch=group.sync_state_set_epoch + changes,
+    )
+
+
+def _refuse(code: ResponseCode, remark: str) -> Refusal:
+    return Refusal(code=code, remark=remark)
+
+
+def _unregistered(broker_id: int) -> Refusal:
+    return _refuse(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, f"broker {broker_id} is not registered")
+
+
+def _register(group: Group, report: BrokerReport) -> Decision:
+    replica = group.replicas.get(report.broker_id)
+    if replica is None:
+        return _unregistered(report.broker_id)
+    if (replica.address, replica.incarnation) == (report.address, report.incarnation):
+        return Nothing()
+    return BrokerRegistered(
+        group=group.name, broker_id=report.broker_id, address=report.address, incarnation=report.incarnation
+    )
+
+
+def _alter(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Decision:
+    proposed = request.proposed
+    if proposed.members == group.sync_state_set:
+        return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the set is the same as before")
+    if request.master_id != group.master:
+        return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.master_id}")
+    if request.master_epoch != group.master_epoch:
+        return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
+    if proposed.epoch != group.sync_state_set_epoch:
+        return _refuse(
+            ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH, f"the set's epoch is {group.sync_state_set_epoch}"
+        )
+    reports = []
+    for member in proposed.members:
+        if member not in group.replicas:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {member} is unknown")
+        report = group.living(member, liveness)
+        if report is None:
+            return _refuse(ResponseCode.CONTROLLER_BROKER_NOT_ALIVE, f"broker {member} is not alive")
+        reports.append(report)
+    if group.master not in proposed.members:
+        return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the master is not in the set")
+    for report in reports:
+        if report.is_learner:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {report.broker_id} is a learner")
+    return SyncStateSetAltered(group=group.name, members=proposed.members)
+
+
+def _first_master(group: Group, broker_id: int | None, liveness: Liveness) -> Decision:
+    """A group that never had a master: there is nothing to lose, so the broker that asks first gets it."""
+    if broker_id is None:
+        return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "no broker has asked to be the first master yet")
+    report = group.living(broker_id, liveness)
+    if report is not None and report.is_learner:
+        return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"broker {broker_id} is a learner")
+    return MasterElected(group=group.name, master=broker_id)
+
+
+def _give_up(group: Group, request: GiveUpMastership, liveness: Liveness) -> Decision:
+    """Elect anew, the one that gives up included, but only by reports made since it came back.
+
+    An older report of another member would be lower than what that member holds, and the shorter log of
+    the one that came back could win over it: what both had acknowledged would be cut.
+    """
+    if request.broker_id != group.master:
+        return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.broker_id}")
+    if request.master_epoch != group.master_epoch:
+        return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
+    candidates = living_candidates(group, liveness, False)
+    for report in candidates:
+        other = report.broker_id
+        if other != request.broker_id and not liveness.has_reported_since_birth(group.name, other, request.broker_id):
+            return _refuse(
+                ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
+                f"broker {other} has not reported since {request.broker_id} came back",
+            )
+    if not candidates:
+        return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "no member of the SyncStateSet lives")
+    return MasterElected(group=group.name, master=best(candidates).broker_id)
+
+
+def _clean(group: Group, request: CleanBrokerData, liveness: Liveness) -> Decision:
+    broker_ids = tuple(sorted(group.replicas)) if request.broker_ids is None else request.broker_ids
+    for broker_id in broker_ids:
+        if broker_id not in group.replicas:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} is unknown")
+        if request.protects_living and group.living(broker_id, liveness) is not None:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} lives")
+    return BrokerDataCleaned(group=group.name, broker_ids=request.broker_ids)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from system_under_test.mutants import Mutant, mutant
+from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.broker import Broker
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.parts import BrokerParts
@@ -62,11 +63,29 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
     await _run_until_cancelled(host, services)
 
 
-def _controller(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> Controller:
+class ControllerService:
+    """A controller with the port on which it takes requests."""
+
+    def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
+        self._controller = Controller(host, config, parts)
+        self._server = RemotingServer(host, self._controller.handle, self._controller.on_close)
+        self._port = config.listen_port
+
+    async def start(self) -> None:
+        """Raises OSError if a port is taken."""
+        await self._controller.start()
+        await self._server.start(self._port)
+
+    async def stop(self) -> None:
+        self._server.close()
+        await self._controller.stop()
+
+
+def _controller(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> ControllerService:
     parts = ControllerParts()
     if bug is not None and bug.controller is not None:
         parts = bug.controller(parts)
-    return Controller(host, ControllerConfig.from_json(config), parts)
+    return ControllerService(host, ControllerConfig.from_json(config), parts)
 
 
 def _mutant(config: Mapping[str, Any]) -> Mutant | None:

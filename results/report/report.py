@@ -44,11 +44,14 @@ def render(directory: Path, problems: list[str]) -> str:
         if measured is not None
         else None
     )
-    rows = _attempt(lambda: rows_at(path, _witnesses(run)), "the witnesses could not be read", problems) or {}
+    rows: page.Rows = {}
+    if measured is not None:
+        found = _attempt(lambda: rows_at(path, _witnesses(run)), "the witnesses could not be read", problems)
+        rows = found or {}
     sections = [
         page.head(run, measured),
         page.problems(problems),
-        page.anomalies(run, rows if history else {}),
+        page.anomalies(run, rows),
         page.timeline(drawn, problems[0] if problems else ""),
         page.operations(measured),
         page.faults(run),

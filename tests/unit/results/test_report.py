@@ -1,0 +1,181 @@
+"""`report.html`: drawn from the run directory alone, self-contained, bounded, and never in the verdict's way."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
+
+from checkers.verdict import Verdict
+from harness.history import HistoryWriter
+from harness.operation import Operation
+from results.report import write_report
+from results.report.figure import figure
+from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at
+from results.report.run_files import RoleSpan, fault_windows, read_run, role_spans
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = write_run(tmp_path_factory.mktemp("runs") / "20260101-1729")
+    assert write_report(directory) is None
+    return directory
+
+
+def page(directory: Path) -> str:
+    """Without the library inside."""
+    return re.sub(r"<script>.*?</script>", "", (directory / "report.html").read_text(), flags=re.DOTALL)
+
+
+def test_the_page_tells_the_verdict_the_witnesses_the_faults_and_how_to_replay(run: Path) -> None:
+    text = page(run)
+    assert "INVALID" in text
+    assert "lost-write × 14" in text
+    assert "send of message 712 was acknowledged by b2 at offset 178" in text
+    assert "2,310" in text
+    assert "a client&#x27;s retry may store a message twice" in text
+    assert "12 packets stopped" in text
+    assert "no effect" in text
+    assert "--seed 1729" in text
+    assert 'href="nodes/b1/node.log"' in text
+
+
+def test_the_page_needs_nothing_from_anywhere_else(run: Path) -> None:
+    assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", page(run))
+    assert "Plotly.react" in (run / "report.html").read_text()
+
+
+def test_what_comes_from_outside_is_escaped(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", seconds=1)
+    scenario = json.loads((directory / "scenario.json").read_text())
+    scenario |= {"system": "<script>alert(1)</script>", "replay": '"><img src=x>'}
+    (directory / "scenario.json").write_text(json.dumps(scenario))
+    write_report(directory)
+    text = (directory / "report.html").read_text()
+    assert "<script>alert(1)" not in text
+    assert "<img src=x>" not in text
+
+
+def test_the_masters_succeed_each_other_and_the_dead_play_no_part(run: Path) -> None:
+    found = read_run(run, 60.0, None).roles
+    masters = [(span.node, span.start_s, span.stop_s) for span in found if span.role == "master"]
+    assert masters == [("b1", 0.4, 14.6), ("b2", 12.2, 18.5), ("b3", 21.9, 60.0)]
+
+
+def test_a_role_told_twice_is_one_span() -> None:
+    events = iter([{"event": "role", "role": "slave", "epoch": 1, "time": t * 10**9} for t in (1, 2)])
+    (span,) = role_spans("b1", events, (), 9.0)
+    assert span == RoleSpan(node="b1", role="slave", epoch=1, start_s=1.0, stop_s=9.0)
+
+
+def test_faults_are_paired_by_package_and_number_and_one_that_never_stopped_stays_open() -> None:
+    rows = [
+        {
+            "type": "info",
+            "package": "kill",
+            "number": 1,
+            "phase": "start",
+            "time": 10**9,
+            "kind": "kill",
+            "happened": True,
+        },
+        {"type": "info", "package": "kill", "number": 2, "phase": "start", "time": 2 * 10**9, "kind": "kill"},
+        {"type": "info", "package": "kill", "number": 1, "phase": "stop", "time": 3 * 10**9, "kind": "kill"},
+    ]
+    first, second = fault_windows(rows)
+    assert (first.start_s, first.stop_s, first.happened) == (1.0, 3.0, True)
+    assert (second.start_s, second.stop_s, second.happened) == (2.0, None, False)
+
+
+def test_every_operation_is_counted_and_latencies_are_those_of_the_history(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.arrows", LOG_VALUE)
+    ms = 1_000_000
+    for number, (latency_ms, outcome) in enumerate([(1, "ok"), (3, "ok"), (100, "ok"), (7, "fail"), (9, "info")]):
+        start = number * 1000 * ms
+        writer.append(Operation(number, "invoke", "send", time=start))
+        writer.append(Operation(-1, "info", "start-kill", time=start))
+        error = None if outcome == "ok" else "client-timeout"
+        writer.append(Operation(number, outcome, "send", time=start + latency_ms * ms, error=error))  # type: ignore[arg-type]
+    writer.append(Operation(77, "invoke", "poll", time=9000 * ms))
+    writer.close()
+    measured = measure(tmp_path / "history.parquet")
+    assert measured.counts == {"poll": {"invoke": 1}, "send": {"fail": 1, "info": 1, "invoke": 5, "ok": 3}}
+    assert measured.errors == {("send", "fail", "client-timeout"): 1, ("send", "info", "client-timeout"): 1}
+    latency = measured.latencies["send"]
+    assert latency.worst == 100
+    assert latency.median == pytest.approx(3, rel=0.07)
+    assert measured.points["info"].latency_ms.tolist() == [9]
+    assert sum(rates.sum() for rates in measured.rates.values()) * measured.bucket_s == pytest.approx(5)
+
+
+def test_a_long_history_gives_a_page_of_bounded_size(tmp_path: Path) -> None:
+    rows = write_history(tmp_path, seconds=600, rate=100)
+    measured = measure(tmp_path / "history.parquet")
+    assert measured.rows == rows == 120_000
+    sizes = [len(points.index) for points in measured.points.values()]
+    assert max(sizes) <= POINTS_OF_EACH_OUTCOME
+    assert min(sizes) > 100, "failures and unknowns must not be crowded out"
+    assert len(measured.median_ms) == BUCKETS
+    assert len(json.dumps(figure(measured, (), (), ()))) < 400_000
+
+
+def test_pairs_are_found_across_the_batches_a_history_is_read_in(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.arrows", LOG_VALUE)
+    writer.append(Operation(0, "invoke", "send", time=0))
+    for number in range(70_000):
+        writer.append(Operation(1, "invoke" if number % 2 == 0 else "ok", "poll", time=1000 + number))
+    writer.append(Operation(0, "ok", "send", time=5_000_000))
+    writer.close()
+    measured = measure(tmp_path / "history.parquet")
+    assert measured.latencies["send"].worst == 5.0
+    assert not np.isnan(measured.latencies["poll"].median)
+
+
+def test_witnesses_are_found_by_their_index(run: Path) -> None:
+    rows = rows_at(run / "history.parquet", [0, 11_999, 5000, 10**9])
+    assert sorted(rows) == [0, 5000, 11_999]
+    assert all(row["index"] == index for index, row in rows.items())
+
+
+def test_a_broken_history_leaves_a_page_that_says_so_with_the_verdict_on_it(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", verdict=Verdict.UNKNOWN, seconds=1)
+    (directory / "history.parquet").write_bytes(b"PAR1 and nothing more")
+    verdict = (directory / "verdict.json").read_bytes()
+    problem = write_report(directory)
+    assert problem is not None
+    assert "the history could not be read" in problem
+    assert "UNKNOWN" in page(directory)
+    assert (directory / "verdict.json").read_bytes() == verdict
+
+
+def test_an_empty_directory_gives_a_page_without_verdict(tmp_path: Path) -> None:
+    assert write_report(tmp_path) is None
+    assert "NO VERDICT" in page(tmp_path)
+
+
+def test_a_page_that_cannot_be_written_is_told_and_not_raised(tmp_path: Path) -> None:
+    problem = write_report(tmp_path / "is-not-there")
+    assert problem is not None
+    assert "the report could not be written" in problem
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="not run: no chromium here")
+def test_a_browser_draws_the_chart_and_meets_no_error(run: Path) -> None:
+    browser = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000"]
+    dom = subprocess.run(
+        [*browser, "--dump-dom", (run / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    assert "could not be drawn" not in re.sub(r"<script>.*?</script>", "", dom, flags=re.DOTALL)
+    drawn = dom[dom.index('id="timeline"') :]
+    assert "main-svg" in drawn
+    assert all(f">{kind}</text>" in drawn for kind, *_ in FAULTS)

@@ -1,14 +1,15 @@
 """A client of the controllers' key-value store.
 
-One call sends at most one request that can take effect. `not-leader` is definite, for the request was not
-appended; a lost connection, a time-out or a leader that lost its leadership meanwhile is not. Whom to ask
-next is learnt from answers: a hint at the leader is followed, silence moves on to the next controller.
+One call sends at most one request that can take effect: a controller that cannot be connected, or that
+says it is not the leader, has certainly not appended it, so the same call goes on to the next; after
+anything else it ends. A lost connection, a time-out, a leader that lost its leadership meanwhile leave
+the outcome unknown.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
@@ -18,7 +19,7 @@ from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller import key_value
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
-_DEFINITE = {
+_DEFINITE: dict[int, str] = {
     ResponseCode.CONTROLLER_NOT_LEADER: "not-leader",
     ResponseCode.KEY_VALUE_PRECONDITION_FAILED: "precondition-failed",
     ResponseCode.SYSTEM_BUSY: "service-not-available",
@@ -27,26 +28,28 @@ _DEFINITE = {
 }
 
 
+AVOID_HOME_CALLS = 8
+"""For so many calls a controller that did not answer in time is not asked first."""
+
+
 class KeyValueClient:
     def __init__(
         self, host: Host, controllers: Sequence[str], timeout_s: float = 3.0, prefer: str | None = None
     ) -> None:
-        """`prefer`: ask this controller whenever it does not name another, even where it was cut off and an
-        answer from elsewhere is known; so that clients spread over all controllers, deposed ones included."""
+        """`prefer`: the controller that every call asks first, leader or not, so that many clients see all
+        controllers, also one that was cut off and does not know that it is deposed. Without it the last
+        known leader is asked first."""
         if not controllers:
             raise ValueError("at least one controller address is needed")
         if prefer is not None and prefer not in controllers:
             raise ValueError(f"{prefer} is none of the controllers {', '.join(controllers)}")
+        self._clock = host.clock
         self._controllers = tuple(controllers)
         self._timeout_s = timeout_s
         self._home = prefer
-        self._target = prefer or controllers[0]
-        self._remoting = RemotingClient(host)
-
-    @property
-    def target(self) -> str:
-        """The controller the next call asks."""
-        return self._target
+        self._avoid_home_calls = 0
+        self._leader = prefer or self._controllers[0]
+        self._remoting = RemotingClient(host, connect_timeout_s=min(timeout_s, 1.0))
 
     def close(self) -> None:
         self._remoting.close()
@@ -71,40 +74,48 @@ class KeyValueClient:
         return [list(operation) for operation in answer]
 
     async def _ask(self, command: RemotingCommand) -> Any:
-        node = self._target
-        try:
-            answer = await self._remoting.invoke(node, command, self._timeout_s)
-        except ConnectFailed as error:
-            self._move_on(node)
-            raise ClientError("connect-failed", True, str(error), node) from error
-        except ConnectionClosed as error:
-            self._move_on(node)
-            raise ClientError("connection-lost", False, str(error), node) from error
-        except TimeoutError as error:
-            self._move_on(node)
-            raise ClientError("client-timeout", False, str(error), node) from error
-        if answer.code == ResponseCode.SUCCESS:
-            return json.loads(answer.body)
-        raise self._failure(answer, node)
+        deadline_ns = self._clock.monotonic_ns() + int(self._timeout_s * 1e9)
+        untried = list(self._controllers)
+        node = self._first()
+        while True:
+            untried.remove(node)
+            left_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
+            try:
+                answer = await self._remoting.invoke(node, command, left_s)
+            except ConnectFailed as error:
+                failure, hint = ClientError("connect-failed", True, str(error), node), None
+                failure.__cause__ = error
+            except (ConnectionClosed, TimeoutError) as error:
+                self._was_silent(node)
+                code = "client-timeout" if isinstance(error, TimeoutError) else "connection-lost"
+                raise ClientError(code, False, str(error), node) from error
+            else:
+                if answer.code == ResponseCode.SUCCESS:
+                    self._leader = node
+                    return json.loads(answer.body)
+                failure, hint = _failure(answer, node), answer.ext_fields.get("controllerLeaderAddress")
+                if failure.code != "not-leader":
+                    raise failure
+            if not untried or self._clock.monotonic_ns() >= deadline_ns:
+                raise failure
+            node = next((wanted for wanted in (hint, self._leader) if wanted in untried), None) or untried[0]
 
-    def _failure(self, answer: RemotingCommand, node: str) -> ClientError:
-        code = _DEFINITE.get(ResponseCode(answer.code)) if answer.code in ResponseCode.__members__.values() else None
-        if code == "not-leader":
-            self._follow(answer.ext_fields, node)
-        elif code is None:
-            self._move_on(node)
-        return ClientError(code or "outcome-unknown", code is not None, f"{answer.code}: {answer.remark}", node)
+    def _first(self) -> str:
+        if self._home is None:
+            return self._leader
+        if self._avoid_home_calls == 0:
+            return self._home
+        self._avoid_home_calls -= 1
+        return self._leader
 
-    def _follow(self, fields: Mapping[str, str], node: str) -> None:
-        hint = fields.get("controllerLeaderAddress")
-        if hint in self._controllers and hint is not None:
-            self._target = hint
-        else:
-            self._move_on(node)
+    def _was_silent(self, node: str) -> None:
+        """It may be cut off or paused: begin elsewhere for a while."""
+        if node == self._home:
+            self._avoid_home_calls = AVOID_HOME_CALLS
+        if node == self._leader:
+            self._leader = self._controllers[(self._controllers.index(node) + 1) % len(self._controllers)]
 
-    def _move_on(self, node: str) -> None:
-        """Away from a controller that is of no use now; back home first, then the next in line."""
-        if self._home is not None and node != self._home:
-            self._target = self._home
-        else:
-            self._target = self._controllers[(self._controllers.index(node) + 1) % len(self._controllers)]
+
+def _failure(answer: RemotingCommand, node: str) -> ClientError:
+    code = _DEFINITE.get(answer.code)
+    return ClientError(code or "outcome-unknown", code is not None, f"{answer.code}: {answer.remark}", node)

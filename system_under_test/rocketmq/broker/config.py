@@ -66,6 +66,10 @@ class BrokerConfig:
         controllers = settings.addresses("controllerAddr")
         if not controllers:
             raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
+        # The seed's settings that mean nothing here: ids and roles come from the controller, which is looked for
+        # whenever it does not answer.
+        for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
+            config.get(ignored)
         listen_port = settings.port("listenPort", 10911)
         return cls(
             name_servers=settings.addresses("namesrvAddr"),
@@ -82,7 +86,7 @@ class BrokerConfig:
             min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
             async_learner=settings.flag("asyncLearner", False),
             sync_from_last_file=settings.flag("syncFromLastFile", False),
-            ack_after_flush=settings.flag("slaveAckAfterFlush", False),
+            ack_after_flush=settings.flag("ackAfterFlush", False),
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),

@@ -20,6 +20,8 @@ from system_under_test.storage.record_file import RecordFile
 class Checkpoint:
     """Offsets are physical; `checked_offset` and `dispatched_offset` are message boundaries."""
 
+    beginnings: int = 0
+    """How often the log had begun anew: the rest is true of that log only."""
     min_offset: int = 0
     checked_offset: int = 0
     """All before it is durable and was checked or written by this process."""
@@ -51,6 +53,7 @@ class CheckpointFile:
     async def write(self, checkpoint: Checkpoint) -> None:
         """Durable on return. Raises StorageFailed."""
         fields = {
+            "beginnings": checkpoint.beginnings,
             "min_offset": checkpoint.min_offset,
             "checked_offset": checkpoint.checked_offset,
             "dispatched_offset": checkpoint.dispatched_offset,

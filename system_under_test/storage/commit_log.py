@@ -13,8 +13,10 @@ Segment sizes have to be the same on all replicas of a group, and at least a lar
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from zlib import crc32
 
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.storage.errors import BadOffset, MessageTooLarge, StorageCorrupt, StorageFailed
@@ -31,6 +33,7 @@ from system_under_test.storage.message import (
 )
 
 _SCAN_BYTES = 1 << 16
+_NOTE = struct.Struct(">Iq")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,10 +52,14 @@ class CommitLog:
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._segments: list[_Segment] = []
+        self._note_path = f"{directory}.beginning"
+        self._note_file: File | None = None
         self._boundary = 0
         self._fsyncs = asyncio.Lock()
         self.failed = False
         """The device failed under a write or an fsync; nothing is accepted or vouched for any more."""
+        self.beginnings = 0
+        """How often the log began anew; what a checkpoint says is true of the same beginning only."""
         self.min_offset = 0
         self.max_offset = 0
         self.flushed_offset = 0
@@ -95,6 +102,7 @@ class CommitLog:
             if self.max_offset != self.min_offset or offset % self._segment_bytes:
                 raise BadOffset(f"bytes for {offset}, the log ends at {self.max_offset}")
             self._drop_empty_segments()
+            self._write_beginning(offset)
             self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
         position = 0
         while position < len(data):
@@ -122,6 +130,26 @@ class CommitLog:
         file = self._disk.open(path)
         return _Segment(start=start, size=file.size, file=file, path=path)
 
+    def _write_beginning(self, offset: int) -> None:
+        """Note that the log begins anew, here; fsynced before the bytes that follow, not needed if those are lost."""
+        self.beginnings += 1
+        self._note_file = self._disk.open(self._note_path)
+        note = _NOTE.pack(self.beginnings, offset)
+        self._note_file.write_at(0, note + crc32(note).to_bytes(4, "big"))
+
+    def _read_beginning(self) -> tuple[int, int] | None:
+        """How often the log began anew, and where at last; None if the note is torn, so that nothing is durable yet."""
+        if not self._disk.exists(self._note_path):
+            return 0, 0
+        file = self._disk.open(self._note_path)
+        data = file.read_at(0, _NOTE.size + 4)
+        file.close()
+        note = data[: _NOTE.size]
+        if data[_NOTE.size :] != crc32(note).to_bytes(4, "big"):
+            return None
+        number, offset = _NOTE.unpack(note)
+        return number, offset
+
     def _drop_empty_segments(self) -> None:
         for segment in self._segments:
             segment.file.close()
@@ -143,21 +171,26 @@ class CommitLog:
             raise StorageFailed("the device failed before")
         target = self.max_offset
         if self.flushed_offset < target:
-            for segment in [s for s in self._segments if s.start + s.size > self.flushed_offset]:
-                await self._fsync(segment)
+            dirty = [segment for segment in self._segments if segment.start + segment.size > self.flushed_offset]
+            if self._note_file is not None:
+                await self._fsync(self._note_file)
+                self._note_file = None
+            for segment in dirty:
+                await self._fsync(segment.file)
             self.flushed_offset = target
         return self.flushed_offset
 
-    async def _fsync(self, segment: _Segment) -> None:
+    async def _fsync(self, file: File) -> None:
         try:
-            await segment.file.fsync()
+            await file.fsync()
         except DiskError as error:
             self.failed = True
-            raise StorageFailed(f"{segment.path}: {error}") from error
+            raise StorageFailed(f"commit log: {error}") from error
 
     async def truncate(self, offset: int, boundary: int) -> None:
         """Cut the log at `offset`, durably; what is left is durable as well. Later segments go first, so that a crash
-        in between leaves a longer prefix, never a hole. `boundary` is a message boundary at or before `offset`, from
+        in between leaves a longer prefix, never a hole. A cut before the log's first byte leaves an empty log at the
+        start of that segment. `boundary` is a message boundary at or before `offset`, from
         where the last one is sought. Raises StorageFailed.
         """
         async with self._fsyncs:
@@ -170,7 +203,7 @@ class CommitLog:
                 segment.size = kept
                 self.max_offset = segment.start + kept
                 # A removal alone may be undone by a loss of power: the file must come back empty.
-                await self._fsync(segment)
+                await self._fsync(segment.file)
                 if kept or segment.start == self.min_offset:
                     break
                 self._segments.pop()
@@ -178,7 +211,7 @@ class CommitLog:
                 self._disk.remove(segment.path)
             if offset < self.min_offset:
                 self._drop_empty_segments()
-                self.min_offset = self.max_offset = self._boundary = offset
+                self.min_offset = self.max_offset = self._boundary = offset - offset % self._segment_bytes
             self.flushed_offset = min(self.flushed_offset, self.max_offset)
             await self._flush()
 
@@ -260,23 +293,30 @@ class CommitLog:
 
     # recovery
 
-    def load(self, min_offset: int) -> None:
-        """Open the segments from `min_offset` on. Older ones were deleted and came back with a loss of power."""
-        starts = []
-        for path in self._disk.list(self._directory):
-            start = int(path.rsplit("/", 1)[-1])
-            if start + self._segment_bytes <= min_offset:
-                self._disk.remove(path)
-            else:
-                starts.append(start)
-        for start in sorted(starts):
-            if self._segments and start != self._segments[-1].start + self._segments[-1].size:
+    def load(self, known: tuple[int, int] | None) -> None:
+        """Open the segments. `known`: how often the log had begun anew, and its least offset, when a checkpoint was
+        last written; None: there is no checkpoint, and whatever is there is taken for the log.
+
+        The first segment has to be the one that is expected: with a loss of power it may go while a later one stays,
+        or one that was deleted may come back.
+        """
+        starts = [int(path.rsplit("/", 1)[-1]) for path in self._disk.list(self._directory)]
+        beginning = self._read_beginning()
+        if beginning is None:
+            self.beginnings = 0 if known is None else known[0]
+            self._write_beginning(0)
+            return
+        self.beginnings, self.min_offset = beginning
+        if known is None:
+            self.min_offset = min(starts, default=0)
+        elif known[0] == self.beginnings:
+            self.min_offset = known[1]
+        self._boundary = self.max_offset = self.min_offset
+        while self.max_offset in starts:
+            self._segments.append(self._open_segment(self.max_offset))
+            self.max_offset += self._segments[-1].size
+            if self._segments[-1].size < self._segment_bytes:
                 break
-            self._segments.append(self._open_segment(start))
-        if self._segments:
-            self.min_offset = self._segments[0].start
-            self.max_offset = self._segments[-1].start + self._segments[-1].size
-        self._boundary = self.min_offset
 
     async def recover(self, checked_offset: int) -> None:
         """Check all messages from `checked_offset` on (from the start, if the log has no such place), cut the log
@@ -287,18 +327,23 @@ class CommitLog:
         end = self._end_of_unharmed(checked_offset)
         # Written by a process that was killed is not yet durable, whoever reads it.
         self.flushed_offset = checked_offset
-        await self._remove_strays(end)
+        if self._note_file is None and self._disk.exists(self._note_path):
+            self._note_file = self._disk.open(self._note_path)
+        if self._note_file is not None:
+            await self._fsync(self._note_file)
+            self._note_file = None
+        await self._remove_strays()
         await self.truncate(end, end)
         self._boundary = end
 
-    async def _remove_strays(self, end: int) -> None:
-        """Empty files behind a hole, durably, before the log can grow to them."""
+    async def _remove_strays(self) -> None:
+        """Empty segments that are no part of the log, durably, before the log can grow to them."""
         known = {segment.path for segment in self._segments}
         for path in self._disk.list(self._directory):
             if path not in known:
                 file = self._disk.open(path)
                 file.truncate(0)
-                await file.fsync()
+                await self._fsync(file)
                 file.close()
                 self._disk.remove(path)
 

@@ -48,6 +48,7 @@ class MessageStore:
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue")
         self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
+        self._durable_checkpoint: Checkpoint | None = None
         self._abort_path = f"{directory}/abort"
         self._flusher = parts.flusher(config, self._log, host)
         self._queue_offsets: dict[tuple[str, int], int] = {}
@@ -55,6 +56,7 @@ class MessageStore:
         self._confirm_offset = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
+        self._cut_at: int | None = None
         # Whoever writes the checkpoint or cuts anything holds this: a checkpoint begun before a cut must not
         # reach the disk after the cut has lowered it.
         self._changes = asyncio.Lock()
@@ -71,8 +73,9 @@ class MessageStore:
     async def open(self) -> None:
         """Recover, then start flushing and checkpointing. Raises StorageFailed, StorageCorrupt."""
         self.unclean_start = self._disk.exists(self._abort_path)
-        checkpoint = self._checkpoint_file.load() or Checkpoint()
-        self._log.load(checkpoint.min_offset)
+        known = self._durable_checkpoint = self._checkpoint_file.load()
+        self._log.load(None if known is None else (known.beginnings, known.min_offset))
+        checkpoint = known if known and known.beginnings == self._log.beginnings else Checkpoint()
         await self._log.recover(checkpoint.checked_offset)
         await self._recover_queues(checkpoint)
         self.rebuild_queue_offset_table()
@@ -115,6 +118,7 @@ class MessageStore:
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
         """
+        assert self._cut_at is None, "a put while the log is being cut"
         topic_bytes = self._topics.get(topic)
         if topic_bytes is None:
             topic_bytes = self._topics[topic] = topic.encode()
@@ -155,10 +159,11 @@ class MessageStore:
         Raises BadOffset unless `offset` is the log's end (or, if it is empty, a segment's start), DiskFull,
         StorageFailed.
         """
+        assert self._cut_at is None, "an append while the log is being cut"
         started_anew = offset != self._log.max_offset
         self._log.append_raw(offset, data)
         if started_anew:
-            self._dispatched_offset = self._confirm_offset = offset
+            self._dispatched_offset = self._confirm_offset = self._noted_boundary = offset
         self._flusher.written()
         self.dispatch()
 
@@ -199,7 +204,7 @@ class MessageStore:
 
     def advance_confirm_offset(self, offset: int) -> None:
         """Take over a confirm offset (at most the log's end) if it is greater, and dispatch up to it."""
-        offset = min(offset, self._log.max_offset)
+        offset = min(offset, self._log.max_offset if self._cut_at is None else self._cut_at)
         if offset > self._confirm_offset:
             self._confirm_offset = offset
             self.dispatch()
@@ -286,6 +291,7 @@ class MessageStore:
         """
         if offset > self._log.max_offset:
             raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
+        self._cut_at = offset
         self._queues.truncate(offset)
         if offset < self._dispatched_offset:
             self._dispatched_offset = max(
@@ -301,13 +307,15 @@ class MessageStore:
             await self._queues.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
-            await self.epochs.truncate_suffix(offset)
+            await self.epochs.truncate_suffix(self._log.max_offset)
             await self._write_checkpoint()
+        self._cut_at = None
 
     async def _lower_checkpoint(self, offset: int) -> None:
         last = self._checkpoint
         await self._save(
             Checkpoint(
+                beginnings=last.beginnings,
                 min_offset=min(last.min_offset, offset),
                 checked_offset=min(last.checked_offset, self._dispatched_offset),
                 dispatched_offset=min(last.dispatched_offset, self._dispatched_offset),
@@ -365,6 +373,7 @@ class MessageStore:
         self._noted_boundary = dispatched
         await self._save(
             Checkpoint(
+                beginnings=self._log.beginnings,
                 min_offset=self._log.min_offset,
                 checked_offset=checked,
                 dispatched_offset=dispatched,
@@ -374,9 +383,9 @@ class MessageStore:
         )
 
     async def _save(self, checkpoint: Checkpoint) -> None:
-        if checkpoint != self._checkpoint:
+        if checkpoint != self._durable_checkpoint:
             await self._checkpoint_file.write(checkpoint)
-            self._checkpoint = checkpoint
+            self._checkpoint = self._durable_checkpoint = checkpoint
 
     async def _checkpoint_often(self) -> None:
         while True:

@@ -1,0 +1,120 @@
+"""A machine with a simulated disk, for tests of storage: its process can be killed, its power can be lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+from harness.environments.simulated.disk import SimulatedDisk
+from harness.environments.simulated.disk_store import DiskFaults, DiskStore
+from harness.environments.simulated.loop import VirtualTimeLoop
+from harness.environments.simulated.process import Process
+from harness.environments.simulated.regime import Regime
+from harness.environments.simulated.seam import seam_exceptions
+from harness.seed import Seed
+from harness.trace import Trace
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts, StoreConfig
+
+T = TypeVar("T")
+
+
+class _Clock:
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        self._loop = loop
+
+    def wall_ns(self) -> int:
+        return 1_700_000_000_000_000_000 + self._loop.now_ns
+
+    def monotonic_ns(self) -> int:
+        return self._loop.now_ns
+
+    async def sleep(self, seconds: float) -> None:
+        await self._loop.sleep_until(self._loop.now_ns + max(1, round(seconds * 1e9)))
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        async with asyncio.timeout(seconds):
+            return await awaitable
+
+
+class Machine:
+    """One disk and, one after the other, the processes that open a store on it."""
+
+    def __init__(self, loop: VirtualTimeLoop, seed: int, config: StoreConfig) -> None:
+        self.config = config
+        self.clock = _Clock(loop)
+        self.panics: list[BaseException] = []
+        self._disk = DiskStore("b1", loop, Seed(seed), Regime.calm(), Trace())
+        self._process = SimpleNamespace(alive=False)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def faults(self) -> DiskFaults:
+        return self._disk.faults
+
+    def paths(self) -> list[str]:
+        return self._disk.paths()
+
+    async def boot(self, parts: StorageParts | None = None) -> MessageStore:
+        """A new process opens the store."""
+        store = self.program(parts)
+        await store.open()
+        return store
+
+    def program(self, parts: StorageParts | None = None) -> MessageStore:
+        """A new process with a store that is not open yet."""
+        self._process = SimpleNamespace(alive=True)
+        disk = SimulatedDisk(self._disk, cast(Process, self._process), seam_exceptions())
+        host = SimpleNamespace(
+            name="b1",
+            clock=self.clock,
+            disk=disk,
+            random=random.Random(1),
+            spawn=self._spawn,
+            log=lambda event, **fields: None,
+        )
+        return MessageStore(cast(Host, host), self.config, parts)
+
+    async def kill(self) -> None:
+        """The process dies; what it wrote stays written."""
+        self._process.alive = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def lose_power(self) -> None:
+        """The process dies, and what was not made durable stays, goes, or is torn."""
+        await self.kill()
+        self._disk.lose_power()
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.panics.append(error)
+            self._process.alive = False
+
+
+def sync_config(segment_bytes: int = 2000) -> StoreConfig:
+    return StoreConfig(segment_bytes=segment_bytes, flush_mode=FlushMode.SYNC)
+
+
+def async_config(segment_bytes: int = 2000) -> StoreConfig:
+    return StoreConfig(segment_bytes=segment_bytes)
+
+
+def simulate(body: Callable[[VirtualTimeLoop], Coroutine[Any, Any, T]]) -> T:
+    """Run a test's body in virtual time."""
+    loop = VirtualTimeLoop()  # type: ignore[abstract]
+    try:
+        return loop.run(body(loop))
+    finally:
+        loop.close()

@@ -1,0 +1,174 @@
+"""Whatever is written, cut, killed and torn: what is recovered is what was flushed, and nothing that never was."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from storage_machine import Machine, async_config, simulate, sync_config
+
+from harness.environments.simulated.loop import VirtualTimeLoop
+from system_under_test.storage.message import decode_message
+from system_under_test.storage.message_store import FlushMode, MessageStore
+
+QUEUES = 2
+
+
+@dataclass
+class Model:
+    """What a store was told, as plainly as it can be said: (queue id, queue offset, body, start, end) of each message."""
+
+    messages: list[tuple[int, int, bytes, int, int]] = field(default_factory=list)
+    confirmed: int = 0
+    count: int = 0
+
+    def put(self, store: MessageStore, queue_id: int, size: int) -> None:
+        self.count += 1
+        body = b"%06d" % self.count + b"x" * size
+        result = store.put("t", queue_id, body, {"TAGS": "a"})
+        assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
+        self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+
+    def cut(self, offset: int) -> None:
+        self.messages = [message for message in self.messages if message[4] <= offset]
+        self.confirmed = min(self.confirmed, offset)
+
+    def check(self, store: MessageStore) -> None:
+        for queue_id, _, body, start, end in self.messages:
+            message = decode_message(store.read_for_transfer(start, end - start), 0)
+            assert (message.queue_id, message.body, message.physical_offset) == (queue_id, body, start)
+        assert store.confirm_offset <= self.confirmed
+        for queue_id in range(QUEUES):
+            expected = [m[2] for m in self.messages if m[0] == queue_id and m[4] <= store.confirm_offset]
+            seen = store.get_messages("t", queue_id, 0, 1000)
+            assert [decode_message(raw, 0).body for raw in seen.messages] == expected
+
+
+put = st.tuples(st.just("put"), st.integers(0, QUEUES - 1), st.integers(0, 300))
+step = st.one_of(
+    put,
+    put,
+    put,
+    st.tuples(st.just("confirm"), st.floats(0, 1), st.none()),
+    st.tuples(st.just("flush"), st.none(), st.none()),
+    st.tuples(st.just("sleep"), st.sampled_from([0.0005, 0.003, 0.6, 3.1]), st.none()),
+    st.tuples(st.just("kill"), st.none(), st.none()),
+    st.tuples(st.just("power"), st.none(), st.none()),
+    st.tuples(st.just("truncate"), st.floats(0, 1), st.none()),
+    st.tuples(st.just("truncate-power"), st.floats(0, 1), st.floats(0, 0.02)),
+    st.tuples(st.just("boot-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("stop"), st.none(), st.none()),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(step, max_size=30), mode=st.sampled_from(FlushMode), seed=st.integers(0, 1 << 16))
+def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode, seed) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, seed, sync_config(1000) if mode is FlushMode.SYNC else async_config(1000))
+        model = Model()
+        store = await machine.boot()
+        for name, first, second in steps:
+            if name == "put":
+                model.put(store, first, second)
+            elif name == "confirm":
+                offset = int(first * store.max_offset)
+                store.advance_confirm_offset(offset)
+                model.confirmed = max(model.confirmed, offset)
+            elif name == "flush":
+                await store.flush_to(store.max_offset, 5.0)
+                assert store.flushed_offset == store.max_offset
+            elif name == "sleep":
+                await machine.clock.sleep(first)
+            elif name == "truncate":
+                await store.truncate(int(first * store.max_offset))
+                model.cut(await store.cut_to_message_boundary())
+            elif name == "stop":
+                end = store.max_offset
+                await store.stop()
+                await machine.lose_power()
+                store = await machine.boot()
+                assert store.max_offset == end
+            else:
+                durable = store.flushed_offset
+                if name == "truncate-power":
+                    durable = min(durable, int(first * store.max_offset))
+                    cut = asyncio.ensure_future(store.truncate(int(first * store.max_offset)))
+                    await machine.clock.sleep(second)
+                    await _drop(machine, cut)
+                    await machine.lose_power()
+                elif name == "boot-power":
+                    await machine.kill()
+                    opening = asyncio.ensure_future(machine.program().open())
+                    await machine.clock.sleep(first)
+                    await _drop(machine, opening)
+                    await machine.lose_power()
+                elif name == "kill":
+                    durable = store.max_offset
+                    await machine.kill()
+                else:
+                    await machine.lose_power()
+                store = await machine.boot()
+                assert store.unclean_start
+                assert all(message[4] <= store.max_offset for message in model.messages if message[4] <= durable)
+                model.cut(store.max_offset)
+                assert store.last_message_boundary() == store.max_offset
+                assert store.flushed_offset == store.max_offset
+            model.check(store)
+        assert not machine.panics
+        await store.stop()
+
+    simulate(body)
+
+
+async def _drop(machine: Machine, call: asyncio.Future[None]) -> None:
+    await machine.kill()
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 300), min_size=1, max_size=15),
+    cuts=st.lists(st.integers(1, 700), min_size=1, max_size=20),
+    crash=st.sampled_from(["kill", "power"]),
+    seed=st.integers(0, 1 << 16),
+)
+def test_a_replica_fed_in_pieces_cut_anywhere_recovers_a_prefix_of_its_master(sizes, cuts, crash, seed) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, seed, async_config(1000)).boot()
+        model = Model()
+        for number, size in enumerate(sizes):
+            model.put(master, number % QUEUES, size)
+        machine = Machine(loop, seed + 1, async_config(1000))
+        replica = await machine.boot()
+        for size in cuts:
+            replica.append_replicated(replica.max_offset, master.read_for_transfer(replica.max_offset, size))
+            replica.advance_confirm_offset(replica.max_offset)
+            assert replica.dispatched_offset <= replica.last_message_boundary() <= replica.max_offset
+        model.confirmed = replica.max_offset
+        written, boundary = replica.max_offset, replica.last_message_boundary()
+        await (machine.kill() if crash == "kill" else machine.lose_power())
+        replica = await machine.boot()
+        if crash == "kill":
+            assert replica.max_offset == boundary
+        assert replica.max_offset <= written
+        assert _bytes(replica) == _bytes(master)[: replica.max_offset]
+        replica.rebuild_queue_offset_table()
+        model.cut(replica.max_offset)
+        model.check(replica)
+        model.put(replica, 0, 10)
+        model.check(replica)
+        await replica.stop()
+
+    simulate(body)
+
+
+def _bytes(store: MessageStore) -> bytes:
+    offset, pieces = store.min_offset, []
+    while offset < store.max_offset:
+        pieces.append(store.read_for_transfer(offset, 1 << 20))
+        offset += len(pieces[-1])
+    return b"".join(pieces)

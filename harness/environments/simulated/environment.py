@@ -60,20 +60,20 @@ class VirtualTimeline:
 class NodeLog:
     """What a node said and what became of it, kept until there is a file to hold it."""
 
-    __slots__ = ("directory", "events", "lines")
+    __slots__ = ("_directory", "events", "lines")
 
-    def __init__(self) -> None:
-        self.directory: Path | None = None
+    def __init__(self, directory: Path) -> None:
+        """The directory is there already."""
+        self._directory = directory
         self.events: list[str] = []
         self.lines: list[str] = []
 
     def write(self) -> None:
-        if self.directory is None:
-            return
         for name, lines in (("events.jsonl", self.events), ("node.log", self.lines)):
-            with (self.directory / name).open("a", encoding="utf-8") as file:
-                file.writelines(line + "\n" for line in lines)
-            lines.clear()
+            if lines:
+                with (self._directory / name).open("a", encoding="utf-8") as file:
+                    file.writelines(line + "\n" for line in lines)
+                lines.clear()
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -126,12 +126,11 @@ class SimulatedEnvironment:
         for spec in nodes:
             if spec.name in self._machines:
                 raise HarnessError(f"two hosts are called {spec.name!r}")
-            log = NodeLog()
-            log.directory = logs / spec.name
-            log.directory.mkdir(parents=True, exist_ok=True)
-            self._nodes[spec.name] = _Node(
-                machine=self._machine(spec.name), spec=spec, main=_resolve(spec.main), log=log
-            )
+            main = _resolve(spec.main)
+            directory = logs / spec.name
+            directory.mkdir(parents=True, exist_ok=True)
+            log = NodeLog(directory)
+            self._nodes[spec.name] = _Node(machine=self._machine(spec.name), spec=spec, main=main, log=log)
         for spec in nodes:
             self._boot(self._nodes[spec.name])
 
@@ -246,7 +245,8 @@ class SimulatedEnvironment:
     async def flap(self, links: Sequence[Link], *, down_s: float, up_s: float) -> Effect:
         """Cut and heal these directions by turns, beginning with a cut, until `calm` is called."""
         self._flapping += 1
-        self._flap(links, (down_s, up_s), self._flapping)
+        if links:
+            self._flap(links, (down_s, up_s), self._flapping)
         return self._effect("flap", [f"{link.source}→{link.target}" for link in links], "no link named")
 
     async def calm(self) -> Effect:

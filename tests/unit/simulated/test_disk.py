@@ -1,0 +1,258 @@
+"""The simulated disk: what survives a kill, what survives a loss of power, and how a disk may fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from system_under_test.runtime.host import DiskError, DiskFull
+
+
+async def reborn(environment, hosts, name="a"):
+    """The disk of a node after a loss of power."""
+    await environment.power_off([name])
+    await environment.boot([name])
+    await environment.timeline.sleep(0)
+    return hosts[name].disk
+
+
+def test_what_was_synced_survives_a_loss_of_power(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log/0")
+        file.append(b"durable ")
+        await file.fsync()
+        file.write_at(0, b"D")
+        file.append(b"bytes")
+        await file.fsync()
+        disk = await reborn(environment, hosts)
+        assert disk.open("log/0").read_at(0, 99) == b"Durable bytes"
+
+    for seed in range(20):
+        simulate(body, seed=seed)
+
+
+def test_of_what_was_not_synced_any_part_may_be_gone(simulate):
+    images: set[bytes | None] = set()
+    written = b"abcdefghij"
+
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"0000")
+        await file.fsync()
+        file.append(written[:5])
+        file.append(written[5:])
+        disk = await reborn(environment, hosts)
+        image = disk.open("log").read_at(0, 99)
+        assert image[:4] == b"0000"
+        assert all(byte in (0, written[index]) for index, byte in enumerate(image[4:]))
+        images.add(image[4:])
+
+    for seed in range(150):
+        simulate(body, seed=seed)
+    assert b"" in images
+    assert written in images
+    assert any(0 < len(image) < 10 and 0 not in image for image in images), "a tail torn at some byte"
+    assert any(b"\0" in image for image in images), "a lost middle that reads as zeros"
+
+
+def test_names_that_were_not_synced_may_be_gone_or_not(simulate):
+    seen: set[tuple[bool, bool]] = set()
+
+    async def body(environment, hosts) -> None:
+        disk = hosts["a"].disk
+        old = disk.open("old")
+        old.append(b"x")
+        await old.fsync()
+        disk.remove("old")
+        disk.open("new").append(b"y")
+        disk = await reborn(environment, hosts)
+        seen.add((disk.exists("old"), disk.exists("new")))
+
+    for seed in range(60):
+        simulate(body, seed=seed)
+    assert seen == {(False, False), (False, True), (True, False), (True, True)}
+
+
+def test_a_truncation_that_was_not_synced_may_be_undone(simulate):
+    sizes: set[int] = set()
+
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"0123456789")
+        await file.fsync()
+        file.truncate(4)
+        disk = await reborn(environment, hosts)
+        sizes.add(disk.open("log").size)
+
+    for seed in range(20):
+        simulate(body, seed=seed)
+    assert sizes == {4, 10}
+
+
+def test_a_replace_that_returned_survives_and_one_under_way_is_all_or_nothing(simulate):
+    seen: set[bytes] = set()
+
+    async def body(environment, hosts) -> None:
+        disk = hosts["a"].disk
+        for path, data in (("state", b"old"), ("tmp", b"new"), ("tmp2", b"newer")):
+            file = disk.open(path)
+            file.append(data)
+            await file.fsync()
+        await disk.replace("tmp", "state")
+        disk = await reborn(environment, hosts)
+        assert disk.open("state").read_at(0, 9) == b"new"
+        assert not disk.exists("tmp")
+        hosts["a"].spawn(disk.replace("tmp2", "state"), "replace")
+        await environment.timeline.sleep(0)
+        disk = await reborn(environment, hosts)
+        state = disk.open("state").read_at(0, 9)
+        assert disk.exists("tmp2") == (state == b"new")
+        seen.add(state)
+
+    for seed in range(20):
+        simulate(body, seed=seed)
+    assert seen == {b"new", b"newer"}
+
+
+def test_a_kill_keeps_what_was_written_and_completes_no_fsync(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"written")
+
+        async def sync() -> None:
+            await file.fsync()
+
+        hosts["a"].spawn(sync(), "sync")
+        await environment.timeline.sleep(0)
+        await environment.kill(["a"])
+        await environment.timeline.sleep(1)
+        inode = environment.disk_of("a").lookup("log")
+        assert bytes(inode.content) == b"written"
+        assert bytes(inode.durable) == b""
+
+    simulate(body)
+
+
+def test_an_fsync_covers_what_was_written_before_it_and_no_more(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"before")
+
+        async def sync() -> None:
+            await file.fsync()
+
+        hosts["a"].spawn(sync(), "sync")
+        await environment.timeline.sleep(0)
+        file.append(b" after")
+        await environment.timeline.sleep(1)
+        inode = environment.disk_of("a").lookup("log")
+        assert bytes(inode.durable) == b"before"
+        await file.fsync()
+        assert bytes(inode.durable) == b"before after"
+
+    simulate(body)
+
+
+def test_a_failed_fsync_says_so_and_its_bytes_never_become_durable(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"kept")
+        await file.fsync()
+        faults = environment.disk_faults("a")
+        faults.fsync_error_probability = 1.0
+        file.append(b"lost")
+        with pytest.raises(DiskError):
+            await file.fsync()
+        assert file.read_at(0, 99) == b"keptlost"
+        faults.fsync_error_probability = 0.0
+        file.append(b"more")
+        await file.fsync()
+        disk = await reborn(environment, hosts)
+        assert disk.open("log").read_at(0, 99) == b"kept\0\0\0\0more"
+
+    simulate(body)
+
+
+def test_a_lying_fsync_looks_like_an_honest_one_until_the_power_goes(simulate):
+    lost: set[bool] = set()
+
+    async def body(environment, hosts) -> None:
+        environment.disk_faults("a").fsync_lie_probability = 1.0
+        file = hosts["a"].disk.open("log")
+        file.append(b"believed durable")
+        await file.fsync()
+        disk = await reborn(environment, hosts)
+        lost.add(disk.open("log").size < 16)
+
+    for seed in range(20):
+        simulate(body, seed=seed)
+    assert lost == {True, False}
+
+
+def test_a_full_disk_takes_nothing_of_a_write_and_has_room_again_after_a_removal(simulate):
+    async def body(environment, hosts) -> None:
+        disk = hosts["a"].disk
+        environment.disk_faults("a").capacity_bytes = 100
+        disk.open("old").append(bytes(80))
+        file = disk.open("new")
+        with pytest.raises(DiskFull):
+            file.append(bytes(21))
+        assert file.size == 0
+        disk.remove("old")
+        file.append(bytes(21))
+        file.truncate(5)
+        file.append(bytes(95))
+        with pytest.raises(DiskFull):
+            file.append(b"x")
+
+    simulate(body)
+
+
+def test_reads_and_writes_can_fail_and_bits_can_rot(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(b"abc")
+        await file.fsync()
+        faults = environment.disk_faults("a")
+        faults.read_error_probability = faults.write_error_probability = 1.0
+        with pytest.raises(DiskError):
+            file.read_at(0, 1)
+        with pytest.raises(DiskError):
+            file.append(b"x")
+        faults.read_error_probability = faults.write_error_probability = 0.0
+        assert environment.disk_of("a").rot("log", 1, mask=0b11)
+        assert not environment.disk_of("a").rot("log", 3)
+        disk = await reborn(environment, hosts)
+        assert disk.open("log").read_at(0, 9) == b"aac"
+
+    simulate(body)
+
+
+def test_fsync_takes_time_and_a_slow_disk_takes_more(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+
+        async def duration_s() -> float:
+            before_ns = environment.timeline.now_ns()
+            await file.fsync()
+            return (environment.timeline.now_ns() - before_ns) / 1e9
+
+        assert 0 < await duration_s() < 0.1
+        environment.disk_faults("a").fsync_slow_factor = 10_000
+        assert await duration_s() > 1
+
+    simulate(body)
+
+
+def test_an_fsync_costs_what_was_written_since_the_last_one(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(bytes(64 * 1024 * 1024))
+        await file.fsync()
+        inode = environment.disk_of("a").lookup("log")
+        for _ in range(3000):  # would copy 200 GB were the whole file carried each time
+            file.append(b"x" * 100)
+            await file.fsync()
+        assert inode.operations == []
+        assert len(inode.durable) == file.size
+
+    simulate(body)

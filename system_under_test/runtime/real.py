@@ -2,14 +2,16 @@
 
     python -m system_under_test.runtime.real package.module:function CONFIG.json
 
-CONFIG.json is `{"name": …, "data": DIRECTORY, "config": {…}, "addresses": {"b1:10911": "127.0.0.1:41234"}}`,
-the last one optional. The node's files live in DIRECTORY/disk; its events go to DIRECTORY/events.jsonl and to
-stdout, one JSON object a line, written at once: `time` is the machine's CLOCK_MONOTONIC and `wall` its wall
-clock as the node sees it, both in nanoseconds. SIGTERM and SIGINT stop it cleanly. Exit codes: 0 stopped
-cleanly, 64 bad config (one line on stderr says what), 70 panic (the traceback is on stderr and in the
-events), 75 the clean stop took longer than ten seconds.
+CONFIG.json is `{"name": …, "data": DIRECTORY, "config": {…}}`. Two more are optional: `"addresses": {"b1:10911":
+"127.0.0.1:41234"}` says where others are reached from here, and `"bind": "127.0.0.2"` listens on that address only.
 
-Timing is on CLOCK_MONOTONIC throughout, so a faked wall clock moves nothing but `wall_ns`.
+The node's files live in DIRECTORY/disk. Its events go to DIRECTORY/events.jsonl and to stdout, one JSON object a
+line, written at once; `time` is the machine's CLOCK_MONOTONIC and `wall` the wall clock as the node sees it, both
+in nanoseconds. SIGTERM and SIGINT stop it cleanly. Exit codes: 0 stopped cleanly, 64 bad config (one line on
+stderr says what), 70 panic (the traceback is on stderr and in the events), 75 the clean stop took longer than ten
+seconds.
+
+All timing is on CLOCK_MONOTONIC, so a faked wall clock moves nothing but `wall_ns`.
 """
 
 from __future__ import annotations
@@ -341,7 +343,14 @@ def run_program(arguments: Sequence[str]) -> int:
         sys.stdout.buffer.flush()
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        host = RealHost(name, data / "disk", settings.get("addresses"), events=write_event, panic=_exit_at_once)
+        host = RealHost(
+            name,
+            data / "disk",
+            settings.get("addresses"),
+            bind=settings.get("bind", "0.0.0.0"),
+            events=write_event,
+            panic=_exit_at_once,
+        )
         host.log("started", main=main_name)
         code = runner.run(_run(host, main(host, config)))
     if code == EXIT_STOP_TIMEOUT:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 from harness.client import Client
 from harness.environments.environment import Timeline
 from harness.errors import ErrorCode, HarnessError, OperationError
-from harness.generator import LOG, PENDING, Context, Generator, GeneratorLike, as_generator
+from harness.generator import LOG, PENDING, SLEEP, Context, Generator, GeneratorLike, as_generator
 from harness.operation import NEMESIS, Operation
 
 CLOSE_TIMEOUT_S = 2.0
@@ -196,6 +196,8 @@ class _Loop:
         if type_ == "invoke":
             self.record(operation)
             self.operations += 1
+        elif f != SLEEP:
+            raise HarnessError(f"the generator gave {operation}, which is neither an invocation nor a sleep")
         self.open += 1
         self.generator = self.generator.update(context, operation)
         threads[thread].hand(operation, thread)
@@ -240,6 +242,7 @@ class _Thread:
     factory: Callable[[int], Client]
     timeout_s: float
     _handed: Operation | None = None
+    _last: Operation | None = None
     _number: int = 0
     _idle: asyncio.Future[None] | None = None
     _client: Client | None = None
@@ -261,6 +264,7 @@ class _Thread:
                     self._idle = None
                 operation, self._handed = self._handed, None
                 assert operation is not None
+                self._last = operation
                 if operation.type != "invoke":
                     await self.loop.timeline.sleep((operation.value or {}).get("seconds", 0.0))
                     self.loop.finished(_Done(self._number, operation, slept=True))
@@ -327,6 +331,9 @@ class _Thread:
         except (OperationError, OSError):
             # It is given up either way, and what it has sent is answered for already.
             return
+        except Exception as error:  # noqa: BLE001 - whatever a client raises, the test goes on, and the result tells
+            assert self._last is not None
+            self.loop.crashed(self._last, error)
 
 
 def _failed(operation: Operation, error: ErrorCode, node: str | None) -> Operation:

@@ -37,6 +37,7 @@ from harness.generator.combinators import (
     once,
     process_limit,
     repeat,
+    reserve,
     until_ok,
 )
 from harness.generator.context import UNASSIGNED, Context
@@ -62,7 +63,6 @@ from harness.generator.threads import (
     nemesis,
     on_threads,
     phases,
-    reserve,
     synchronize,
     then,
 )

@@ -1,4 +1,4 @@
-"""Combinators that choose, change, repeat and limit operations, whatever thread they run on."""
+"""Combinators that choose, change, repeat and limit operations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.draw import Draw
-from harness.generator.context import Context
-from harness.generator.core import LOG, PENDING, Concat, Emission, Generator, GeneratorLike, as_generator
+from harness.generator.context import ALL_THREADS, Context, mask_of
+from harness.generator.core import (
+    LOG,
+    PENDING,
+    Concat,
+    Emission,
+    Generator,
+    GeneratorLike,
+    as_generator,
+    soonest,
+)
 from harness.operation import Operation
 from harness.seed import Seed
 
@@ -99,40 +108,57 @@ def on_update(
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class Choice:
+    """Several generators, each for the threads of its mask."""
+
+    masks: tuple[int, ...]
     generators: tuple[Generator, ...]
-    turn: int
+    turn: int = 0
     """Who has the first say among those that are equally soon."""
 
     def op(self, context: Context) -> Emission:
-        count = len(self.generators)
-        soonest: tuple[Operation, int, Generator] | None = None
-        pending = False
-        for step in range(count):
-            position = (self.turn + step) % count
-            emission = self.generators[position].op(context)
-            if emission is None:
-                continue
-            operation, following = emission
-            if operation is PENDING:
-                pending = True
-            elif soonest is None or operation.time < soonest[0].time:
-                soonest = operation, position, following
-                if operation.time <= context.time:
-                    break
-        if soonest is None:
-            return (PENDING, self) if pending else None
-        operation, position, following = soonest
-        return operation, AnyOf(replaced(self.generators, position, following), (position + 1) % count)
+        count = len(self.masks)
+        first = soonest(
+            context,
+            (
+                (position, self.generators[position].op(context.only(self.masks[position])))
+                for position in (*range(self.turn, count), *range(self.turn))
+            ),
+        )
+        if first is None:
+            return None
+        if first is PENDING:
+            return PENDING, self
+        generators = replaced(self.generators, first.position, first.following)
+        return first.operation, Choice(self.masks, generators, (first.position + 1) % count)
 
     def update(self, context: Context, event: Operation) -> Generator:
-        generators = updated(self.generators, context, event)
-        return self if generators is self.generators else AnyOf(generators, self.turn)
+        bit = 1 << (context.thread_of(event.process) + 1)
+        generators = self.generators
+        for position, mask in enumerate(self.masks):
+            if mask & bit:
+                changed = self.generators[position].update(context.only(mask), event)
+                generators = replaced(generators, position, changed)
+        return self if generators is self.generators else Choice(self.masks, generators, self.turn)
 
 
 def any_of(*generators: GeneratorLike) -> Generator:
     """Whichever can go soonest; those equally soon take turns. Exhausted when all are."""
-    return AnyOf(tuple(as_generator(g) for g in generators), 0)
+    return Choice((ALL_THREADS,) * len(generators), tuple(as_generator(g) for g in generators))
+
+
+def reserve(*shares: tuple[int, GeneratorLike], default: GeneratorLike) -> Generator:
+    """The first threads for one thing, the next for another, the rest for the default.
+
+    reserve((5, writes), (10, cas), default=reads): threads 0 to 4 write, 5 to 14 compare and set, all others read.
+    Keeps rare or slow operations from being crowded out.
+    """
+    masks, first = [], 0
+    for count, _ in shares:
+        masks.append(mask_of(range(first, first + count)))
+        first += count
+    rest = ALL_THREADS & ~mask_of(range(first))
+    return Choice((*masks, rest), tuple(as_generator(g) for g in (*(g for _, g in shares), default)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harness.operation import NEMESIS
 
 UNASSIGNED = -2
-"""As the process of an operation: whichever is free. As its time: -1, as soon as possible."""
+"""The process of an operation that any free one may carry out."""
 
 ALL_THREADS = -1
 NEMESIS_BIT = 1

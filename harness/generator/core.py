@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from harness.draw import Draw
 from harness.generator.context import UNASSIGNED, Context
@@ -75,6 +75,33 @@ def assigned(operation: Operation, context: Context) -> Operation | Literal[Pend
         if not context.is_free(thread) or context.processes[thread] != process:
             return PENDING
     return Operation(process, type_, f, value, key, time if time >= 0 else context.time, None, node)
+
+
+class Soonest(NamedTuple):
+    """The earliest of several operations, and who had it."""
+
+    operation: Operation
+    position: int
+    following: Generator
+
+
+def soonest(context: Context, emissions: Iterable[tuple[int, Emission]]) -> Soonest | Literal[Pending.PENDING] | None:
+    """The earliest, or of equally early ones the first; PENDING if somebody waits; None if all are exhausted.
+
+    Lazy: stops at the first operation that is due.
+    """
+    best: Soonest | Literal[Pending.PENDING] | None = None
+    for position, emission in emissions:
+        if emission is None:
+            continue
+        operation, following = emission
+        if operation is PENDING:
+            best = best or PENDING
+        elif not isinstance(best, Soonest) or operation.time < best.operation.time:
+            best = Soonest(operation, position, following)
+            if operation.time <= context.time:
+                break
+    return best
 
 
 @dataclass(frozen=True, slots=True)

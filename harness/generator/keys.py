@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from harness.generator.combinators import MapOperations
 from harness.generator.context import Context, mask_of
-from harness.generator.core import PENDING, Concat, Emission, Generator, GeneratorLike, as_generator
+from harness.generator.core import (
+    EXHAUSTED,
+    PENDING,
+    Concat,
+    Emission,
+    Generator,
+    GeneratorLike,
+    as_generator,
+    soonest,
+)
 from harness.operation import Operation
 
 
@@ -34,43 +43,36 @@ class ConcurrentKeys:
     turn: int = 0
 
     def op(self, context: Context) -> Emission:
-        groups = self.groups or self._start(context)
-        next_key = self.next_key
-        soonest: tuple[Operation, int, Generator] | None = None
-        pending = False
-        for step in range(len(groups)):
-            position = (self.turn + step) % len(groups)
+        groups = list(self.groups or self._start(context))
+        keys = iter(range(self.next_key, len(self.keys)))
+        taken = self.next_key
+
+        def ask(position: int) -> Emission:
+            """The group's operation, after taking as many further keys as it needs to have one."""
+            nonlocal taken
             narrowed = context.only(self._mask(position))
             if not narrowed.free & narrowed.threads:
-                pending = True
-                continue
-            emission = None
-            while emission is None:
+                return PENDING, EXHAUSTED
+            while True:
                 group = groups[position]
-                if group is None:
-                    if next_key >= len(self.keys):
-                        break
-                    key = self.keys[next_key]
-                    next_key += 1
-                    group = _with_key(key, self.per_key(key))
-                    groups = (*groups[:position], group, *groups[position + 1 :])
-                emission = group.op(narrowed)
-                if emission is None:
-                    groups = (*groups[:position], None, *groups[position + 1 :])
-            if emission is None:
-                continue
-            operation, following = emission
-            if operation is PENDING:
-                pending = True
-            elif soonest is None or operation.time < soonest[0].time:
-                soonest = operation, position, following
-                if operation.time <= context.time:
-                    break
-        if soonest is None:
-            return (PENDING, self._with(next_key, groups, self.turn)) if pending else None
-        operation, position, following = soonest
-        groups = (*groups[:position], following, *groups[position + 1 :])
-        return operation, self._with(next_key, groups, (position + 1) % len(groups))
+                emission = None if group is None else group.op(narrowed)
+                if emission is not None:
+                    return emission
+                groups[position] = None
+                number = next(keys, None)
+                if number is None:
+                    return None
+                taken = number + 1
+                groups[position] = _with_key(self.keys[number], self.per_key(self.keys[number]))
+
+        count = len(groups)
+        first = soonest(context, ((p, ask(p)) for p in (*range(self.turn, count), *range(self.turn))))
+        if first is None:
+            return None
+        if first is PENDING:
+            return PENDING, self._with(taken, tuple(groups), self.turn)
+        groups[first.position] = first.following
+        return first.operation, self._with(taken, tuple(groups), (first.position + 1) % count)
 
     def update(self, context: Context, event: Operation) -> Generator:
         position = context.thread_of(event.process) // self.threads_per_key

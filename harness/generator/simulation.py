@@ -85,8 +85,9 @@ def simulate(
                 raise HarnessError(f"generator gave {operation} to a process that is not free")
             context = context.busy(thread)
             present = present.update(context, operation)
-            if operation.f == SLEEP and operation.type != "invoke":
-                assert operation.value is not None
+            if operation.type != "invoke":
+                if operation.f != SLEEP or operation.value is None:
+                    raise HarnessError(f"generator gave {operation}, which is neither an invocation nor a sleep")
                 done = operation._replace(time=operation.time + round(operation.value["seconds"] * SECOND))
             else:
                 history.append(operation)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from harness.generator.combinators import replaced
-from harness.generator.context import ALL_THREADS, NEMESIS_BIT, Context, mask_of
-from harness.generator.core import PENDING, Concat, Emission, Generator, GeneratorLike, as_generator
+from harness.generator.context import NEMESIS_BIT, Context, mask_of
+from harness.generator.core import (
+    PENDING,
+    Concat,
+    Emission,
+    Generator,
+    GeneratorLike,
+    Soonest,
+    as_generator,
+    soonest,
+)
 from harness.operation import Operation
 
 CLIENTS = ~NEMESIS_BIT
@@ -45,59 +53,6 @@ def nemesis(generator: GeneratorLike) -> Generator:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """Disjoint sets of threads, each with its own generator."""
-
-    masks: tuple[int, ...]
-    generators: tuple[Generator, ...]
-    turn: int = 0
-
-    def op(self, context: Context) -> Emission:
-        count = len(self.masks)
-        soonest: tuple[Operation, int, Generator] | None = None
-        pending = False
-        for step in range(count):
-            position = (self.turn + step) % count
-            emission = self.generators[position].op(context.only(self.masks[position]))
-            if emission is None:
-                continue
-            operation, following = emission
-            if operation is PENDING:
-                pending = True
-            elif soonest is None or operation.time < soonest[0].time:
-                soonest = operation, position, following
-                if operation.time <= context.time:
-                    break
-        if soonest is None:
-            return (PENDING, self) if pending else None
-        operation, position, following = soonest
-        return operation, Split(self.masks, replaced(self.generators, position, following), (position + 1) % count)
-
-    def update(self, context: Context, event: Operation) -> Generator:
-        bit = 1 << (context.thread_of(event.process) + 1)
-        for position, mask in enumerate(self.masks):
-            if mask & bit:
-                generator = self.generators[position].update(context.only(mask), event)
-                generators = replaced(self.generators, position, generator)
-                return self if generators is self.generators else Split(self.masks, generators, self.turn)
-        return self
-
-
-def reserve(*shares: tuple[int, GeneratorLike], default: GeneratorLike) -> Generator:
-    """The first threads for one thing, the next for another, the rest for the default.
-
-    reserve((5, writes), (10, cas), default=reads): threads 0 to 4 write, 5 to 14 compare and set, all others read.
-    Keeps rare or slow operations from being crowded out.
-    """
-    masks, first = [], 0
-    for count, _ in shares:
-        masks.append(mask_of(range(first, first + count)))
-        first += count
-    rest = ALL_THREADS & ~mask_of(range(first))
-    return Split((*masks, rest), tuple(as_generator(g) for g in (*(g for _, g in shares), default)))
-
-
-@dataclass(frozen=True, slots=True)
 class EachOwner:
     """One copy of a generator for every owner (thread or process)."""
 
@@ -109,24 +64,17 @@ class EachOwner:
 
     def op(self, context: Context) -> Emission:
         copies = self.copies or tuple((self.owner(context, t), self.fresh) for t in (*range(context.concurrency), -1))
-        soonest: tuple[Operation, int, Generator] | None = None
-        pending = not context.all_free()
-        for thread in context.own_idle():
-            copy = self._copy(copies, context, thread)
-            emission = copy.op(context.only(1 << (thread + 1)))
-            if emission is None:
-                continue
-            operation, following = emission
-            if operation is PENDING:
-                pending = True
-            elif soonest is None or operation.time < soonest[0].time:
-                soonest = operation, thread, following
-                if operation.time <= context.time:
-                    break
-        if soonest is None:
-            return (PENDING, self) if pending else None
-        operation, thread, following = soonest
-        return operation, self._with(copies, context, thread, following)
+        first = soonest(
+            context,
+            (
+                (thread, self._copy(copies, context, thread).op(context.only(1 << (thread + 1))))
+                for thread in context.own_idle()
+            ),
+        )
+        if isinstance(first, Soonest):
+            return first.operation, self._with(copies, context, first.position, first.following)
+        # A thread at work may have more to do afterwards.
+        return None if first is None and context.all_free() else (PENDING, self)
 
     def update(self, context: Context, event: Operation) -> Generator:
         thread = context.thread_of(event.process)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.errors import HarnessError
-from harness.history.parquet import write_parquet
+from harness.history.parquet import sync_directory, write_parquet
 from harness.history.schema import NAMES, OPERATION_TYPES, history_schema
 from harness.operation import Operation
 
@@ -46,6 +46,7 @@ class HistoryWriter:
                 self._file, self._encoder.schema, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
             )
             self._sync()
+            sync_directory(path.parent)
         except OSError as error:
             raise HarnessError(f"history cannot be created at {path}: {error.strerror or error}") from error
         self._changed = threading.Condition()
@@ -93,7 +94,7 @@ class HistoryWriter:
     def close(self) -> Path:
         """Make everything durable, write Parquet, drop the stream; returns the path of the Parquet file.
 
-        Raises HarnessError; the stream stays then, and what was durable in it stays readable.
+        Raises HarnessError; the stream stays then, readable as far as it was durable, and closing may be tried again.
         """
         with self._changed:
             self._closing = True
@@ -101,15 +102,16 @@ class HistoryWriter:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
-        if not self._file.closed:
-            try:
+        try:
+            if not self._file.closed:
                 self._stream.close()
                 self._sync()
                 self._file.close()
+            if self.path.exists():
                 write_parquet(self.path, self.parquet)
                 self.path.unlink()
-            except OSError as error:
-                raise self._cannot_write(error) from error
+        except OSError as error:
+            raise self._cannot_write(error) from error
         return self.parquet
 
     def _run(self) -> None:

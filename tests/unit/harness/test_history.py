@@ -36,7 +36,7 @@ def operations(count: int) -> list[Operation]:
     """Two rows an operation, ten processes, some values null, some nested."""
     rows: list[Operation] = []
     for number in range(count // 2):
-        process, f = number % 10, "poll" if number % 3 == 0 else f"send-{number // 5000}"
+        process, f = number % 10, "poll" if number % 3 == 0 else f"send-{number // 500}"
         value = None if f == "poll" else {"value": number, "seen": None}
         answer = {"value": None, "seen": [{"offset": number}, {"offset": None}]} if f == "poll" else value
         rows.append(Operation(process, "invoke", f, value, f"t/{number % 4}", number * 10))
@@ -391,6 +391,18 @@ def test_pairs_finds_partners_in_any_part_of_a_history_in_any_order() -> None:
     process = np.array([2, 1, 1, 2, 1, 2, 3], dtype=np.int32)
     invoked = np.array([True, True, False, True, True, False, False])
     assert pairs(index, process, invoked).tolist() == [NO_PARTNER, 2, 1, 5, NO_PARTNER, 3, NO_PARTNER]
+
+
+def test_closing_that_failed_loses_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.arrows", VALUE)
+    for row in operations(10):
+        writer.append(row)
+    (tmp_path / "history.parquet").mkdir()
+    with pytest.raises(HarnessError, match="Is a directory; the first 10 operations are safe"):
+        writer.close()
+    assert read_history(tmp_path / "history.arrows").operations == 10
+    (tmp_path / "history.parquet").rmdir()
+    assert list(read_history(writer.close())) == list(read_history(writer.close())) == operations(10)
 
 
 def test_the_writer_leaves_only_the_parquet_file(tmp_path: Path) -> None:

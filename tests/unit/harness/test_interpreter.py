@@ -296,6 +296,23 @@ def test_closing_that_hangs_does_not_hold_the_run() -> None:
     assert world.outcomes() == [(0, "ok", None)]
 
 
+def test_a_crash_in_closing_is_named_and_does_not_end_the_run() -> None:
+    world = World(raising(OperationError(ErrorCode.OUTCOME_UNKNOWN)))
+
+    class Exploding(WorldClient):
+        async def close(self) -> None:
+            raise RuntimeError("cannot close")
+
+    interpreted = world.run(repeat(invoke("read"), 2), client_factory=lambda process: Exploding(world, process))
+    assert [process for process, _, _ in world.outcomes()] == [0, 1]
+    assert "cannot close" in str(interpreted.crashes[0])
+
+
+def test_a_generator_may_give_invocations_and_sleeps_only() -> None:
+    with pytest.raises(HarnessError, match="neither an invocation nor a sleep"):
+        World().run(Operation(0, "info", "start-kill"))
+
+
 def test_a_generator_that_waits_for_nothing_is_an_error_that_leaves_nothing_running() -> None:
     world = World()
     with pytest.raises(HarnessError, match="wait for ever"):

@@ -1,0 +1,51 @@
+"""A pipeline without a system: says what it is told to say, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checkers.anomaly import Anomaly
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from harness.cli.pipeline import Outcome
+from harness.scenario import Scenario
+
+
+def outcome(scenario: Scenario, directory: Path, verdict: Verdict) -> Outcome:
+    anomaly = Anomaly(name="lost-write", operations=(4, 9), because="message 7 was acknowledged and never read")
+    anomalies = {"lost-write": AnomalySummary(count=2, examples=(anomaly,))} if verdict is Verdict.INVALID else {}
+    reasons = ("no fault took effect",) if verdict is Verdict.UNKNOWN else ()
+    result = CheckerResult(verdict=verdict, reasons=reasons, anomalies=anomalies)
+    return Outcome(directory=directory, scenario=scenario, verdict=verdict, reasons=reasons, results={"log": result})
+
+
+@dataclass
+class FakePipeline:
+    """Stands for `run_scenario`: the answer by seed; an exception is raised."""
+
+    answers: dict[int, Verdict | BaseException] = field(default_factory=dict)
+    asked: list[Scenario] = field(default_factory=list)
+    trace_hash: str = "abc"
+
+    def run_scenario(
+        self,
+        scenario: Scenario,
+        *,
+        runs: Path,
+        engine: str,
+        master: str,
+        progress: Callable[[str], None],
+        recording: Path | None = None,
+    ) -> Outcome:
+        self.asked.append(scenario)
+        progress("the storm begins")
+        directory = runs / scenario.system / f"{len(self.asked)}-{scenario.seed}"
+        directory.mkdir(parents=True)
+        (directory / "scenario.json").write_text(json.dumps({**scenario.to_json(), "trace_hash": self.trace_hash}))
+        answer = self.answers.get(scenario.seed, Verdict.VALID)
+        if isinstance(answer, BaseException):
+            (runs / "latest").symlink_to(directory.relative_to(runs))
+            raise answer
+        return outcome(scenario, directory, answer)

@@ -1,0 +1,74 @@
+"""Suites: what a TOML file multiplies out to, and how it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cli import registry
+from harness.cli.suite_file import load_suite, parse_suite, shipped
+from harness.errors import UsageError
+
+MATRIX = """
+name = "mine"
+[defaults]
+system = "rocketmq"
+time_limit_s = 30
+[[matrix]]
+workload = ["log", "register"]
+nemesis = ["partition, kill", "none"]
+settings = [{}, { flush = "async" }]
+seeds = { from = 5, count = 3 }
+"""
+
+
+def test_a_matrix_is_multiplied_out_in_the_order_written() -> None:
+    suite = parse_suite(MATRIX, "mine.toml")
+    assert suite.name == "mine"
+    assert len(suite.scenarios) == 2 * 2 * 2 * 3
+    assert len({repr(scenario) for scenario in suite.scenarios}) == 24
+    first, last = suite.scenarios[0], suite.scenarios[-1]
+    assert (first.workload, first.nemesis, dict(first.settings), first.seed) == ("log", ("partition", "kill"), {}, 5)
+    assert (last.workload, last.nemesis, dict(last.settings), last.seed) == ("register", (), {"flush": "async"}, 7)
+    assert {scenario.time_limit_s for scenario in suite.scenarios} == {30.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name =", "suite.toml: not TOML"),
+        ('nmae = "x"', "suite.toml: the suite has the unknown key 'nmae'"),
+        ('name = "x"', "suite.toml: a suite needs at least one"),
+        ('[[matrix]]\nsystem = "rocketmq"', "suite.toml: matrix 1 lacks 'workload'"),
+        ('[[matrix]]\nworklaod = "log"', "suite.toml: matrix 1 has the unknown key 'worklaod'"),
+        ('[defaults]\nsystem = 3\nworkload = "log"', "matrix 1: system takes text or a list of texts, got 3"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nrate = "fast"', "matrix 1: rate takes a number, got 'fast'"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nconcurrency = 1.5', "concurrency takes a whole number, got 1.5"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nseeds = ["a"]', "seeds takes whole numbers from 0, got 'a'"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nseeds = { form = 1 }', "seeds has the unknown key 'form'"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nsettings = "x"', "settings takes a table"),
+        ('[defaults]\nsystem = "r"\nworkload = []', "makes no scenario"),
+        ('[defaults]\nsystem = "r"\nworkload = "log"\nseeds = { count = 9999999 }', "seeds takes"),
+        (
+            '[defaults]\nsystem = ["a", "b"]\nworkload = "log"\nseeds = { count = 9999 }',
+            "makes 19998 scenarios, the suite may have 10000",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_by_file_and_key(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words.replace("[", r"\[")) as raised:
+        parse_suite(text, "suite.toml")
+    assert str(raised.value).startswith("suite.toml: ")
+
+
+def test_an_unknown_suite_is_refused_with_the_shipped_ones() -> None:
+    with pytest.raises(UsageError, match="no suite file weekly; give a TOML file, or one of: nightly, smoke"):
+        load_suite("weekly")
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_scenario_of_a_shipped_suite_can_be_run(name: str) -> None:
+    suite = load_suite(name)
+    assert suite.scenarios
+    for scenario in suite.scenarios:
+        registry.resolve(scenario)
+        assert scenario.environment in registry.names("environments")

@@ -1,0 +1,98 @@
+"""What runs on Spark's workers: kernels chained on Arrow tables, which travel through the JVM packed.
+
+Spark shuffles rows, and each costs it a microsecond or more; a history has tens of millions. So a row here is a
+whole table: the part of a batch that goes to one partition, as bytes. The JVM moves few rows, and what is
+sorted and grouped is so in arrays, on the worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.engine_in_process import joined
+from checkers.history_batches import row_group_batches
+from checkers.kernels.grouping import groups
+from checkers.kernels.hashing import partition_of
+from checkers.plan import Kernel
+
+Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
+"""From what Spark hands to a worker to tables."""
+
+PACKED = pa.schema([pa.field("partition", pa.int32()), pa.field("payload", pa.binary())])
+PACKED_DDL = "partition int, payload binary"
+
+
+def read_tasks(
+    batches: Iterator[pa.RecordBatch], *, path: Path, columns: Sequence[str], row_groups: int, tasks: int
+) -> Iterator[pa.Table]:
+    """Stage: rows are numbers of tasks; task i of n reads the i-th n-th of the row groups."""
+    for batch in batches:
+        for task in batch.column(0).to_pylist():
+            mine = range(task * row_groups // tasks, (task + 1) * row_groups // tasks)
+            yield from row_group_batches(path, mine, columns)
+
+
+def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Stage: the tables that `packed` packed."""
+    for batch in batches:
+        for payload in batch.column("payload"):
+            with pa.ipc.open_stream(payload.as_buffer()) as stream:
+                yield stream.read_all()
+
+
+def mapped(batches: Iterator[pa.RecordBatch], *, inner: Stage, kernel: Kernel) -> Iterator[pa.Table]:
+    """Stage: the kernel on each table of another stage."""
+    for table in inner(batches):
+        yield kernel(table)
+
+
+def grouped(
+    batches: Iterator[pa.RecordBatch], *, keys: Sequence[str], kernel: Kernel, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Stage: the kernel on each group of a partition, which holds all rows of its groups."""
+    for group in groups(joined(unpacked(batches), schema), keys):
+        yield kernel(group)
+
+
+def packed(
+    batches: Iterator[pa.RecordBatch], *, stage: Stage, keys: Sequence[str], schema: pa.Schema, partitions: int
+) -> Iterator[pa.RecordBatch]:
+    """What Spark runs before a shuffle: each table cut by partition."""
+    for table in stage(batches):
+        if table.num_rows == 0:
+            continue
+        table = table.cast(schema)
+        partition = partition_of(table, keys, partitions)
+        order = np.argsort(partition, kind="stable")
+        bounds = np.searchsorted(partition[order], np.arange(partitions + 1))
+        table = table.take(pa.array(order))
+        for number in range(partitions):
+            start, end = int(bounds[number]), int(bounds[number + 1])
+            if start < end:
+                yield _packed_row(number, table.slice(start, end - start))
+
+
+def bounded(
+    batches: Iterator[pa.RecordBatch], *, stage: Stage, schema: pa.Schema, limit: int
+) -> Iterator[pa.RecordBatch]:
+    """What Spark runs before a gather: at most one row more than the limit leaves a worker."""
+    rows = 0
+    for table in stage(batches):
+        if table.num_rows and rows <= limit:
+            table = table.slice(0, limit + 1 - rows).cast(schema)
+            rows += table.num_rows
+            yield _packed_row(0, table)
+
+
+def _packed_row(partition: int, table: pa.Table) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    written = sink.getvalue()
+    offsets = pa.py_buffer(np.array([0, written.size], dtype=np.int32))
+    payload = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, written])
+    return pa.RecordBatch.from_arrays([pa.array([partition], pa.int32()), payload], schema=PACKED)

@@ -53,6 +53,7 @@ class Pipe:
         "_drainers",
         "_give_up_timer",
         "_last_ns",
+        "_retransmitting",
         "_sent",
         "_stalled",
         "_stuck_since_ns",
@@ -83,6 +84,7 @@ class Pipe:
         self._last_ns = 0
         self._stalled = False
         self._stuck_since_ns = -1
+        self._retransmitting = False
         self._give_up_timer: TimerHandle | None = None
         self._drainers: list[asyncio.Future[None]] = []
         self.window_closed = False
@@ -252,14 +254,16 @@ class Pipe:
 
     def world_changed(self) -> None:
         """Something was healed: send again at the next retransmission if the way is free."""
-        if self._stuck_since_ns < 0 or not self._way_is_free():
+        if self._stuck_since_ns < 0 or self._retransmitting or not self._way_is_free():
             return
         loop = self.network.loop
         when_ns = self._wire.next_retransmission_ns(self._stuck_since_ns, loop.now_ns)
-        loop.kernel_at(when_ns + self._wire.latency_ns(), self._retransmit, self._stuck_since_ns)
+        loop.kernel_at(when_ns + self._wire.latency_ns(), self._retransmit)
+        self._retransmitting = True
 
-    def _retransmit(self, stuck_since_ns: int) -> None:
-        if self._stuck_since_ns != stuck_since_ns or not self._way_is_free():
+    def _retransmit(self) -> None:
+        self._retransmitting = False
+        if self._stuck_since_ns < 0 or not self._way_is_free():
             return
         if self._ack_wire.cut:
             self._stalled = False
@@ -382,6 +386,8 @@ class Endpoint:
     def close(self) -> None:
         if self.ended:
             return
+        network = self.outbound.network
+        network.trace.event(network.loop.now_ns, self.machine.name, "close", self.outbound.label)
         self.outbound.push_end()
         self._end("closed by this side")
 

@@ -44,13 +44,12 @@ class SimulatedFile:
         content = inode.content
         data = bytes(data)
         growth = offset + len(data) - len(content)
-        if growth > 0:
-            if not store.has_room(growth):
-                raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
-            store.used_bytes += growth
+        if growth > 0 and not store.has_room(growth):
+            raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if store.happens(store.faults.write_error_probability):
-            store.used_bytes -= max(0, growth)
             raise self._disk.exceptions.DiskError(errno.EIO, f"write failed on {store.name}", self._path)
+        if growth > 0 and inode.linked:
+            store.used_bytes += growth
         apply(content, offset, data)
         inode.operations.append((offset, data))
         if len(inode.operations) > MAX_PENDING_WRITES:
@@ -73,7 +72,8 @@ class SimulatedFile:
         growth = size - len(inode.content)
         if growth > 0 and not store.has_room(growth):
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
-        store.used_bytes += growth
+        if inode.linked:
+            store.used_bytes += growth
         apply(inode.content, size, None)
         inode.operations.append((size, None))
         store.trace.event(store.loop.now_ns, store.name, "truncate", f"{self._path} {size}")

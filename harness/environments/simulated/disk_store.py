@@ -46,10 +46,12 @@ class DiskFaults:
 class Inode:
     """A file's bytes, seen and durable, and the operations between the two."""
 
-    __slots__ = ("carried", "content", "durable", "operations")
+    __slots__ = ("carried", "content", "durable", "linked", "operations")
 
     def __init__(self) -> None:
         self.content = bytearray()
+        self.linked = True
+        """It has a name, so it takes room."""
         self.durable = bytearray()
         self.operations: list[tuple[int, bytes | None]] = []
         """(offset, data) for a write, (size, None) for a truncation, oldest first."""
@@ -98,6 +100,9 @@ class _NameChange:
     inode: Inode | None
     renamed_from: str | None = None
 
+    def names(self) -> set[str]:
+        return {self.path} if self.renamed_from is None else {self.path, self.renamed_from}
+
 
 class DiskStore:
     """The disk of a machine: survives the processes that use it."""
@@ -132,15 +137,18 @@ class DiskStore:
         return inode
 
     def remove(self, path: str) -> None:
-        inode = self._names.pop(path)
-        self.used_bytes -= len(inode.content)
+        self._unlink(self._names.pop(path))
         self._changed(path, None)
+
+    def _unlink(self, inode: Inode) -> None:
+        inode.linked = False
+        self.used_bytes -= len(inode.content)
 
     def rename(self, source: str, target: str) -> _NameChange:
         inode = self._names.pop(source)
         replaced = self._names.get(target)
         if replaced is not None and replaced is not inode:
-            self.used_bytes -= len(replaced.content)
+            self._unlink(replaced)
         self._names[target] = inode
         return self._changed(target, inode, source)
 
@@ -170,13 +178,19 @@ class DiskStore:
         """Make one change durable, and with it those before it that concern the same names, but no others."""
         if change not in self._changes:
             return
-        names = (change.path, change.renamed_from)
         index = self._changes.index(change)
-        earlier = self._changes[: index + 1]
-        for pending in earlier:
-            if pending.path in names:
-                self._commit(pending)
-        self._changes[: index + 1] = [pending for pending in earlier if pending.path not in names]
+        names = change.names()
+        concerned: list[_NameChange] = []
+        others: list[_NameChange] = []
+        for pending in reversed(self._changes[: index + 1]):
+            if names.isdisjoint(pending.names()):
+                others.append(pending)
+            else:
+                names |= pending.names()
+                concerned.append(pending)
+        for pending in reversed(concerned):
+            self._commit(pending)
+        self._changes[: index + 1] = reversed(others)
 
     def sync_name(self, inode: Inode) -> None:
         """Make the newest name of this file durable."""
@@ -231,6 +245,7 @@ class DiskStore:
         inodes: dict[Inode, None] = dict.fromkeys(inode for _, inode in sorted(self._durable_names.items()))
         for inode in inodes:
             lost_bytes += _survive(inode, draw, survival)
+            inode.linked = True
         self._names = dict(sorted(self._durable_names.items()))
         self.used_bytes = sum(len(inode.content) for inode in inodes)
         image = 0

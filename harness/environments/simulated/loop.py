@@ -310,9 +310,11 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         finally:
             timer.cancel()
 
-    def bury(self) -> None:
-        """Keep every unfinished task until the end: were one collected, its `finally` would run after its death."""
-        self._graveyard.extend(asyncio.all_tasks(self))
+    def bury(self, owner: Owner) -> None:
+        """Keep a dead process's tasks until the end: were one collected, its `finally` would run after its death."""
+        self._graveyard.extend(
+            task for task in asyncio.all_tasks(self) if isinstance(task, BirthOrderedTask) and task.owner is owner
+        )
 
     # The rest of an event loop --------------------------------------------------------------------------------
 
@@ -336,7 +338,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         """Throw away what is left. The caller has marked every process dead, so nothing it does counts."""
         if self._closed:
             return
-        self.bury()
+        self._graveyard.extend(sorted(asyncio.all_tasks(self), key=hash))
         self._closed = True
         self._ready.clear()
         self._timers.clear()

@@ -103,7 +103,11 @@ class _Attempt:
         if self._back.cut:
             self._again()
             return
-        self._future.set_exception(self.network.exceptions.ConnectFailed("refused"))
+        network = self.network
+        network.trace.event(
+            network.loop.now_ns, self._process.name, "refused", f"{self._forward.target.name}:{self._port}"
+        )
+        self._future.set_exception(network.exceptions.ConnectFailed("refused"))
 
     def _answered(self, listener: SimulatedListener) -> None:
         """SYN-ACK comes back: this side is connected; the other will be when the next packet reaches it."""
@@ -171,11 +175,11 @@ class SimulatedNetwork:
     async def connect(self, process: Process, address: str, timeout_ns: int) -> Endpoint:
         name, _, port = address.rpartition(":")
         target = self._machines.get(name)
-        if target is None or not port.isdigit():
+        if target is None or not port.isdigit() or not process.alive:
             raise self.exceptions.ConnectFailed(f"{address}: no such host")
         loop = self.loop
         future: asyncio.Future[Endpoint] = loop.create_future()
-        timer = loop.kernel_at(loop.now_ns + timeout_ns, self._time_out, future, address)
+        timer = loop.kernel_at(loop.now_ns + timeout_ns, self._time_out, future, process.name, address)
         self.trace.event(loop.now_ns, process.name, "connect", address)
         _Attempt(self, process, target, int(port), future).send()
         try:
@@ -187,8 +191,9 @@ class SimulatedNetwork:
         finally:
             timer.cancel()
 
-    def _time_out(self, future: asyncio.Future[Endpoint], address: str) -> None:
+    def _time_out(self, future: asyncio.Future[Endpoint], source: str, address: str) -> None:
         if not future.done():
+            self.trace.event(self.loop.now_ns, source, "connect-timed-out", address)
             future.set_exception(self.exceptions.ConnectFailed(f"{address}: timed out"))
 
     def listen(

@@ -117,4 +117,4 @@ class Process:
         self.alive = False
         self.runs = False
         self._parked.clear()
-        self.loop.bury()
+        self.loop.bury(self)

@@ -27,7 +27,7 @@ class Regime:
     jitter: float
     """Mean of the exponential part of the latency, as a share of the link's base."""
     spike_probability: float
-    """Chance a chunk that it takes spike_factor times as long."""
+    """Chance a chunk that it takes spike_factor times as long, within reason."""
     spike_factor: float
     loss_probability: float
     """Chance a transmission that it is lost; TCP repeats it after a back-off."""
@@ -87,9 +87,9 @@ class Regime:
 
         near = draw.random() < 0.7
         return cls(
-            latency_ms=_log_uniform(draw, 0.1, 20.0) if near else _log_uniform(draw, 20.0, 300.0),
-            link_spread=_log_uniform(draw, 1.0, 3.0),
-            jitter=_log_uniform(draw, 0.02, 1.0),
+            latency_ms=_log_uniform(draw, 0.1, 20.0) if near else _log_uniform(draw, 20.0, 150.0),
+            link_spread=_log_uniform(draw, 1.0, 2.0),
+            jitter=_log_uniform(draw, 0.02, 0.7),
             spike_probability=rarely(0.4, 0.0001, 0.02),
             spike_factor=_log_uniform(draw, 3.0, 50.0),
             loss_probability=rarely(0.3, 0.0001, 0.02),

@@ -12,6 +12,7 @@ from harness.seed import Seed
 
 LOOPBACK_NS: Final = 20_000
 MAX_LOSSES: Final = 12
+MAX_SPIKE_NS: Final = 3 * NANOSECONDS
 
 
 class Wire:
@@ -59,7 +60,7 @@ class Wire:
         random = self._random
         latency_ns = self.base_ns + self.extra_ns - int(self.jitter_ns * log(1.0 - random()))
         if self.spike_probability and random() < self.spike_probability:
-            latency_ns = int(latency_ns * self.spike_factor)
+            latency_ns = min(int(latency_ns * self.spike_factor), latency_ns + MAX_SPIKE_NS)
         if self.loss_probability:
             losses = 0
             while losses < MAX_LOSSES and random() < self.loss_probability:

@@ -256,3 +256,48 @@ def test_an_fsync_costs_what_was_written_since_the_last_one(simulate):
         assert len(inode.durable) == file.size
 
     simulate(body)
+
+
+def test_a_file_replaced_again_and_again_is_always_the_last_one_acknowledged_or_a_newer_one(simulate):
+    async def body(environment, hosts) -> None:
+        acknowledged = written = 0
+
+        async def replace_for_ever(disk) -> None:
+            nonlocal acknowledged, written
+            while True:
+                written += 1
+                number = written
+                if disk.exists("state.tmp"):
+                    disk.remove("state.tmp")
+                file = disk.open("state.tmp")
+                file.append(number.to_bytes(8, "big"))
+                await file.fsync()
+                await disk.replace("state.tmp", "state")
+                acknowledged = number
+
+        disk = hosts["a"].disk
+        for turn in range(40):
+            hosts["a"].spawn(replace_for_ever(disk), "replace")
+            await environment.timeline.sleep(0.0005 + 0.0007 * turn)
+            disk = await reborn(environment, hosts)
+            state = int.from_bytes(disk.open("state").read_at(0, 8), "big") if acknowledged else 0
+            assert acknowledged <= state <= written
+            acknowledged = state
+
+    for seed in range(10):
+        simulate(body, seed=seed)
+
+
+def test_room_is_counted_right_whatever_becomes_of_names(simulate):
+    async def body(environment, hosts) -> None:
+        disk = hosts["a"].disk
+        file = disk.open("gone")
+        file.append(bytes(50))
+        disk.remove("gone")
+        file.append(bytes(50))
+        disk.open("over").append(bytes(10))
+        disk.open("new").append(bytes(7))
+        await disk.replace("new", "over")
+        assert environment.disk_of("a").used_bytes == 7
+
+    simulate(body)

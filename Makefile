@@ -44,7 +44,7 @@ mutants: setup
 	@$(BIN)/python -m pytest tests/mutants -m "slow or not slow"
 
 bench: setup
-	@$(BIN)/python -m benchmarks
+	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

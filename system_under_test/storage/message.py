@@ -198,7 +198,8 @@ def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
     if covered < at + 2 or not buffer.startswith(_CRC_NAME, covered):
         raise MessageInvalid("the message's CRC is missing")
     view = memoryview(buffer)
-    if buffer[covered + len(_CRC_NAME) : end - 1] != _crc_digits(crc32(view[position:covered]) & _CRC_MASK):
+    digits = _crc_digits(crc32(view[position:covered]) & _CRC_MASK)
+    if buffer[covered + len(_CRC_NAME) : end] != digits + b"\x02":
         raise MessageInvalid("the message's CRC differs")
     if crc32(view[position + 88 : position + 88 + body_length]) & _CRC_MASK != body_crc:
         raise MessageInvalid("the body's CRC differs")

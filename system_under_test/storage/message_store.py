@@ -339,6 +339,7 @@ class MessageStore:
                 return
             new_min = starts[-1]
             self._queues.delete_prefix(new_min)
+            await self._write_checkpoint()
             await self._save(replace(self._checkpoint, min_offset=new_min))
             self._log.delete_segments_before(new_min)
             await self.epochs.delete_prefix(new_min)

@@ -58,6 +58,22 @@ class Machine:
     def paths(self) -> list[str]:
         return self._disk.paths()
 
+    def rot(self, path: str, offset: int) -> bool:
+        """Flip a bit on the platter; returns whether there was such a byte."""
+        return self._disk.rot(path, offset)
+
+    def count_fsyncs(self) -> Callable[[], int]:
+        """How many fsyncs the disk was asked for from now on."""
+        draws = self._disk.fsync_ns
+        durations: list[int] = []
+
+        def counted() -> int:
+            durations.append(draws())
+            return durations[-1]
+
+        self._disk.fsync_ns = counted  # type: ignore[method-assign]
+        return lambda: len(durations)
+
     async def boot(self, parts: StorageParts | None = None) -> MessageStore:
         """A new process opens the store."""
         store = self.program(parts)

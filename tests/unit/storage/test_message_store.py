@@ -1,0 +1,309 @@
+"""One store from outside: what readers see, what a cut leaves, what a restart remembers."""
+
+from __future__ import annotations
+
+import pytest
+from storage_machine import Machine, async_config, simulate, sync_config
+
+from harness.environments.simulated.loop import VirtualTimeLoop
+from system_under_test.storage.epoch_file import EpochMap
+from system_under_test.storage.errors import BadOffset, MessageTooLarge
+from system_under_test.storage.message import decode_message
+from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts
+
+MESSAGE_BYTES = 157
+"""Size of a message of topic `t` with a body of 45 bytes."""
+
+
+def bodies(store: MessageStore, queue_id: int, queue_offset: int = 0) -> list[bytes]:
+    found = store.get_messages("t", queue_id, queue_offset, 100)
+    return [decode_message(message, 0).body for message in found.messages]
+
+
+def copy(master: MessageStore, slave: MessageStore, piece_bytes: int = 100) -> None:
+    offset = slave.max_offset if slave.max_offset > slave.min_offset else master.min_offset
+    while offset < master.max_offset:
+        slave.append_replicated(offset, master.read_for_transfer(offset, piece_bytes))
+        offset = slave.max_offset
+
+
+def test_readers_see_nothing_beyond_the_confirm_offset() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config()).boot()
+        arrivals: list[tuple[str, int, int]] = []
+        store.on_dispatched = lambda *arrival: arrivals.append(arrival)
+        first, second = store.put("t", 0, b"one"), store.put("t", 1, b"two")
+        assert store.get_messages("t", 0, 0, 10).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
+        store.advance_confirm_offset(second.end_offset - 1)
+        assert (bodies(store, 0), bodies(store, 1)) == ([b"one"], [])
+        assert store.dispatched_offset == first.end_offset
+        store.advance_confirm_offset(second.end_offset)
+        assert bodies(store, 1) == [b"two"]
+        assert arrivals == [("t", 0, 1), ("t", 1, 1)]
+
+    simulate(body)
+
+
+def test_the_confirm_offset_neither_goes_back_nor_passes_the_log() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config()).boot()
+        end = store.put("t", 0, b"one").end_offset
+        store.advance_confirm_offset(end + 1000)
+        assert store.confirm_offset == end
+        store.advance_confirm_offset(0)
+        assert store.confirm_offset == end
+
+    simulate(body)
+
+
+@pytest.mark.parametrize(
+    ("queue_offset", "status", "next_offset"),
+    [
+        (0, GetStatus.FOUND, 2),
+        (2, GetStatus.OFFSET_OVERFLOW_ONE, 2),
+        (3, GetStatus.OFFSET_OVERFLOW_BADLY, 2),
+        (-1, GetStatus.OFFSET_TOO_SMALL, 0),
+    ],
+)
+def test_a_read_says_where_to_read_on(queue_offset: int, status: GetStatus, next_offset: int) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config()).boot()
+        store.put("t", 0, b"one")
+        store.advance_confirm_offset(store.put("t", 0, b"two").end_offset)
+        result = store.get_messages("t", 0, queue_offset, 10)
+        assert (result.status, result.next_offset, result.min_offset, result.max_offset) == (status, next_offset, 0, 2)
+
+    simulate(body)
+
+
+def test_a_read_gives_at_least_one_message_however_small_the_limit() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config()).boot()
+        for _ in range(3):
+            store.advance_confirm_offset(store.put("t", 0, b"x" * 45).end_offset)
+        assert store.get_messages("t", 0, 0, 10, max_bytes=1).next_offset == 1
+        assert store.get_messages("t", 0, 0, 10, max_bytes=2 * MESSAGE_BYTES).next_offset == 2
+
+    simulate(body)
+
+
+def test_a_message_that_fits_no_segment_is_refused_and_leaves_no_trace() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config(1000)).boot()
+        with pytest.raises(MessageTooLarge):
+            store.put("t", 0, b"x" * 1000)
+        assert store.max_offset == 0
+        assert store.put("t", 0, b"x").queue_offset == 0
+
+    simulate(body)
+
+
+def test_a_cut_takes_log_queues_consumer_offsets_and_epochs_with_it_for_good() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store = await machine.boot()
+        await store.epochs.append(1, 0)
+        ends = [store.put("t", 0, b"x" * 45 + bytes([number])).end_offset for number in range(10)]
+        await store.epochs.append(2, ends[6])
+        store.advance_confirm_offset(ends[-1])
+        store.consumer_offsets.commit("g", "t", 0, 9)
+        await store.checkpoint()
+        await store.truncate(ends[3])
+        for _ in range(2):
+            assert (store.max_offset, store.flushed_offset, store.confirm_offset) == (ends[3],) * 3
+            assert store.queue_range("t", 0) == (0, 4)
+            assert store.consumer_offsets.get("g", "t", 0) == 4
+            assert store.epochs.map == EpochMap([(1, 0)])
+            await machine.lose_power()
+            store = await machine.boot()
+        put = store.put("t", 0, b"other")
+        assert put.queue_offset == 4
+        store.advance_confirm_offset(put.end_offset)
+        assert bodies(store, 0, 4) == [b"other"]
+
+    simulate(body)
+
+
+def test_a_confirm_offset_from_before_a_cut_never_comes_back() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, sync_config())
+        store = await machine.boot()
+        first = store.put("t", 0, b"first").end_offset
+        store.advance_confirm_offset(store.put("t", 0, b"second").end_offset)
+        await store.checkpoint()
+        await store.truncate(first)
+        await store.flush_to(store.put("t", 0, b"unconfirmed").end_offset, 5)
+        await machine.lose_power()
+        store = await machine.boot()
+        assert store.max_offset > first
+        assert bodies(store, 0) == [b"first"]
+
+    simulate(body)
+
+
+def test_a_promoted_replica_numbers_on_behind_what_it_holds_unconfirmed() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(1000)).boot()
+        slave = await Machine(loop, 2, async_config(1000)).boot()
+        for number in range(9):
+            master.put("t", number % 2, b"x" * 45)
+        copy(master, slave)
+        slave.append_replicated(slave.max_offset, b"\0\0\0\x9d\xda\xa3\x20\xa7half a message")
+        slave.advance_confirm_offset(2 * MESSAGE_BYTES)
+        assert await slave.cut_to_message_boundary() == master.max_offset
+        slave.rebuild_queue_offset_table()
+        assert slave.put("t", 0, b"").queue_offset == 5
+        assert slave.put("t", 1, b"").queue_offset == 4
+        assert slave.queue_range("t", 0) == (0, 1)
+
+    simulate(body)
+
+
+def test_replicated_bytes_have_to_join_the_log() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        store = await Machine(loop, 1, async_config(1000)).boot()
+        with pytest.raises(BadOffset):
+            store.append_replicated(157, b"x")
+        store.put("t", 0, b"")
+        with pytest.raises(BadOffset):
+            store.append_replicated(0, b"x")
+
+    simulate(body)
+
+
+def test_8_an_empty_slave_starts_at_the_first_file_left_and_is_told_the_epoch_left() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(1700))
+        master = await machine.boot()
+        await master.epochs.append(1, 0)
+        for _ in range(10):
+            master.put("t", 0, b"x" * 45)
+        assert master.max_offset == 1570
+        await master.epochs.append(2, 1570)
+        for _ in range(5):
+            master.put("t", 0, b"x" * 45)
+        master.advance_confirm_offset(master.max_offset)
+        await master.flush_to(master.max_offset, 5)
+        await master.delete_files_before(1700)
+        assert (master.min_offset, master.epochs.map) == (1700, EpochMap([(2, 1700)]))
+        assert master.queue_range("t", 0) == (10, 15)
+        assert master.get_messages("t", 0, 3, 10).next_offset == 10
+
+        slave_machine = Machine(loop, 2, async_config(1700))
+        slave = await slave_machine.boot()
+        await slave.epochs.append(*master.epochs.map.entries[0])
+        copy(master, slave)
+        slave.advance_confirm_offset(master.confirm_offset)
+        assert (slave.min_offset, slave.max_offset) == (master.min_offset, master.max_offset)
+        for _ in range(2):
+            assert (slave.queue_range("t", 0), slave.epochs.map) == ((10, 15), EpochMap([(2, 1700)]))
+            assert bodies(slave, 0, 10) == bodies(master, 0, 10)
+            await slave_machine.kill()
+            slave = await slave_machine.boot()
+            slave.advance_confirm_offset(slave.max_offset)
+        await machine.lose_power()
+        master = await machine.boot()
+        assert (master.min_offset, master.queue_range("t", 0)) == (1700, (10, 15))
+
+    simulate(body)
+
+
+def test_files_expire_by_the_age_of_their_last_message_but_never_the_last_file() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store = await machine.boot()
+        for _ in range(6):
+            store.put("t", 0, b"x" * 45)
+            await machine.clock.sleep(100)
+        store.advance_confirm_offset(store.max_offset)
+        await store.delete_expired_files(250)
+        assert store.min_offset == 400
+        await store.delete_expired_files(0)
+        assert (store.min_offset, store.queue_range("t", 0)) == (800, (4, 6))
+
+    simulate(body)
+
+
+def test_data_from_before_there_were_epochs_is_epoch_0_from_the_logs_start() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config())
+        store = await machine.boot()
+        store.put("t", 0, b"old")
+        await store.stop()
+        await machine.kill()
+        store = await machine.boot()
+        assert store.epochs.map == EpochMap([(0, 0)])
+
+    simulate(body)
+
+
+def test_epochs_beyond_the_recovered_log_go_and_one_that_starts_at_its_end_stays() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, sync_config())
+        store = await machine.boot()
+        await store.epochs.append(1, 0)
+        end = store.put("t", 0, b"one").end_offset
+        await store.epochs.append(2, end)
+        await store.epochs.append(3, end + 1)
+        await store.flush_to(end, 5)
+        await machine.lose_power()
+        assert (await machine.boot()).epochs.map == EpochMap([(1, 0), (2, end)])
+
+    simulate(body)
+
+
+def test_only_an_unclean_end_is_told_at_the_next_start() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config())
+        store = await machine.boot()
+        assert not store.unclean_start
+        await store.stop()
+        await machine.kill()
+        assert not (await machine.boot()).unclean_start
+        await machine.kill()
+        assert (await machine.boot()).unclean_start
+
+    simulate(body)
+
+
+def test_a_lost_checkpoint_costs_time_but_no_message_and_confirms_nothing() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store = await machine.boot()
+        for number in range(8):
+            store.put("t", number % 2, b"x" * 45)
+        store.advance_confirm_offset(store.max_offset)
+        end = store.max_offset
+        await store.stop()
+        await machine.kill()
+        assert machine.rot("store/checkpoint", 20)
+        store = await machine.boot()
+        assert (store.max_offset, store.confirm_offset, store.queue_range("t", 0)) == (end, 0, (0, 0))
+        store.advance_confirm_offset(end)
+        assert (store.queue_range("t", 0), store.queue_range("t", 1)) == ((0, 4), (0, 4))
+
+    simulate(body)
+
+
+def test_a_full_disk_refuses_a_put_and_nothing_of_it_is_written() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(1000))
+        store = await machine.boot()
+        machine.faults.capacity_bytes = 0
+        with pytest.raises(OSError, match="no room"):
+            store.put("t", 0, b"x")
+        assert store.max_offset == 0
+        machine.faults.capacity_bytes = None
+        assert store.put("t", 0, b"x").queue_offset == 0
+
+    simulate(body)
+
+
+def test_a_planted_dispatch_limit_shows_what_is_not_confirmed() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        parts = StorageParts(dispatch_limit=lambda confirm_offset, max_offset: max_offset)
+        store = await Machine(loop, 1, async_config()).boot(parts)
+        store.put("t", 0, b"unconfirmed")
+        assert bodies(store, 0) == [b"unconfirmed"]
+
+    simulate(body)

@@ -107,7 +107,9 @@ def test_a_deadlock_names_who_waits_and_where():
         await asyncio.sleep(3)
         await task
 
-    with pytest.raises(HarnessError, match=r"(?s)nothing is left to happen at 3\.0.*test_loop\.py.*forgotten-task"):
+    with pytest.raises(
+        HarnessError, match=r"(?s)nothing is left to happen at 3\.0.*test_simulated_loop\.py.*forgotten-task"
+    ):
         run(main())
 
 

@@ -301,3 +301,19 @@ def test_room_is_counted_right_whatever_becomes_of_names(simulate):
         assert environment.disk_of("a").used_bytes == 7
 
     simulate(body)
+
+
+def test_a_synced_name_survives_a_rename_away_that_was_under_way_before_it(simulate):
+    async def body(environment, hosts) -> None:
+        store = environment.disk_of("a")
+        first = store.create("tmp")
+        store.sync_name(first)
+        store.rename("tmp", "state")
+        second = store.create("tmp")
+        store.sync_name(second)
+        store.lose_power()
+        assert store.lookup("tmp") is second
+        assert store.lookup("state") is first
+
+    for seed in range(20):
+        simulate(body, seed=seed)

@@ -164,7 +164,9 @@ class Raft:
         self._timeout_ns = election_timeout_ns
         self._drawn_timeout_ns = election_timeout_ns
         self._leader_heard_ns = now_ns
+        self._pre_votes: set[str] = set()
         self._votes: set[str] = set()
+        """For this node, in the current term; empty if it does not stand, or not any more."""
         self._progress: dict[str, _Progress] = {}
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
@@ -243,6 +245,7 @@ class Raft:
         if term > self.term:
             self.term = term
             self.vote = None
+            self._votes.clear()
         self.role = Role.FOLLOWER
         self.leader = None
 
@@ -250,7 +253,7 @@ class Raft:
         self.role = Role.PRE_CANDIDATE
         self.leader = None
         self._restart_timer(now_ns)
-        self._votes = {self.node}
+        self._pre_votes = {self.node}
         for peer in self.peers:
             self._effects.messages.append(
                 PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.term_at(self.last_index))
@@ -270,16 +273,15 @@ class Raft:
         self._count_votes(now_ns)
 
     def _count_votes(self, now_ns: int) -> None:
-        if len(self._votes) < self._majority:
-            return
-        if self.role is Role.PRE_CANDIDATE:
+        if self.role is Role.PRE_CANDIDATE and len(self._pre_votes) >= self._majority:
             self._become_candidate(now_ns)
-        else:
+        elif len(self._votes) >= self._majority:
             self._become_leader(now_ns)
 
     def _become_leader(self, now_ns: int) -> None:
         self.role = Role.LEADER
         self.leader = self.node
+        self._votes.clear()
         self._progress = {peer: _Progress(self.last_index + 1, now_ns) for peer in self.peers}
         self._own_term_index = self.last_index + 1
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
@@ -295,7 +297,7 @@ class Raft:
             return
         if isinstance(message, PreVoteReply) and message.granted:
             if self.role is Role.PRE_CANDIDATE and message.term == self.term + 1:
-                self._votes.add(message.sender)
+                self._pre_votes.add(message.sender)
                 self._count_votes(now_ns)
             return
         if message.term > self.term:
@@ -309,7 +311,9 @@ class Raft:
         elif isinstance(message, AppendAccepted | AppendRefused):
             if self.role is Role.LEADER:
                 self._on_append_reply(message, now_ns)
-        elif isinstance(message, VoteReply) and message.granted and self.role is Role.CANDIDATE:
+        elif isinstance(message, VoteReply) and message.granted and self._votes:
+            # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
+            # and where a round trip takes longer than the timer nobody would ever win otherwise.
             self._votes.add(message.sender)
             self._count_votes(now_ns)
 
@@ -343,6 +347,7 @@ class Raft:
             return
         assert self.role is not Role.LEADER, "two leaders in one term"
         self.role = Role.FOLLOWER
+        self._votes.clear()
         self.leader = message.sender
         self._leader_heard_ns = now_ns
         self._restart_timer(now_ns)

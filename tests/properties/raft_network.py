@@ -1,0 +1,250 @@
+"""A world for the Raft core alone: messages are shuffled, dropped and doubled, nodes crash and forget what
+they had not synced, and after every step the promises of the Raft paper (its figure 3) are checked."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from system_under_test.raft.core import (
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Raft,
+    Read,
+    Receive,
+    Role,
+    Tick,
+    Timing,
+)
+from system_under_test.raft.message import Entry, HardState, Message
+
+MILLISECOND = 1_000_000
+TIMING = Timing(
+    heartbeat_ns=100 * MILLISECOND,
+    min_election_timeout_ns=1000 * MILLISECOND,
+    quorum_timeout_ns=2000 * MILLISECOND,
+)
+
+
+class Broken(AssertionError):
+    """A promise of Raft does not hold."""
+
+
+class Node:
+    """One node with its disk: what is durable, and what is written after it."""
+
+    def __init__(self, name: str, members: Sequence[str]) -> None:
+        self.name = name
+        self.members = members
+        self.hard_state = HardState()
+        self.entries: list[Entry] = []
+        self.unsynced: list[Effects] = []
+        self.held: list[tuple[int, Message]] = []
+        self.applied: list[Entry] = []
+        self.raft: Raft | None = None
+
+    def boot(self, now_ns: int, election_timeout_ns: int) -> None:
+        self.applied = []
+        self.raft = Raft(
+            node=self.name,
+            members=self.members,
+            timing=TIMING,
+            hard_state=self.hard_state,
+            entries=self.entries,
+            now_ns=now_ns,
+            election_timeout_ns=election_timeout_ns,
+        )
+
+    def keep(self, effects: Effects) -> None:
+        if effects.hard_state is not None:
+            self.hard_state = effects.hard_state
+        if effects.entries:
+            self.entries = self.entries[: effects.entries[0].index - 1] + effects.entries
+
+
+class ForgetfulNode(Node):
+    """Its term and vote never reach the disk."""
+
+    def keep(self, effects: Effects) -> None:
+        hard_state = self.hard_state
+        super().keep(effects)
+        self.hard_state = hard_state
+
+
+class Network:
+    def __init__(self, seed: int, size: int, kind: type[Node] = Node) -> None:
+        self.draw = random.Random(seed)
+        self.now_ns = 0
+        members = [f"n{number}" for number in range(1, size + 1)]
+        self.nodes = {name: kind(name, members) for name in members}
+        self.wire: list[Message] = []
+        self.cut: set[tuple[str, str]] = set()
+        self.leaders: dict[int, str] = {}
+        self.committed: list[Entry] = []
+        self.reads: dict[int, int] = {}
+        self.served_reads = 0
+        self.crashes = 0
+        self.proposed = 0
+        for node in self.nodes.values():
+            node.boot(0, self._timeout_ns())
+
+    def _timeout_ns(self) -> int:
+        return self.draw.randint(1000, 2000) * MILLISECOND
+
+    def step(self, node: Node, event: Event) -> None:
+        raft = node.raft
+        assert raft is not None
+        was_leader = raft.role is Role.LEADER
+        effects = raft.step(event, self.now_ns)
+        if effects.must_persist:
+            node.unsynced.append(effects)
+        self.wire += effects.appends
+        node.held += [(effects.sequence, message) for message in effects.messages]
+        self._release(node, node.unsynced[0].sequence - 1 if node.unsynced else effects.sequence)
+        if raft.role is Role.LEADER and not was_leader:
+            self._check_leader(raft)
+        for entry in effects.committed:
+            self._check_committed(node, entry)
+        for token in effects.reads:
+            self.served_reads += 1
+            if raft.commit < self.reads[token]:
+                raise Broken(f"{node.name} reads at {raft.commit}, but {self.reads[token]} was committed before")
+
+    def _release(self, node: Node, sequence: int) -> None:
+        self.wire += [message for number, message in node.held if number <= sequence]
+        node.held = [(number, message) for number, message in node.held if number > sequence]
+
+    def _check_leader(self, raft: Raft) -> None:
+        known = self.leaders.setdefault(raft.term, raft.node)
+        if known != raft.node:
+            raise Broken(f"election safety: {known} and {raft.node} lead term {raft.term}")
+        for entry in self.committed:
+            if entry.term < raft.term and (raft.last_index < entry.index or raft.log[entry.index - 1] != entry):
+                raise Broken(f"leader completeness: {raft.node} in term {raft.term} lacks {entry}")
+
+    def _check_committed(self, node: Node, entry: Entry) -> None:
+        node.applied.append(entry)
+        if entry.index != len(node.applied):
+            raise Broken(f"{node.name} applies {entry.index} after {len(node.applied) - 1}")
+        if entry.index > len(self.committed):
+            self.committed.append(entry)
+        elif self.committed[entry.index - 1] != entry:
+            raise Broken(f"state machine safety: {node.name} applies {entry} for {self.committed[entry.index - 1]}")
+
+    def check_logs(self) -> None:
+        rafts = [node.raft for node in self.nodes.values() if node.raft is not None]
+        for left in rafts:
+            for right in rafts:
+                shared = min(left.last_index, right.last_index)
+                while shared and left.term_at(shared) != right.term_at(shared):
+                    shared -= 1
+                if left.log[:shared] != right.log[:shared]:
+                    raise Broken(f"log matching: {left.node} and {right.node} differ below {shared}")
+
+    # -- what may happen
+
+    def sync(self, node: Node) -> None:
+        """All that is written becomes durable."""
+        if node.unsynced:
+            for effects in node.unsynced:
+                node.keep(effects)
+            sequence = node.unsynced[-1].sequence
+            node.unsynced = []
+            self._release(node, sequence)
+            self.step(node, Persisted(sequence))
+
+    def crash(self, node: Node) -> None:
+        """Of what is not durable any part of the front may survive."""
+        for effects in node.unsynced[: self.draw.randint(0, len(node.unsynced))]:
+            node.keep(effects)
+        node.unsynced, node.held, node.raft = [], [], None
+        self.crashes += 1
+
+    def deliver(self, position: int) -> None:
+        message = self.wire[position]
+        self.wire[position] = self.wire[-1]
+        self.wire.pop()
+        node = self.nodes[message.recipient]
+        if node.raft is not None and (message.sender, message.recipient) not in self.cut:
+            self.step(node, Receive(message))
+
+    def pass_time(self, milliseconds: int) -> None:
+        self.now_ns += milliseconds * MILLISECOND
+        for node in self.nodes.values():
+            if node.raft is not None:
+                self.step(node, Tick(self._timeout_ns()))
+
+    def propose(self, node: Node) -> None:
+        assert node.raft is not None
+        if node.raft.role is Role.LEADER:
+            self.proposed += 1
+            self.step(node, Propose(tuple(f"{self.proposed}.{k}".encode() for k in range(self.draw.randint(1, 3)))))
+
+    def read(self, node: Node) -> None:
+        token = len(self.reads)
+        self.reads[token] = len(self.committed)
+        self.step(node, Read((token,)))
+
+    def storm(self, steps: int) -> None:
+        draw = self.draw
+        names = list(self.nodes)
+        for count in range(steps):
+            node = self.nodes[draw.choice(names)]
+            luck = draw.random()
+            if luck < 0.60 and self.wire:
+                position = draw.randrange(len(self.wire))
+                fate = draw.random()
+                if fate < 0.05:
+                    self.wire.append(self.wire[position])
+                if fate > 0.95:
+                    self.wire.pop(position)
+                else:
+                    self.deliver(position)
+            elif luck < 0.72:
+                self.pass_time(draw.choice((1, 10, 100, 400)))
+            elif node.raft is None:
+                if luck > 0.95:
+                    node.boot(self.now_ns, self._timeout_ns())
+            elif luck < 0.86:
+                self.sync(node)
+            elif luck < 0.94:
+                self.propose(node)
+            elif luck < 0.975:
+                self.read(node)
+            elif luck < 0.985:
+                self.crash(node)
+            else:
+                self._recut(names)
+            if count % 64 == 0:
+                self.check_logs()
+        self.check_logs()
+
+    def _recut(self, names: list[str]) -> None:
+        self.cut = set()
+        if self.draw.random() < 0.6:
+            alone = set(self.draw.sample(names, len(names) // 2))
+            one_way = self.draw.random() < 0.3
+            for left in names:
+                for right in names:
+                    if left in alone and right not in alone:
+                        self.cut.add((left, right))
+                        if not one_way:
+                            self.cut.add((right, left))
+
+    def calm(self, rounds: int) -> None:
+        """No more faults: everything that is sent arrives."""
+        self.cut = set()
+        for node in self.nodes.values():
+            if node.raft is None:
+                node.boot(self.now_ns, self._timeout_ns())
+        for _ in range(rounds):
+            self.pass_time(50)
+            for node in self.nodes.values():
+                self.sync(node)
+            waiting, self.wire = self.wire, []
+            for message in waiting:
+                self.wire.append(message)
+                self.deliver(len(self.wire) - 1)
+        self.check_logs()

@@ -21,7 +21,8 @@ from typing import Final
 
 CHECKPOINT_EVENTS: Final = 1000
 _OWN_CODE: Final = ("harness/trace.py", "harness/environments/simulated/", "/asyncio/")
-_KERNEL: Final = "harness/environments/simulated/loop.py"
+_KERNEL: Final = "_run_until"
+"""The function of the simulator's loop in which everything runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ def _source(frame: FrameType | None) -> str:
     """The nearest frame outside the simulator's own machinery."""
     while frame is not None:
         path = frame.f_code.co_filename
-        if path.endswith(_KERNEL):
+        if frame.f_code.co_name == _KERNEL:
             return "kernel"
         if not any(own in path for own in _OWN_CODE):
             return f"{_relative(path)}:{frame.f_lineno}"

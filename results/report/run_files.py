@@ -16,6 +16,9 @@ MOST_EVENTS = 200_000
 WAYS_TO_STAND_STILL = ("kill", "power")
 """Faults after which a node plays no part until it says so again."""
 
+PARTS = ("master", "slave", "leader", "follower", "candidate")
+"""Events that name a part by themselves; any other part is told by an event `role` with a field `role`."""
+
 _EPOCHS = ("master_epoch", "epoch", "term")
 
 
@@ -101,12 +104,13 @@ def fault_windows(rows: list[Mapping[str, Any]]) -> tuple[FaultWindow, ...]:
 def role_spans(
     node: str, events: Iterator[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
 ) -> list[RoleSpan]:
-    """Who a node was when, from its `role` events; a kill ends a part, for the dead announce nothing."""
+    """Who a node was when, from its own events; a kill ends a part, for the dead announce nothing."""
     changes: list[tuple[float, str, int | None]] = []
     for event in events:
-        if event.get("event") == "role" and isinstance(event.get("role"), str):
+        role = event.get("role") if event.get("event") == "role" else event.get("event")
+        if isinstance(role, str) and (event.get("event") == "role" or role in PARTS):
             epoch = next((event[name] for name in _EPOCHS if isinstance(event.get(name), int)), None)
-            changes.append((float(event.get("time", 0)) / 1e9, event["role"], epoch))
+            changes.append((float(event.get("time", 0)) / 1e9, role, epoch))
         elif event.get("event") in ("stopped", "panic"):
             changes.append((float(event.get("time", 0)) / 1e9, "", None))
     for fault in faults:

@@ -91,7 +91,9 @@ def write_nodes(directory: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "node.log").write_text("started\n")
         lines = [
-            json.dumps({"time": int(at * SECOND), "wall": 0, "event": "role", "role": role, "epoch": epoch})
+            json.dumps({"time": int(at * SECOND), "wall": 0, "event": "role", "role": role, "master_epoch": epoch})
+            if node.startswith("b")
+            else json.dumps({"time": int(at * SECOND), "wall": 0, "event": role, "term": epoch})
             for at, role, epoch in changes
         ]
         (folder / "events.jsonl").write_text("\n".join(lines) + '\n{"time": 59, "ev')

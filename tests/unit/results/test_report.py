@@ -66,6 +66,7 @@ def test_the_masters_succeed_each_other_and_the_dead_play_no_part(run: Path) -> 
     found = read_run(run, 60.0, None).roles
     masters = [(span.node, span.start_s, span.stop_s) for span in found if span.role == "master"]
     assert masters == [("b1", 0.4, 14.6), ("b2", 12.2, 18.5), ("b3", 21.9, 60.0)]
+    assert [(span.node, span.epoch) for span in found if span.role == "leader"] == [("c1", 1)]
 
 
 def test_a_role_told_twice_is_one_span() -> None:

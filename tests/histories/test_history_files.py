@@ -8,15 +8,14 @@ import pytest
 from history_language import parse_history
 
 from checkers.engine_in_process import InProcessEngine
-
-# REGfrom checkers.linearizable import LinearizableRegister
+from checkers.linearizable import LinearizableRegister
 from checkers.log import LogChecker
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
-CHECKERS = {"log": LogChecker()}
+CHECKERS = {"log": LogChecker(), "register": LinearizableRegister()}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")

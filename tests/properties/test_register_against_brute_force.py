@@ -1,0 +1,149 @@
+"""The register's two deciders against a search through all orders that is too simple to be wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
+from checkers.linearizable.operations import CAS, NEVER, READ, ROWS, WRITE, Operations, operations_by_key
+from checkers.linearizable.search import LINEARIZABLE, search
+from checkers.linearizable.unique_values import has_unique_values, violation
+
+HISTORIES = 10_000
+MOST_OPERATIONS = 7
+LIMIT = 100_000
+
+
+@dataclass
+class Call:
+    """One operation while a history is made up."""
+
+    process: int
+    f: int
+    value: int
+    expected: int
+    outcome: int = INFO
+
+
+def brute_force(operations: Operations) -> bool:
+    """Try every order that respects time, with and without each indefinite operation."""
+    everything = range(len(operations.f))
+
+    def explained(value: int, left: frozenset[int]) -> bool:
+        if all(operations.end[i] == NEVER for i in left):
+            return True
+        for i in left:
+            if any(operations.end[j] < operations.start[i] for j in left):
+                continue
+            f, of_i, expected = operations.f[i], int(operations.value[i]), operations.expected[i]
+            fits = f == WRITE or value == (of_i if f == READ else expected)
+            if fits and explained(of_i, left - {i}):
+                return True
+            if operations.end[i] == NEVER and explained(value, left - {i}):
+                return True
+        return False
+
+    return explained(0, frozenset(everything))
+
+
+def made_up(rng: random.Random, *, unique: bool) -> list[tuple[int, int, int, int, int]]:
+    """Rows (process, type, f, value, expected) of a register that mostly works."""
+    rows = []
+    value = NONE
+    opened: dict[int, Call] = {}
+    lies = rng.random() < 0.7
+    written = [NONE]
+    next_value = 1
+    process_of = list(range(4))
+    for _ in range(rng.randint(3, MOST_OPERATIONS)):
+        place = rng.randrange(4)
+        while place in opened and rng.random() < 0.9:
+            _complete(opened.pop(place), rows, process_of, place)
+            place = rng.randrange(4)
+        if place in opened:
+            _complete(opened.pop(place), rows, process_of, place)
+        f = rng.choice((READ, READ, WRITE, CAS))
+        fresh = next_value if unique else rng.randint(1, 3)
+        next_value += 1
+        expected = rng.choice([v for v in written if v != NONE] or [1])
+        call = Call(process_of[place], f, fresh, expected)
+        rows.append((call.process, INVOKE, f, NONE if f == READ else fresh, expected if f == CAS else NONE))
+        fate = rng.random()
+        happens = fate < 0.85
+        call.outcome = OK if fate < 0.75 else INFO
+        if f == READ:
+            call.value = rng.choice(written) if lies and rng.random() < 0.6 else value
+        elif f == WRITE and happens:
+            value = fresh
+        elif f == CAS:
+            if value == expected or (lies and rng.random() < 0.2):
+                value = fresh if happens else value
+            else:
+                call.outcome = FAIL
+        if f != READ:
+            written.append(fresh)
+        opened[place] = call
+        if rng.random() < 0.4:
+            _complete(opened.pop(place), rows, process_of, place)
+    for place in list(opened):
+        if rng.random() < 0.8:
+            _complete(opened.pop(place), rows, process_of, place)
+    return rows
+
+
+def _complete(call: Call, rows: list[tuple[int, int, int, int, int]], process_of: list[int], place: int) -> None:
+    rows.append((call.process, call.outcome, call.f, call.value, call.expected if call.f == CAS else NONE))
+    if call.outcome == INFO:
+        process_of[place] += 4
+
+
+def registers(histories: Sequence[list[tuple[int, int, int, int, int]]]) -> list[tuple[str, Operations]]:
+    columns: dict[str, list[object]] = {name: [] for name in ROWS.names}
+    for number, rows in enumerate(histories):
+        for index, (process, kind, f, value, expected) in enumerate(rows):
+            row = (0, f"{number:05}", index, process, kind, f, value, expected)
+            for name, cell in zip(ROWS.names, row, strict=True):
+                columns[name].append(cell)
+    return operations_by_key(pa.table(columns, schema=ROWS))
+
+
+@pytest.mark.parametrize("unique", [True, False], ids=["unique-values", "repeated-values"])
+def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> None:
+    rng = random.Random(20_240 + unique)
+    histories = [made_up(rng, unique=unique) for _ in range(HISTORIES // 2)]
+    valid = invalid = 0
+    for key, operations in registers(histories):
+        expected = brute_force(operations)
+        valid, invalid = valid + expected, invalid + (not expected)
+        found = search(operations, limit=LIMIT)
+        assert (found.outcome == LINEARIZABLE) is expected, histories[int(key)]
+        if has_unique_values(operations):
+            assert (violation(operations) is None) is expected, histories[int(key)]
+    assert min(valid, invalid) > HISTORIES // 20
+
+
+def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None:
+    rng = random.Random(7)
+    histories = [made_up(rng, unique=True) for _ in range(2_000)]
+    checked = 0
+    for key, operations in registers(histories):
+        found = violation(operations) if has_unique_values(operations) else None
+        if found is None:
+            continue
+        kept = sorted(found.operations)
+        alone = Operations(
+            start=operations.start[kept],
+            end=operations.end[kept],
+            f=operations.f[kept],
+            value=operations.value[kept],
+            expected=operations.expected[kept],
+            values=operations.values,
+        )
+        assert not brute_force(alone), (histories[int(key)], found)
+        checked += 1
+    assert checked > 100

@@ -1,0 +1,265 @@
+"""A small cluster in the simulator, with verbs that let a scenario read like its description.
+
+Controllers c1 c2 c3 (with NameServers), brokers b1 … of one group with one queue. The world is calm: whatever goes
+wrong is what the story makes go wrong. All times are simulated; every wait is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.environments.environment import Link
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
+from harness.seed import Seed
+from harness.system import NodeSpec
+from harness.trace import Trace
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.client.controller_client import ControllerClient
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo
+from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from system_under_test.storage.message import decode_message
+
+CONTROLLERS = ("c1", "c2", "c3")
+GROUP = "broker-a"
+TOPIC = "letters"
+
+
+@dataclass(frozen=True)
+class Log:
+    """What one replica says of its log (request 1007)."""
+
+    epochs: dict[int, int]
+    max_offset: int
+    confirm_offset: int
+
+
+class Cluster:
+    def __init__(self, environment: SimulatedEnvironment, brokers: Sequence[str]) -> None:
+        self.brokers = tuple(brokers)
+        self._environment = environment
+        self._host = environment.client_host("client")
+        self._remoting = RemotingClient(self._host, 1.0)
+        self._controllers = ControllerClient(self._host, [f"{name}:9878" for name in CONTROLLERS], 2.0)
+
+    @property
+    def now_s(self) -> float:
+        return self._environment.timeline.now_ns() / 1e9
+
+    # the nemesis
+
+    async def kill(self, *nodes: str) -> None:
+        assert (await self._environment.kill(nodes)).happened
+
+    async def power_off(self, *nodes: str) -> None:
+        assert (await self._environment.power_off(nodes)).happened
+        # No connection is reset when the power goes: without new ones the next question would wait in vain.
+        self._remoting.close()
+        self._remoting = RemotingClient(self._host, 1.0)
+
+    async def stop_cleanly(self, node: str) -> None:
+        process = self._environment._nodes[node].machine.process
+        assert process is not None and process.root is not None
+        process.root.cancel()
+        await self.until(self._is_down(node), 10)
+
+    async def boot(self, *nodes: str) -> None:
+        assert (await self._environment.boot(nodes)).happened
+
+    async def cut(self, *pairs: tuple[str, str]) -> None:
+        """Both directions of each pair."""
+        links = [Link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
+        assert (await self._environment.cut(links)).happened
+
+    async def isolate(self, node: str) -> None:
+        """From all nodes; clients still reach it."""
+        await self.cut(*((node, other) for other in (*CONTROLLERS, *self.brokers) if other != node))
+
+    async def heal(self) -> None:
+        assert (await self._environment.heal()).happened
+
+    # clients
+
+    async def send(self, node: str, *letters: str) -> list[str]:
+        """Ask this broker, one letter after the other; the response codes' names, or `lost` for no answer."""
+        return [await self._send(node, letter) for letter in letters]
+
+    async def read(self, node: str) -> list[str]:
+        """All letters that this replica shows."""
+        request = PullRequest(topic=TOPIC, queue_id=0, queue_offset=0, max_count=1000, consumer_group="readers")
+        answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
+        if answer.code != ResponseCode.SUCCESS:
+            return []
+        data, letters, position = PullAnswer.decode(answer).data, [], 0
+        while position < len(data):
+            message = decode_message(data, position)
+            assert message.queue_offset == len(letters)
+            letters.append(message.body.decode())
+            position += message.size
+        return letters
+
+    async def commit(self, node: str, group: str, offset: int) -> None:
+        request = QueueRequest(topic=TOPIC, queue_id=0, consumer_group=group, commit_offset=offset)
+        answer = await self._remoting.invoke(f"{node}:10911", request.encode(RequestCode.UPDATE_CONSUMER_OFFSET), 5.0)
+        assert answer.code == ResponseCode.SUCCESS
+
+    async def log(self, node: str) -> Log:
+        command = RemotingCommand.request(RequestCode.GET_BROKER_EPOCH_CACHE)
+        body = json.loads((await self._remoting.invoke(f"{node}:10911", command, 5.0)).body)
+        return Log(
+            epochs={entry["epoch"]: entry["startOffset"] for entry in body["epochList"]},
+            max_offset=body["maxOffset"],
+            confirm_offset=body["confirmOffset"],
+        )
+
+    # what the controllers say
+
+    async def replicas(self) -> ReplicaInfo:
+        return await self._controllers.get_replica_info(GROUP)
+
+    async def master(self) -> str | None:
+        address = (await self.replicas()).master_address
+        return None if address is None else address.partition(":")[0]
+
+    async def members(self) -> tuple[int, ...]:
+        return (await self.replicas()).sync_state_set.members
+
+    # waiting
+
+    async def sleep(self, seconds: float) -> None:
+        await self._environment.timeline.sleep(seconds)
+
+    async def until(self, what: Callable[[], Awaitable[bool]], within_s: float) -> None:
+        """Look every 50 ms until it is so; a question that gets no answer is a no."""
+        end_s = self.now_s + within_s
+        while self.now_s < end_s:
+            try:
+                if await what():
+                    return
+            except (ClientError, ConnectFailed, ConnectionClosed, TimeoutError):
+                self._environment.timeline.now_ns()
+            await self.sleep(0.05)
+        raise AssertionError(f"not so within {within_s} s")
+
+    async def until_master(self, node: str, within_s: float = 30) -> None:
+        """The controllers say so, and the broker knows."""
+
+        async def is_master() -> bool:
+            if await self.master() != node:
+                return False
+            newest = max((await self.log(node)).epochs, default=0)
+            return newest == (await self.replicas()).master_epoch and await self._takes_sends(node)
+
+        await self.until(is_master, within_s)
+
+    async def until_members(self, *members: int, within_s: float = 30) -> None:
+        async def are_members() -> bool:
+            return await self.members() == members
+
+        await self.until(are_members, within_s)
+
+    async def until_equal(self, *nodes: str, within_s: float = 30) -> None:
+        """The replicas have the same epochs, the same length, and show the same letters, up to the very end."""
+
+        async def are_equal() -> bool:
+            logs = [await self.log(node) for node in nodes]
+            if any(log != logs[0] for log in logs) or logs[0].confirm_offset != logs[0].max_offset:
+                return False
+            letters = [await self.read(node) for node in nodes]
+            return all(each == letters[0] for each in letters)
+
+        await self.until(are_equal, within_s)
+
+    async def _takes_sends(self, node: str) -> bool:
+        request = SendRequest(topic="no such topic", queue_id=0, body=b"", born_timestamp_ms=0)
+        answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
+        return answer.code == ResponseCode.TOPIC_NOT_EXIST
+
+    async def _send(self, node: str, letter: str) -> str:
+        request = SendRequest(topic=TOPIC, queue_id=0, body=letter.encode(), born_timestamp_ms=0)
+        try:
+            answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 10.0)
+        except (ConnectFailed, ConnectionClosed, TimeoutError):
+            return "lost"
+        return ResponseCode(answer.code).name
+
+    def _is_down(self, node: str) -> Callable[[], Awaitable[bool]]:
+        async def is_down() -> bool:
+            return node not in self._environment.running()
+
+        return is_down
+
+
+def play(
+    story: Callable[[Cluster], Coroutine[Any, Any, None]],
+    *,
+    brokers: int = 2,
+    unclean: bool = False,
+    notices: bool = True,
+    mutant: str | None = None,
+    learners: Sequence[str] = (),
+    seed: int = 1,
+    **settings: object,
+) -> None:
+    """Run a story on a fresh cluster whose b1 is master and whose set is whole. `settings` are the brokers', by seed's
+    name; allAckInSyncStateSet is on unless told."""
+    names = [f"b{number}" for number in range(1, brokers + 1)]
+    planted = {} if mutant is None else {"mutant": mutant}
+    peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)
+    controllers = [
+        NodeSpec(
+            name=name,
+            groups=("controllers",),
+            main="system_under_test.rocketmq.node:nameserver",
+            config={
+                "enableControllerInNamesrv": True,
+                "controllerDLegerPeers": peers,
+                "controllerDLegerSelfId": name,
+                "enableElectUncleanMaster": unclean,
+                "notifyBrokerRoleChanged": notices,
+                **planted,
+            },
+        )
+        for name in CONTROLLERS
+    ]
+
+    def broker(name: str) -> NodeSpec:
+        config = {
+            "namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS),
+            "controllerAddr": ";".join(f"{controller}:9878" for controller in CONTROLLERS),
+            "allAckInSyncStateSet": True,
+            "topics": {TOPIC: 1},
+            "mappedFileSizeCommitLog": 64 * 1024,
+            "maxMessageSize": 16 * 1024,
+            "asyncLearner": name in learners,
+            **settings,
+            **planted,
+        }
+        return NodeSpec(name=name, groups=("brokers",), main="system_under_test.rocketmq.node:broker", config=config)
+
+    async def whole(environment: SimulatedEnvironment) -> None:
+        cluster = Cluster(environment, names)
+        await environment.start(controllers, Path(logs))
+        for name in names:
+            # One after the other, so that b1 has id 1 and is master of epoch 1.
+            await environment.start([broker(name)], Path(logs))
+            await cluster.until_master("b1")
+            await cluster.sleep(2)
+        await cluster.until_members(*(n for n, name in enumerate(names, 1) if name not in learners))
+        # Controllers judge silence only after they have listened for a while.
+        await cluster.sleep(12)
+        await story(cluster)
+        await environment.stop()
+        assert not environment.panics()
+
+    with tempfile.TemporaryDirectory() as logs:
+        run_simulation(whole, Seed(seed), Trace(), regime=Regime.calm())

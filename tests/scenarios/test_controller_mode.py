@@ -1,0 +1,355 @@
+"""Controller mode, as transcripts: what becomes of logs, sets and roles when things go wrong.
+
+M master, S slave, e epoch. b1 is the first master, of epoch 1. Letters stand for messages.
+"""
+
+from __future__ import annotations
+
+from tests.scenarios.broker_cluster import Cluster, play
+
+OK = "SUCCESS"
+WAITED_IN_VAIN = "FLUSH_SLAVE_TIMEOUT"
+REFUSED = "IN_SYNC_REPLICAS_NOT_ENOUGH"
+NOT_MASTER = "NOT_MASTER"
+DISK_LOSES = 2
+"""The seed of a world in which a loss of power takes what b1 had not fsynced, as it need not."""
+
+
+def test_1_a_tail_that_nobody_acked_is_cut_when_its_master_returns():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a", "b") == [OK, OK]
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        assert await cluster.read("b1") == ["a", "b"]
+        dirty = await cluster.log("b1")
+
+        await cluster.kill("b1")
+        await cluster.heal()
+        await cluster.until_master("b2")
+        taken_over = await cluster.log("b2")
+        assert taken_over.epochs == {1: 0, 2: taken_over.max_offset}
+        assert taken_over.max_offset < dirty.max_offset
+
+        await cluster.boot("b1")
+        await cluster.until_members(1, 2)
+        assert await cluster.send("b2", "c") == [OK]
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == ["a", "b", "c"]
+
+    play(story)
+
+
+def test_2_what_a_power_loss_took_is_copied_back_under_its_own_epoch():
+    letters = [f"letter {number}" for number in range(40)]
+
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", *letters) == [OK] * len(letters)
+        acked = (await cluster.log("b1")).max_offset
+        await cluster.power_off("b1")
+        await cluster.until_master("b2")
+        assert (await cluster.log("b2")).epochs == {1: 0, 2: acked}
+        await cluster.isolate("b1")
+        await cluster.boot("b1")
+        await cluster.until(lambda: shorter_than(cluster, "b1", acked), 2)
+        await cluster.heal()
+        await cluster.until_members(1, 2)
+        assert await cluster.send("b2", "one more") == [OK]
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == [*letters, "one more"]
+
+    play(story, seed=DISK_LOSES)
+
+
+def test_3_equal_logs_are_not_cut_however_many_epochs_they_have():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.boot("b1")
+        await cluster.until_members(1, 2)
+        assert await cluster.send("b2", "b") == [OK]
+        await cluster.until_equal("b1", "b2")
+        before = await cluster.log("b2")
+
+        await cluster.kill("b2")
+        await cluster.until_master("b1")
+        after = await cluster.log("b1")
+        assert after.epochs == {**before.epochs, 3: before.max_offset}
+        await cluster.boot("b2")
+        await cluster.until_equal("b1", "b2")
+        assert (await cluster.log("b2")).max_offset == before.max_offset
+        assert await cluster.read("b2") == ["a", "b"]
+
+    play(story)
+
+
+def test_4_a_tail_is_cut_at_the_first_of_the_epochs_it_missed():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.cut(("b1", "b2"), ("b1", "b3"))
+        assert await cluster.send("b1", "x", "y") == [WAITED_IN_VAIN] * 2
+        await cluster.kill("b1")
+        await cluster.heal()
+        await cluster.until_master("b2")
+        await cluster.until_members(2, 3)
+        assert await cluster.send("b2", "b") == [OK]
+        await cluster.kill("b2")
+        await cluster.until_master("b3")
+        start = (await cluster.log("b3")).epochs
+        assert sorted(start) == [1, 2, 3]
+
+        await cluster.boot("b1", "b2")
+        await cluster.until_members(1, 2, 3)
+        await cluster.until_equal("b1", "b2", "b3")
+        assert (await cluster.log("b1")).epochs == start
+        assert await cluster.read("b1") == ["a", "b"]
+
+    play(story, brokers=3)
+
+
+def test_5_the_old_master_and_the_longer_slave_are_cut_where_the_new_epoch_begins():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.cut(("b1", "b3"))
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", "y") == [WAITED_IN_VAIN]
+        lengths = [(await cluster.log(node)).max_offset for node in ("b3", "b2", "b1")]
+        assert lengths == sorted(set(lengths))
+
+        await cluster.kill("b1", "b2")
+        await cluster.heal()
+        await cluster.until_master("b3")
+        await cluster.boot("b1", "b2")
+        await cluster.until_members(1, 2, 3)
+        await cluster.until_equal("b1", "b2", "b3")
+        assert (await cluster.log("b1")).epochs == {1: 0, 2: lengths[0]}
+        assert await cluster.read("b2") == ["a"]
+
+    play(story, brokers=3)
+
+
+def test_6_an_epoch_that_the_new_master_never_knew_is_cut_whole():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        common = (await cluster.log("b2")).max_offset
+        assert await cluster.send("b2", "y", "z") == [OK, OK]
+        await cluster.kill("b2")
+        await cluster.heal()
+        await cluster.boot("b1")
+        await cluster.until_master("b1")
+        master = await cluster.log("b1")
+        assert 2 not in master.epochs
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b2") == ["a", "x"]
+        assert common < master.max_offset
+
+    play(story, unclean=True)
+
+
+def test_9_sends_wait_for_a_dead_member_until_the_controller_has_confirmed_that_it_left():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        assert await cluster.send("b1", "a") == [OK]
+        assert await cluster.members() == (1,)
+
+    play(story, minInSyncReplicas=1)
+
+
+def test_9_with_two_in_sync_replicas_asked_for_nothing_is_written_to_one():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        await cluster.until_members(1)
+        before = await cluster.log("b1")
+        assert await cluster.send("b1", "a") == [REFUSED]
+        assert await cluster.log("b1") == before
+
+    play(story, minInSyncReplicas=2)
+
+
+def test_9_without_a_majority_of_controllers_sends_go_on_waiting():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("c1", "c2", "c3")
+        await cluster.kill("b2")
+        assert await cluster.send("b1", *"abcdef") == [WAITED_IN_VAIN] * 6
+        assert await cluster.read("b1") == []
+        await cluster.boot("c1", "c2", "c3")
+        await cluster.until_members(1)
+        assert await cluster.send("b1", "g") == [OK]
+        assert await cluster.read("b1") == list("abcdefg")
+
+    play(story, minInSyncReplicas=1)
+
+
+def test_10_two_of_two_acked_and_the_master_killed_loses_nothing():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", *"abc") == [OK] * 3
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == list("abc")
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=2)
+
+
+def test_10_two_of_three_acked_and_the_current_slave_elected_loses_nothing():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", *"abc") == [OK] * 3
+        await cluster.sleep(2)
+        # Both are in the set; heartbeats have told who is behind.
+        assert await cluster.members() == (1, 2, 3)
+        await cluster.kill("b1")
+        await cluster.until_master("b3")
+        assert await cluster.read("b3") == list("abc")
+
+    play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
+
+
+def test_10_with_one_ack_a_message_may_be_lost_but_nobody_has_read_it():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", "a") == [OK]
+        assert await cluster.read("b1") == []
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == []
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=1)
+
+
+def test_11_neither_of_two_groups_has_read_a_tail_that_is_cut():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.until_equal("b1", "b2")
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        for node in ("b1", "b2"):
+            assert await cluster.read(node) == ["a"]
+        await cluster.kill("b1")
+        await cluster.heal()
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == ["a"]
+        await cluster.boot("b1")
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == ["a"]
+
+    play(story)
+
+
+def test_12_a_slave_that_disconnects_leaves_at_once_and_is_back_when_it_has_caught_up():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        await cluster.until_members(1, within_s=1)
+        assert await cluster.send("b1", "a", "b") == [OK, OK]
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2, within_s=5)
+        await cluster.until_equal("b1", "b2")
+
+    play(story)
+
+
+def test_12_a_slave_that_hears_nothing_for_fifteen_seconds_leaves():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"))
+        cut_s = cluster.now_s
+        assert await cluster.send("b1", "a") == [WAITED_IN_VAIN]
+        await cluster.until_members(1)
+        assert 10 < cluster.now_s - cut_s < 21
+
+    play(story)
+
+
+def test_12_an_idle_slave_stays():
+    async def story(cluster: Cluster) -> None:
+        epoch = (await cluster.replicas()).sync_state_set.epoch
+        await cluster.sleep(60)
+        replicas = await cluster.replicas()
+        assert replicas.sync_state_set.members == (1, 2)
+        assert replicas.sync_state_set.epoch == epoch
+
+    play(story)
+
+
+def test_12_a_learner_copies_everything_and_is_never_waited_for_or_elected():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.until_equal("b1", "b2", "b3")
+        await cluster.cut(("b1", "b3"))
+        assert await cluster.send("b1", "b") == [OK]
+        await cluster.heal()
+        await cluster.kill("b1", "b2")
+        await cluster.sleep(30)
+        assert await cluster.members() != (3,)
+        assert await cluster.send("b3", "c") == [NOT_MASTER]
+
+    play(story, brokers=3, learners=("b3",))
+
+
+def test_16_without_role_notices_roles_are_right_within_one_poll():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b1")
+        killed_s = cluster.now_s
+        await cluster.until_master("b2")
+        assert cluster.now_s - killed_s < 6.5
+        assert await cluster.send("b2", "a") == [OK]
+
+    play(story, notices=False)
+
+
+def test_16_a_master_cut_off_from_everybody_learns_by_its_poll_that_it_was_deposed():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.isolate("b1")
+        await cluster.until_master("b2")
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        assert await cluster.read("b1") == ["a"]
+        await cluster.heal()
+        await cluster.until_members(1, 2, 3)
+        assert await cluster.send("b1", "y") == [NOT_MASTER]
+        assert await cluster.send("b2", "b") == [OK]
+        await cluster.until_equal("b1", "b2", "b3")
+        assert await cluster.read("b1") == ["a", "b"]
+
+    play(story, brokers=3, minInSyncReplicas=2)
+
+
+def test_18_a_master_back_after_a_clean_stop_goes_on_in_its_epoch_without_a_new_entry():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.kill("b2")
+        await cluster.until_members(1)
+        before = await cluster.log("b1")
+        await cluster.stop_cleanly("b1")
+        await cluster.boot("b1")
+        await cluster.until_master("b1")
+        assert await cluster.log("b1") == before
+        assert await cluster.send("b1", "b") == [OK]
+
+    play(story)
+
+
+def test_18_a_master_back_after_a_power_loss_gives_its_mastership_up_to_the_longer_log():
+    letters = [f"letter {number}" for number in range(40)]
+
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", *letters) == [OK] * len(letters)
+        acked = (await cluster.log("b1")).max_offset
+        await cluster.power_off("b1")
+        await cluster.boot("b1")
+        await cluster.until(lambda: shorter_than(cluster, "b1", acked), 2)
+        await cluster.until_master("b2")
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == letters
+
+    play(story, seed=DISK_LOSES)
+
+
+async def shorter_than(cluster: Cluster, node: str, offset: int) -> bool:
+    return (await cluster.log(node)).max_offset < offset

@@ -187,10 +187,13 @@ class CommitLog:
             self.failed = True
             raise StorageFailed(f"commit log: {error}") from error
 
+    def end_after_cut(self, offset: int) -> int:
+        """Where the log ends when it is cut at `offset`: there, or, before its first byte, at that segment's start."""
+        return offset if offset >= self.min_offset else offset - offset % self._segment_bytes
+
     async def truncate(self, offset: int, boundary: int) -> None:
         """Cut the log at `offset`, durably; what is left is durable as well. Later segments go first, so that a crash
-        in between leaves a longer prefix, never a hole. A cut before the log's first byte leaves an empty log at the
-        start of that segment. `boundary` is a message boundary at or before `offset`, from
+        in between leaves a longer prefix, never a hole. `boundary` is a message boundary at or before `offset`, from
         where the last one is sought. Raises StorageFailed.
         """
         async with self._fsyncs:
@@ -211,7 +214,7 @@ class CommitLog:
                 self._disk.remove(segment.path)
             if offset < self.min_offset:
                 self._drop_empty_segments()
-                self.min_offset = self.max_offset = self._boundary = offset - offset % self._segment_bytes
+                self.min_offset = self.max_offset = self._boundary = self.end_after_cut(offset)
             self.flushed_offset = min(self.flushed_offset, self.max_offset)
             await self._flush()
 

@@ -291,6 +291,7 @@ class MessageStore:
         """
         if offset > self._log.max_offset:
             raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
+        offset = self._log.end_after_cut(offset)
         self._cut_at = offset
         self._queues.truncate(offset)
         if offset < self._dispatched_offset:
@@ -307,8 +308,7 @@ class MessageStore:
             await self._queues.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
-            await self.epochs.truncate_suffix(self._log.max_offset)
-            await self._write_checkpoint()
+            await self.epochs.truncate_suffix(offset)
         self._cut_at = None
 
     async def _lower_checkpoint(self, offset: int) -> None:

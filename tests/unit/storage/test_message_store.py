@@ -208,6 +208,74 @@ def test_8_an_empty_slave_starts_at_the_first_file_left_and_is_told_the_epoch_le
     simulate(body)
 
 
+def test_where_a_log_began_anew_is_flushed_with_it_also_by_the_process_after_a_kill() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(400)).boot()
+        for _ in range(6):
+            master.put("t", 0, b"x" * 45)
+        for seed in range(20):
+            machine = Machine(loop, seed, async_config(400))
+            slave = await machine.boot()
+            slave.append_replicated(400, master.read_for_transfer(400, 400))
+            if seed % 2:
+                await slave.flush_to(800, 5)
+            else:
+                await machine.kill()
+                slave = await machine.boot()
+            assert (slave.min_offset, slave.flushed_offset) == (400, 800)
+            await machine.lose_power()
+            slave = await machine.boot()
+            assert (slave.min_offset, slave.max_offset) == (400, 800)
+
+    simulate(body)
+
+
+def test_a_log_cut_before_its_first_byte_is_empty_and_begins_anew_where_a_master_begins() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(400)).boot()
+        machine = Machine(loop, 2, async_config(400))
+        slave = await machine.boot()
+        for _ in range(6):
+            master.put("t", 0, b"m" * 45)
+            slave.put("t", 0, b"s" * 45)
+        slave.advance_confirm_offset(slave.max_offset)
+        await slave.flush_to(slave.max_offset, 5)
+        await slave.delete_files_before(800)
+        await slave.truncate(500)
+        assert (slave.min_offset, slave.max_offset, slave.confirm_offset) == (400, 400, 400)
+        copy(master, slave)
+        for _ in range(2):
+            assert (slave.min_offset, slave.max_offset) == (0, master.max_offset)
+            slave.advance_confirm_offset(slave.max_offset)
+            assert bodies(slave, 0) == [b"m" * 45] * 6
+            await machine.kill()
+            slave = await machine.boot()
+
+    simulate(body)
+
+
+def test_queues_never_outlive_the_messages_they_point_to() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        for seed in range(20):
+            machine = Machine(loop, seed, async_config())
+            store = await machine.boot()
+            await store.flush_to(store.put("t", 0, b"flushed").end_offset, 5)
+            for number in range(5):
+                store.put("t", 0, b"unflushed %d" % number)
+            store.advance_confirm_offset(store.max_offset)
+            await store.checkpoint()
+            await machine.lose_power()
+            store = await machine.boot()
+            seen = store.queue_range("t", 0)[1]
+            assert store.confirm_offset == store.max_offset
+            for number in range(5):
+                assert store.put("t", 0, b"after %d" % number).queue_offset == seen + number
+            store.advance_confirm_offset(store.max_offset)
+            assert bodies(store, 0, seen) == [b"after %d" % number for number in range(5)]
+
+    simulate(body)
+
+
 def test_files_expire_by_the_age_of_their_last_message_but_never_the_last_file() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config(400))

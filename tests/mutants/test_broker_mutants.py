@@ -1,0 +1,117 @@
+"""Each planted bug of the broker, under the shortest story that shows it; the healthy broker lives through the same.
+
+These stories prove that a bug does what it says. Whether the checkers catch it in a storm is shown elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from system_under_test.mutants import mutant, mutant_names
+from system_under_test.mutants.truncate_by_epoch_only import point_by_epoch_only
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.storage.epoch_file import EpochMap, truncation_point
+from tests.scenarios.broker_cluster import Cluster, play
+
+OK = "SUCCESS"
+Story = Callable[[Cluster], Coroutine[Any, Any, None]]
+
+
+async def acked_letters_survive_a_loss_of_power(cluster: Cluster) -> None:
+    letters = [f"letter {number}" for number in range(40)]
+    assert await cluster.send("b1", *letters) == [OK] * len(letters)
+    await cluster.power_off("b1")
+    await cluster.boot("b1")
+    await cluster.until_master("b1")
+    assert await cluster.read("b1") == letters
+
+
+async def a_slave_holds_what_it_acked_when_master_and_slave_are_killed(cluster: Cluster) -> None:
+    assert await cluster.send("b1", "a") == [OK]
+    await cluster.kill("b2", "b1")
+    await cluster.boot("b2")
+    await cluster.until_master("b2")
+    assert await cluster.read("b2") == ["a"]
+
+
+async def a_tail_that_nobody_acked_is_not_read(cluster: Cluster) -> None:
+    assert await cluster.send("b1", "a") == [OK]
+    await cluster.cut(("b1", "b2"))
+    await cluster.send("b1", "x")
+    assert await cluster.read("b1") == ["a"]
+
+
+async def an_isolated_master_acks_nothing(cluster: Cluster) -> None:
+    assert await cluster.send("b1", "a") == [OK]
+    await cluster.isolate("b1")
+    await cluster.until_master("b2")
+    assert await cluster.send("b1", "x") != [OK]
+    await cluster.heal()
+    await cluster.until_members(1, 2, 3)
+    await cluster.until_equal("b1", "b2", "b3")
+
+
+async def a_master_without_controllers_and_slave_acks_nothing(cluster: Cluster) -> None:
+    await cluster.cut(*(("b1", controller) for controller in ("c1", "c2", "c3")))
+    await cluster.kill("b2")
+    assert OK not in await cluster.send("b1", "x", "y")
+
+
+async def a_dirty_tail_is_cut_although_the_new_masters_log_is_longer(cluster: Cluster) -> None:
+    assert await cluster.send("b1", "a") == [OK]
+    await cluster.cut(("b1", "b2"))
+    await cluster.send("b1", "x")
+    await cluster.kill("b1")
+    await cluster.until_master("b2")
+    assert await cluster.send("b2", "b", "c") == [OK, OK]
+    await cluster.heal()
+    await cluster.boot("b1")
+    await cluster.until_members(1, 2)
+    await cluster.until_equal("b1", "b2")
+    assert await cluster.read("b1") == ["a", "b", "c"]
+
+
+STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
+    "flush-lie": (acked_letters_survive_a_loss_of_power, {"brokers": 1, "flushDiskType": "SYNC_FLUSH", "seed": 2}),
+    "ack-before-append": (a_slave_holds_what_it_acked_when_master_and_slave_are_killed, {}),
+    "dispatch-to-max": (a_tail_that_nobody_acked_is_not_read, {}),
+    "ignore-demotion": (an_isolated_master_acks_nothing, {"brokers": 3, "minInSyncReplicas": 2}),
+    "shrink-first": (a_master_without_controllers_and_slave_acks_nothing, {}),
+    "truncate-by-epoch-only": (a_dirty_tail_is_cut_although_the_new_masters_log_is_longer, {}),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_healthy_broker_lives_through_the_story(name):
+    story, settings = STORIES[name]
+    play(story, **settings)
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_planted_bug_shows(name):
+    story, settings = STORIES[name]
+    with pytest.raises(AssertionError):
+        play(story, mutant=name, **settings)
+
+
+def test_every_planted_bug_of_the_broker_has_a_story():
+    names = [name for name in mutant_names() if mutant(name).broker is not None]
+    assert sorted(STORIES) == sorted(names)
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_planted_bug_changes_parts_and_nothing_else(name):
+    change = mutant(name).broker
+    assert change is not None
+    healthy = BrokerParts()
+    assert change(healthy) != healthy
+    assert healthy == BrokerParts(), "the healthy parts are a value"
+
+
+def test_matching_epochs_by_number_alone_keeps_the_dirty_tail():
+    returning, master = EpochMap([(1, 0)]), EpochMap([(1, 0), (2, 900)])
+    assert truncation_point(returning, 1000, master, 1300) == 900
+    assert point_by_epoch_only(returning, 1000, master, 1300) == 1000

@@ -49,8 +49,8 @@ class Plan:
     workload: Workload
     workload_settings: Any
     nemesis: Callable[[Environment, tuple[NodeSpec, ...], Roles, Record], Nemesis]
-    nemesis_generator: Generator | None
-    """The steps of the storm; None without a nemesis."""
+    nemesis_generator: Callable[[int], Generator] | None
+    """The steps of the storm, from its start in ns; None without a nemesis."""
 
 
 @dataclass(kw_only=True)
@@ -160,7 +160,9 @@ class _Course:
         if scenario.rate:
             load = stagger(1 / scenario.rate, load, seed=seed.child("stagger"))
         load = clients(time_limit(scenario.time_limit_s, load))
-        return load if plan.nemesis_generator is None else any_of(load, nemesis(plan.nemesis_generator))
+        if plan.nemesis_generator is None:
+            return load
+        return any_of(load, nemesis(plan.nemesis_generator(self.environment.timeline.now_ns())))
 
     def _final(self, nodes: tuple[NodeSpec, ...]) -> Generator:
         plan, scenario = self.plan, self.plan.scenario

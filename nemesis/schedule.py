@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.generator import PENDING, Context, Emission, Generator
 from harness.operation import NEMESIS, Operation
@@ -72,22 +72,25 @@ def together(schedules: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A schedule as a generator for the nemesis' thread; its clock starts when it is first asked."""
+    """A schedule as a generator for the nemesis' thread.
+
+    Its start is told, not taken from the first question: whoever chooses among generators forgets what became of
+    those it did not choose, and every step would for ever lie as far ahead of now as of the beginning.
+    """
 
     schedule: tuple[Step, ...]
+    start_ns: int
     position: int = 0
-    start_ns: int = -1
 
     def op(self, context: Context) -> Emission:
         if self.position == len(self.schedule):
             return None
-        start_ns = self.start_ns if self.start_ns >= 0 else context.time
         if not context.is_free(NEMESIS):
-            return PENDING, replace(self, start_ns=start_ns)
+            return PENDING, self
         step = self.schedule[self.position]
-        due_ns = max(context.time, start_ns + round(step.at_s * 1e9))
+        due_ns = max(context.time, self.start_ns + round(step.at_s * 1e9))
         operation = Operation(NEMESIS, "invoke", step.f, {"step": self.position}, None, due_ns)
-        return operation, Scheduled(self.schedule, self.position + 1, start_ns)
+        return operation, Scheduled(self.schedule, self.start_ns, self.position + 1)
 
     def update(self, context: Context, event: Operation) -> Generator:
         return self

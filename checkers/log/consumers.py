@@ -26,7 +26,14 @@ from checkers.log.places import (
     SKIP_POLL,
     jump_rows,
 )
-from checkers.log.rows import Reads, is_ok_poll, is_poll_invocation, operation_codes, reads, sends
+from checkers.log.rows import (
+    Reads,
+    is_consumer_poll_invocation,
+    is_ok_consumer_poll,
+    operation_codes,
+    reads,
+    sends,
+)
 
 NEVER = int(np.iinfo(np.int64).max)
 """The lowest offset asked for, where none was."""
@@ -63,9 +70,9 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
     queue = final.queue_numbers(batch["key"]).astype(np.int64)
     sent = sends(batch, f, types)
     acked = (sent.type == OK) & (sent.offset != NONE)
-    read = reads(batch, is_ok_poll(f, types))
+    read = reads(batch, is_ok_consumer_poll(f, types))
     asked = integers(member(batch["value"], "offset"))
-    asks = np.flatnonzero(is_poll_invocation(f, types) & (asked != NONE))
+    asks = np.flatnonzero(is_consumer_poll_invocation(f, types) & (asked != NONE))
     first = np.flatnonzero(run_starts(read.row))
     last = np.append(first[1:], len(read.row))[: len(first)] - 1
 

@@ -65,5 +65,10 @@ def is_ok_poll(f: Int32, types: Int32) -> Bool:
     return np.asarray(((f == POLL) | (f == FINAL_POLL)) & (types == OK))
 
 
-def is_poll_invocation(f: Int32, types: Int32) -> Bool:
-    return np.asarray(((f == POLL) | (f == FINAL_POLL)) & (types == INVOKE))
+def is_ok_consumer_poll(f: Int32, types: Int32) -> Bool:
+    """Final polls are left out: there one process reads many queues at many replicas piece by piece, as no consumer."""
+    return np.asarray((f == POLL) & (types == OK))
+
+
+def is_consumer_poll_invocation(f: Int32, types: Int32) -> Bool:
+    return np.asarray((f == POLL) & (types == INVOKE))

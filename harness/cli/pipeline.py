@@ -41,6 +41,8 @@ from results.verdict_file import VerdictFile, write_verdict
 AFTERMATH_S = 15.0
 """How long after a power loss its replica may still be catching up."""
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
+RECORDED = ("versions", "replay", "facts", "regime", "trace_hash", "trace_events", "reached")
+"""What `scenario.json` holds beside the scenario itself."""
 EXIT_CODES = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
 
 
@@ -157,8 +159,7 @@ def check_run(
         torn = directory / "history.arrows"
         if not torn.exists():
             raise UsageError(f"{directory} holds neither history.parquet nor history.arrows: nothing to check")
-        recovered = close_torn(torn)
-        reasons.append(f"the run was cut short: {recovered} operations were recorded before it ended")
+        reasons.append(f"the run was cut short: {close_torn(torn)}")
     facts = RunFacts.from_json(record.get("facts", {}))
     reasons += facts.reasons
     rows = nemesis_rows(directory)
@@ -222,7 +223,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         workload=parts.workload,
         workload_settings=parts.workload_settings,
         nemesis=nemesis,
-        nemesis_generator=Scheduled(schedule) if schedule else None,
+        nemesis_generator=(lambda start_ns: Scheduled(schedule, start_ns)) if schedule else None,
     )
 
 
@@ -300,8 +301,7 @@ def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:
         raise UsageError(f"{directory} is not a run directory: it has no scenario.json") from None
     except (ValueError, OSError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
-    facts = {"versions", "replay", "facts", "regime", "trace_hash", "reached"}
-    return Scenario.from_json({key: value for key, value in record.items() if key not in facts}), record
+    return Scenario.from_json({key: value for key, value in record.items() if key not in RECORDED}), record
 
 
 def nemesis_rows(directory: Path) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ class Rocketmq:
                 config={
                     "listenPort": NAMESERVER_PORT,
                     "enableControllerInNamesrv": True,
-                    "controllerListenPort": CONTROLLER_PORT,
+                    "controllerPort": CONTROLLER_PORT,
                     "controllerDLegerGroup": "controllers",
                     "controllerDLegerPeers": peers,
                     "controllerDLegerSelfId": name,
@@ -118,10 +118,10 @@ class Rocketmq:
                     "enableElectUncleanMaster": settings.unclean_election,
                     "notifyBrokerRoleChanged": settings.notify_role_changed,
                     "brokerHeartbeatTimeout": ms(10_000),
-                    "scanNotActiveBrokerInterval": ms(5_000),
-                    "electionTimeoutMin": ms(1_500),
-                    "electionTimeoutMax": ms(3_000),
-                    "raftHeartbeatInterval": ms(300),
+                    "scanInactiveMasterInterval": ms(5_000),
+                    "raftHeartbeatInterval": 200,
+                    "raftMinElectionTimeout": 1_000,
+                    "raftMaxElectionTimeout": 2_000,
                     **planted,
                 },
             )
@@ -179,11 +179,11 @@ class Rocketmq:
             while True:
                 try:
                     if workload == "register":
-                        await controllers.active_controller()
+                        await controllers.find_active()
                         return
                     replicas = await controllers.get_replica_info(BROKER_GROUP)
                     voters = settings.brokers - settings.learners
-                    if replicas.master_broker_id is not None and len(replicas.sync_state_set) == voters:
+                    if replicas.master_id is not None and len(replicas.sync_state_set.members) == voters:
                         break
                 except ClientError:
                     pass
@@ -194,7 +194,7 @@ class Rocketmq:
         try:
             while True:
                 try:
-                    if 0 in (await client.route(TOPIC)).broker_addresses:
+                    if any(group.master for group in (await client.route(TOPIC)).groups):
                         return
                 except ClientError:
                     pass
@@ -206,7 +206,7 @@ class Rocketmq:
         controllers = ControllerClient(host, _addresses(_controller_names(settings), CONTROLLER_PORT), 0.4)
         roles: dict[str, tuple[str, ...]] = {}
         try:
-            roles["active-controller"] = (_node(await controllers.active_controller()),)
+            roles["active-controller"] = (_node(await controllers.find_active()),)
             replicas = await controllers.get_replica_info(BROKER_GROUP)
             if replicas.master_address:
                 roles["primary"] = (_node(replicas.master_address),)
@@ -398,16 +398,12 @@ class RegisterClient:
         try:
             if operation.f == "read":
                 read = await self._client.get(operation.key)
-                return operation._replace(
-                    type="ok", value={"value": None if read is None else int(read), "expected": None}
-                )
+                return operation._replace(type="ok", value={"value": read, "expected": None})
             if operation.f == "write":
-                await self._client.put(operation.key, str(value["value"]))
+                await self._client.put(operation.key, value["value"])
                 return operation._replace(type="ok")
             if operation.f == "cas":
-                swapped = await self._client.compare_and_set(operation.key, str(value["expected"]), str(value["value"]))
-                if not swapped:
-                    raise OperationError(ErrorCode.PRECONDITION_FAILED, "found another value")
+                await self._client.compare_and_set(operation.key, value["expected"], value["value"])
                 return operation._replace(type="ok")
         except ClientError as error:
             raise _operation_error(error) from error

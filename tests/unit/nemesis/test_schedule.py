@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UsageError
+from harness.generator import Context
 from harness.seed import Seed
 from nemesis import beat
 from nemesis.cluster import Cluster
 from nemesis.packages import PACKAGES
 from nemesis.record import storm, windows
-from nemesis.schedule import NemesisSettings, together
+from nemesis.schedule import NemesisSettings, Scheduled, together
 from nemesis.shapes import Isolate, MajoritiesRing, OneWay, between
 from nemesis.target import PRIMARY, Majority, Minority
 
@@ -126,3 +127,13 @@ def test_the_storm_knows_overlapping_power_losses() -> None:
 
 def test_a_fault_without_effect_is_no_part_of_the_storm() -> None:
     assert windows([{**_row(1, "kill", "start", "b1"), "happened": False}]) == ()
+
+
+def test_asking_a_schedule_twice_does_not_put_it_off() -> None:
+    steps = PACKAGES["kill"].schedule(Seed(1), NemesisSettings(), 60.0)
+    generator = Scheduled(steps, start_ns=1_000)
+    early, late = (Context.start(concurrency=1, nemesis=True, time=time) for time in (1_000, 2_000))
+    first, second = generator.op(early), generator.op(late)
+    assert first is not None
+    assert second is not None
+    assert first[0].time == second[0].time == 1_000 + round(steps[0].at_s * 1e9)  # type: ignore[union-attr]

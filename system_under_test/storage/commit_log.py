@@ -332,9 +332,6 @@ class CommitLog:
         self.flushed_offset = checked_offset
         if self._note_file is None and self._disk.exists(self._note_path):
             self._note_file = self._disk.open(self._note_path)
-        if self._note_file is not None:
-            await self._fsync(self._note_file)
-            self._note_file = None
         await self._remove_strays()
         await self.truncate(end, end)
         self._boundary = end

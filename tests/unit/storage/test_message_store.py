@@ -132,10 +132,11 @@ def test_a_confirm_offset_from_before_a_cut_never_comes_back() -> None:
         store.advance_confirm_offset(store.put("t", 0, b"second").end_offset)
         await store.checkpoint()
         await store.truncate(first)
-        await store.flush_to(store.put("t", 0, b"unconfirmed").end_offset, 5)
+        await store.flush_to(store.put("t", 0, b"unsure").end_offset, 5)
         await machine.lose_power()
         store = await machine.boot()
         assert store.max_offset > first
+        assert store.confirm_offset == first
         assert bodies(store, 0) == [b"first"]
 
     simulate(body)
@@ -268,6 +269,7 @@ def test_queues_never_outlive_the_messages_they_point_to() -> None:
             store = await machine.boot()
             seen = store.queue_range("t", 0)[1]
             assert store.confirm_offset == store.max_offset
+            assert bodies(store, 0) == [b"flushed", *(b"unflushed %d" % number for number in range(5))][:seen]
             for number in range(5):
                 assert store.put("t", 0, b"after %d" % number).queue_offset == seen + number
             store.advance_confirm_offset(store.max_offset)

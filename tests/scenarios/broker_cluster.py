@@ -44,7 +44,11 @@ class Log:
 
 
 class Cluster:
-    def __init__(self, environment: SimulatedEnvironment, brokers: Sequence[str]) -> None:
+    def __init__(
+        self, environment: SimulatedEnvironment, brokers: Sequence[str], late: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self.add = late
+        """Start a broker that was not there from the beginning."""
         self.brokers = tuple(brokers)
         self._environment = environment
         self._host = environment.client_host("client")
@@ -120,6 +124,23 @@ class Cluster:
             max_offset=body["maxOffset"],
             confirm_offset=body["confirmOffset"],
         )
+
+    async def ask(self, node: str, command: RemotingCommand) -> str:
+        """The name of the response code."""
+        return ResponseCode((await self._remoting.invoke(f"{node}:10911", command, 5.0)).code).name
+
+    async def knock(self, node: str, *messages: bytes) -> bool:
+        """Write to the HA port; whether the broker then closes the connection within a minute."""
+        connection = await self._host.network.connect(f"{node}:10912", 5.0)
+        for message in messages:
+            connection.write(message)
+        try:
+            await self._host.clock.within(60, connection.read_exactly(1 << 20))
+        except ConnectionClosed:
+            return True
+        except TimeoutError:
+            return False
+        return False
 
     # what the controllers say
 
@@ -247,7 +268,10 @@ def play(
         return NodeSpec(name=name, groups=("brokers",), main="system_under_test.rocketmq.node:broker", config=config)
 
     async def whole(environment: SimulatedEnvironment) -> None:
-        cluster = Cluster(environment, names)
+        async def late(name: str) -> None:
+            await environment.start([broker(name)], Path(logs))
+
+        cluster = Cluster(environment, names, late)
         await environment.start(controllers, Path(logs))
         for name in names:
             # One after the other, so that b1 has id 1 and is master of epoch 1.

@@ -319,6 +319,22 @@ def test_16_a_master_cut_off_from_everybody_learns_by_its_poll_that_it_was_depos
     play(story, brokers=3, minInSyncReplicas=2)
 
 
+def test_17_without_a_majority_of_controllers_sends_go_on_and_a_killed_master_is_replaced_after_it_is_back():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("c1", "c2")
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.kill("b1")
+        await cluster.sleep(30)
+        assert await cluster.send("b2", "x") == [NOT_MASTER]
+        await cluster.boot("c1", "c2")
+        await cluster.until_master("b2")
+        await cluster.until_members(2, 3)
+        assert await cluster.send("b2", "b") == [OK]
+        assert await cluster.read("b2") == ["a", "b"]
+
+    play(story, brokers=3)
+
+
 def test_18_a_master_back_after_a_clean_stop_goes_on_in_its_epoch_without_a_new_entry():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a") == [OK]

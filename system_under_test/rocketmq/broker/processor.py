@@ -27,7 +27,7 @@ from system_under_test.storage.message_store import FlushMode, GetResult, GetSta
 
 MAX_PULL_COUNT = 1024
 MAX_SUSPENDED_PULLS = 4096
-MAX_SUSPEND_S = 30.0
+MAX_SUSPEND_MS = 30_000
 
 Answer = RemotingCommand | None
 
@@ -79,6 +79,7 @@ class Processor:
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         self._check_queue(request.topic, request.queue_id)
+        _check_fields(request)
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
@@ -146,7 +147,7 @@ class Processor:
         self._suspended_count += 1
         try:
             with suppress(TimeoutError):
-                await self._host.clock.within(min(request.suspend_timeout_ms / 1000, MAX_SUSPEND_S), future)
+                await self._host.clock.within(min(request.suspend_timeout_ms, MAX_SUSPEND_MS) / 1000, future)
         finally:
             self._suspended_count -= 1
             waiting = self._suspended.get(key)
@@ -230,6 +231,16 @@ class Processor:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from error
         self._manager.notified(info)
         return RemotingCommand.response(ResponseCode.SUCCESS)
+
+
+def _check_fields(request: SendRequest) -> None:
+    """What the message's layout has no room for is refused before anything is written."""
+    if not (
+        -(2**63) <= request.born_timestamp_ms < 2**63
+        and -(2**31) <= request.flag < 2**31
+        and -(2**31) <= request.sys_flag < 2**31
+    ):
+        raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "bornTimestamp, flag or sysFlag is out of range")
 
 
 def _offset(offset: int) -> RemotingCommand:

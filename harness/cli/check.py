@@ -17,7 +17,7 @@ from checkers.verdict import Verdict, merge
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
-from harness.cli.java import adopt_java
+from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import as_json as outcome_as_json
 from harness.cli.outcome_text import verdict_lines
@@ -68,8 +68,7 @@ def command(
     console = console_of(as_json, progress)
     execution = Execution(runs=runs, engine=engine, master=master)
     foreign = Foreign(workload=workload, settings=dict(registry.parse_setting(text) for text in settings))
-    if engine == "spark":
-        adopt_java()
+    require_java(engine)
     checked = [_check(path, foreign, execution, console) for path in paths]
     code = combined(entry["exit_code"] for entry in checked)
     if len(paths) > 1:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import HarnessError
+
 LEAST_VERSION = 17
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHECKOUT_JDKS = CHECKOUT / ".jdk"
@@ -68,6 +70,15 @@ def adopt_java() -> None:
     java = find_java()
     if java is not None and java != java_at(candidates[0]):
         os.environ["JAVA_HOME"] = str(java.home)
+
+
+def require_java(engine: str) -> None:
+    """Before a run that Spark shall check: Java is there, or HarnessError says how to get it; not after the storm."""
+    if engine != "spark":
+        return
+    adopt_java()
+    if find_java() is None:
+        raise HarnessError(f"Spark needs Java {LEAST_VERSION} or newer, and there is none; {HOW_TO_GET}")
 
 
 def get_java(say: Callable[[str], None], install_jdk: Callable[[Path], None]) -> Java | None:

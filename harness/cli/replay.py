@@ -12,7 +12,7 @@ import click
 
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
-from harness.cli.java import adopt_java
+from harness.cli.java import require_java
 from harness.cli.options import console_of, example, execution_options, output_options
 from harness.cli.outcome_text import as_json as outcome_as_json
 from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
@@ -43,7 +43,7 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     scenario, record = read_scenario(directory)
     console = console_of(as_json, progress)
     tell_start(scenario, console)
-    adopt_java()
+    require_java(engine)
     try:
         outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import click
 
 from harness.cli import registry
 from harness.cli.console import Console
-from harness.cli.java import adopt_java
+from harness.cli.java import require_java
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
 from harness.cli.pipeline import run_scenario
@@ -95,7 +95,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     registry.resolve(scenario)
     registry.environment(scenario.environment)
     tell_start(scenario, console)
-    adopt_java()
+    require_java(execution.engine)
     try:
         outcome = run_scenario(
             scenario,

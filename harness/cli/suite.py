@@ -15,7 +15,7 @@ from checkers.verdict import Verdict
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
-from harness.cli.java import adopt_java
+from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import title
 from harness.cli.pipeline import replay_line, run_scenario, scenario_name
@@ -94,7 +94,7 @@ def command(
         _refuse_wrong(scenario, file)
     console = console_of(as_json, progress)
     console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
-    adopt_java()
+    require_java(engine)
     report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     results = run_suite(suite, Execution(runs=runs, engine=engine, master=master), jobs, console)

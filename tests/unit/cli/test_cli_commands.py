@@ -25,8 +25,8 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
     for module in (run, suite, replay):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
-        monkeypatch.setattr(module, "adopt_java", lambda: None)
-    monkeypatch.setattr(check, "adopt_java", lambda: None)
+        monkeypatch.setattr(module, "require_java", lambda engine: None)
+    monkeypatch.setattr(check, "require_java", lambda engine: None)
     monkeypatch.delenv("STORMPROOF_DEBUG", raising=False)
     return fake
 

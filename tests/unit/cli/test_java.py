@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.java import find_java, version_of
+from harness.cli import java
+from harness.cli.java import find_java, require_java, version_of
+from harness.errors import HarnessError
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -48,3 +50,14 @@ def test_the_path_comes_before_the_checkouts_own(tmp_path: Path) -> None:
 
 def test_none_is_found_where_none_is(tmp_path: Path) -> None:
     assert find_java({"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path / "gone")}, tmp_path) is None
+
+
+def test_a_run_for_spark_without_java_is_refused_before_its_storm_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "CHECKOUT_JDKS", tmp_path)
+    monkeypatch.setattr(java, "find_java", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HarnessError, match=r"Java 17 or newer.*--engine inprocess"):
+        require_java("spark")
+    require_java("inprocess")

@@ -199,10 +199,9 @@ class SlaveClient:
         if own_end == store.min_offset:
             point: int | None = own_end
         else:
-            # A log that begins later than the master's has its first entry moved up to where it begins: the two can
-            # only be compared from there on.
-            comparable = theirs.delete_prefix(store.min_offset)
-            point = self._parts.truncation_point(store.epochs.map, own_end, comparable, their_end)
+            # A log that begins later than the master's can only be compared from where it begins.
+            own, comparable = (epochs.delete_prefix(store.min_offset) for epochs in (store.epochs.map, theirs))
+            point = self._parts.truncation_point(own, own_end, comparable, their_end)
         if point is None:
             raise NoCommonPoint(f"own epochs {store.epochs.map} to {own_end}, the master's {theirs} to {their_end}")
         if point < own_end:

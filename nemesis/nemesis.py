@@ -18,7 +18,7 @@ from nemesis.cluster import Cluster
 from nemesis.fault import Fault, Partition
 from nemesis.schedule import Step
 
-ROLES_TIMEOUT_S = 1.0
+ROLES_TIMEOUT_S = 4.0
 NOTHING = Effect(False, "nobody fits: no such role or node is there to be hit")
 
 
@@ -42,6 +42,7 @@ class Nemesis:
     record: Callable[[dict[str, Any]], None]
     """Takes one JSON-able row of `nemesis.jsonl` for every step."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
+    last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def open(self) -> None:
         return None
@@ -108,9 +109,11 @@ class Nemesis:
 
     async def _cluster(self) -> Cluster:
         try:
-            roles = await self.environment.timeline.within(ROLES_TIMEOUT_S, self.roles())
+            told = await self.environment.timeline.within(ROLES_TIMEOUT_S, self.roles())
         except TimeoutError:
-            roles = {}
+            told = {}
+        # Who cannot be asked now was last seen in the part it plays, which is the best guess there is.
+        roles = self.last_roles = {**self.last_roles, **told}
         out = {
             node for fault in self.active.values() if fault.kind in ("kill", "power", "pause") for node in fault.nodes
         }

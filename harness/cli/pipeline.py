@@ -284,7 +284,8 @@ def replay_line(scenario: Scenario) -> str:
     if scenario.nemesis:
         words += ["--nemesis", ",".join(scenario.nemesis)]
     words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
-    words += ["--time-limit", f"{scenario.time_limit_s:g}", "--seed", str(scenario.seed)]
+    words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
+    words += ["--seed", str(scenario.seed)]
     if scenario.mutant:
         words += ["--mutant", scenario.mutant]
     for key, value in sorted(scenario.settings.items()):

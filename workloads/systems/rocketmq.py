@@ -203,7 +203,7 @@ class Rocketmq:
             client.close()
 
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
-        controllers = ControllerClient(host, _addresses(_controller_names(settings), CONTROLLER_PORT), 0.4)
+        controllers = ControllerClient(host, _addresses(_controller_names(settings), CONTROLLER_PORT), 1.5)
         roles: dict[str, tuple[str, ...]] = {}
         try:
             roles["active-controller"] = (_node(await controllers.find_active()),)

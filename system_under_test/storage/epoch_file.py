@@ -103,11 +103,17 @@ class EpochMap:
         return self.truncate_suffix(point)
 
     def delete_prefix(self, min_offset: int) -> EpochMap:
-        """What is left when the log begins at `min_offset`: entries that end there or before go, the first moves up."""
+        """What is left when the log begins at `min_offset`: entries all of whose bytes are gone go, the first moves up.
+
+        An entry without bytes that starts at `min_offset` stays: a replica that wrote bytes under that epoch, which
+        nobody copied, would otherwise find nothing in common with this log.
+        """
         kept = [
             entry
             for position, entry in enumerate(self.entries)
-            if position + 1 == len(self.entries) or self.entries[position + 1].start_offset > min_offset
+            if entry.start_offset >= min_offset
+            or position + 1 == len(self.entries)
+            or self.entries[position + 1].start_offset > min_offset
         ]
         if kept and kept[0].start_offset < min_offset:
             kept[0] = EpochEntry(kept[0].master_epoch, min_offset)

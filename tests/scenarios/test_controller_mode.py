@@ -153,6 +153,31 @@ def test_6_an_epoch_that_the_new_master_never_knew_is_cut_whole():
     play(story, unclean=True)
 
 
+def test_6_a_tail_of_the_first_epoch_is_cut_whole_by_masters_that_hold_nothing_of_it_even_after_a_restart():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"), ("b1", "b3"))
+        assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.until_members(2, 3)
+        assert await cluster.send("b2", "a") == [OK]
+        assert (await cluster.log("b2")).epochs == {1: 0, 2: 0}
+        await cluster.kill("b2")
+        await cluster.until_master("b3")
+        await cluster.boot("b2")
+        await cluster.until_members(2, 3)
+        await cluster.kill("b3")
+        await cluster.until_master("b2")
+        assert sorted((await cluster.log("b2")).epochs) == [1, 2, 3, 4]
+        await cluster.heal()
+        await cluster.boot("b1", "b3")
+        await cluster.until_members(1, 2, 3)
+        await cluster.until_equal("b1", "b2", "b3")
+        assert await cluster.read("b1") == ["a"]
+
+    play(story, brokers=3)
+
+
 def test_9_sends_wait_for_a_dead_member_until_the_controller_has_confirmed_that_it_left():
     async def story(cluster: Cluster) -> None:
         await cluster.kill("b2")

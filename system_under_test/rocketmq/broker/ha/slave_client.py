@@ -200,7 +200,7 @@ class SlaveClient:
             point: int | None = own_end
         else:
             # A log that begins later than the master's can only be compared from where it begins.
-            own, comparable = (epochs.delete_prefix(store.min_offset) for epochs in (store.epochs.map, theirs))
+            own, comparable = (_from(store.min_offset, epochs) for epochs in (store.epochs.map, theirs))
             point = self._parts.truncation_point(own, own_end, comparable, their_end)
         if point is None:
             raise NoCommonPoint(f"own epochs {store.epochs.map} to {own_end}, the master's {theirs} to {their_end}")
@@ -235,3 +235,8 @@ class SlaveClient:
     def _ack(self, connection: Connection, offset: int) -> None:
         self._acked_offset = offset
         connection.write(encode_ack(offset))
+
+
+def _from(offset: int, epochs: EpochMap) -> EpochMap:
+    """What `epochs` says of the bytes from `offset` on; an epoch that ended before has none there, but is known."""
+    return EpochMap((epoch, max(start, offset)) for epoch, start in epochs)

@@ -46,6 +46,7 @@ from system_under_test.rocketmq.controller.state_machine import (
     RegisterBroker,
     ReplaceDeadMaster,
     Request,
+    group_of,
 )
 from system_under_test.runtime.host import ConnectFailed, Host
 
@@ -145,9 +146,7 @@ class Controller:
             return RemotingCommand.response(
                 ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f"a controller does not know request {code}"
             )
-        if isinstance(request, RegisterBroker):
-            self._record(request.report, peer, 0)
-        return self._decide(request)
+        return self._register(request, peer) if isinstance(request, RegisterBroker) else self._decide(request)
 
     def on_close(self, peer: Peer) -> None:
         """A broker whose channel closes is dead at once."""
@@ -276,22 +275,30 @@ class Controller:
 
     async def _decide(self, request: Request) -> RemotingCommand:
         outcome = await self._wait(self._enqueue, request)
-        if isinstance(outcome, RemotingCommand):
-            return outcome
-        name = request.report.group if isinstance(request, RegisterBroker) else request.group
         if isinstance(outcome, Refusal):
-            group = self._state.groups.get(name)
-            if outcome.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and group is not None:
-                return _info_response(outcome.code, group.info, outcome.remark)
-            return RemotingCommand.response(outcome.code, remark=outcome.remark)
-        if outcome is None:
-            return RemotingCommand.response(ResponseCode.SUCCESS, {"brokerName": name})
+            return self._refuse(request, outcome)
+        if isinstance(outcome, Group):
+            return _info_response(ResponseCode.SUCCESS, outcome.info)
+        return outcome or RemotingCommand.response(ResponseCode.SUCCESS)
+
+    async def _register(self, request: RegisterBroker, peer: Peer) -> RemotingCommand:
+        outcome = await self._wait(self._enqueue, request)
+        if isinstance(outcome, Refusal):
+            return self._refuse(request, outcome)
+        if not isinstance(outcome, Group):
+            return outcome or RemotingCommand.response(ResponseCode.SUCCESS)
+        # From now on this incarnation is the one that counts, and this is its first report.
+        self._record(request.report, peer, 0)
         info = outcome.info
-        if isinstance(request, RegisterBroker) and (
-            outcome.master is None or outcome.living(outcome.master, self._liveness) is None
-        ):
+        if outcome.master is None or outcome.living(outcome.master, self._liveness) is None:
             info = replace(info, master_id=None, master_address=None)
         return _info_response(ResponseCode.SUCCESS, info)
+
+    def _refuse(self, request: Request, refusal: Refusal) -> RemotingCommand:
+        group = self._state.groups.get(group_of(request))
+        if refusal.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and group is not None:
+            return _info_response(refusal.code, group.info, refusal.remark)
+        return RemotingCommand.response(refusal.code, remark=refusal.remark)
 
     def _enqueue(self, request: Request) -> asyncio.Future[Refusal | Group | None]:
         future: asyncio.Future[Refusal | Group | None] = asyncio.get_running_loop().create_future()
@@ -330,8 +337,7 @@ class Controller:
             await self._raft.read_barrier()
             if isinstance(decision, Refusal):
                 return decision
-            name = request.report.group if isinstance(request, RegisterBroker) else request.group
-            return self._state.groups.get(name)
+            return self._state.groups.get(group_of(request))
         group: Group | None = await self._raft.propose(_EVENT + events.encode(decision))
         if isinstance(decision, events.MasterElected) and group is not None:
             self._host.log("elected", group=group.name, master=group.master, master_epoch=group.master_epoch)
@@ -367,9 +373,9 @@ class Controller:
             return False
         if group.master is None:
             return True
-        # A controller that has only just started has not heard everybody who lives.
-        is_judged = self._liveness.may_judge(now_ns) or self._liveness.knows(group.name, group.master)
-        return is_judged and group.living(group.master, self._liveness) is None
+        if group.living(group.master, self._liveness) is not None:
+            return False
+        return self._liveness.may_judge(group.name, group.master, now_ns)
 
     async def _replace_dead_master(self, name: str) -> None:
         for _ in range(ELECTION_TRIES):

@@ -39,10 +39,11 @@ class _Account:
     heard_ns: int
     birth_pulse: int
     seen_pulse: int
+    is_alive: bool = True
 
 
 class LivenessTable:
-    """Who is silent for `timeout_ns` is dead; removed by `expire`, which is to be called before decisions."""
+    """Who is silent for `timeout_ns` is dead, once `expire` is called: do so before every decision."""
 
     def __init__(self, *, timeout_ns: int, started_ns: int) -> None:
         self._timeout_ns = timeout_ns
@@ -62,7 +63,8 @@ class LivenessTable:
             account.channel = channel
             account.heard_ns = now_ns
             account.seen_pulse = seen_pulse
-        elif account is not None and account.report.incarnation == registered:
+            account.is_alive = True
+        elif account is not None and account.is_alive and account.report.incarnation == registered:
             # Stalled bytes of a former life must not bury the present one.
             pass
         elif account is not None or len(self._accounts) < MAX_BROKERS:
@@ -71,26 +73,26 @@ class LivenessTable:
 
     def closed(self, channel: Channel) -> bool:
         """Whoever spoke on this channel last is dead at once. Returns whether there was somebody."""
-        dead = [key for key, account in self._accounts.items() if account.channel is channel]
-        for key in dead:
-            del self._accounts[key]
+        dead = [account for account in self._accounts.values() if account.is_alive and account.channel is channel]
+        for account in dead:
+            account.is_alive = False
         return bool(dead)
 
     def expire(self, now_ns: int) -> None:
-        dead = [key for key, account in self._accounts.items() if now_ns - account.heard_ns > self._timeout_ns]
-        for key in dead:
-            del self._accounts[key]
+        for account in self._accounts.values():
+            if now_ns - account.heard_ns > self._timeout_ns:
+                account.is_alive = False
 
-    def may_judge(self, now_ns: int) -> bool:
-        """Has this controller listened long enough to take silence for death?"""
-        return now_ns - self._started_ns > self._timeout_ns
-
-    def knows(self, group: str, broker_id: int) -> bool:
-        return (group, broker_id) in self._accounts
+    def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
+        """May this broker's silence be taken for death? Not by a controller that never heard it and has only
+        just started: the next heartbeat may be under way."""
+        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self._timeout_ns
 
     def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
         account = self._accounts.get((group, broker_id))
-        return account.report if account is not None and account.report.incarnation == incarnation else None
+        if account is None or not account.is_alive or account.report.incarnation != incarnation:
+            return None
+        return account.report
 
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         account = self._accounts.get((group, broker_id))

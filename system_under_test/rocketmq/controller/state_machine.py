@@ -138,6 +138,10 @@ Request = (
 )
 
 
+def group_of(request: Request) -> str:
+    return request.report.group if isinstance(request, RegisterBroker) else request.group
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     code: ResponseCode
@@ -189,7 +193,7 @@ class ControllerStateMachine:
     def evaluate(self, request: Request, liveness: Liveness, *, unclean: bool) -> Decision:
         if isinstance(request, ApplyBrokerId):
             return self._apply_broker_id(request)
-        name = request.report.group if isinstance(request, RegisterBroker) else request.group
+        name = group_of(request)
         group = self.groups.get(name)
         if group is None:
             return _refuse(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST, f"broker group {name!r} is unknown")

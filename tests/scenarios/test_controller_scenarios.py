@@ -1,0 +1,317 @@
+"""The controller's side of controller mode, told with brokers that only talk: who is refused, who is elected.
+
+The numbers are those of the scenarios. b1, b2, b3 have the ids 1, 2, 3; b1 is the first master, of epoch 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
+from tests.scenarios.controller_cluster import CLUSTER, CONTROLLERS, GROUP, ControllerCluster, ScriptedBroker, play
+
+
+def state(info: ReplicaInfo) -> tuple[int | None, int, tuple[int, ...]]:
+    """(master, master epoch, SyncStateSet)."""
+    return info.master_id, info.master_epoch, info.sync_state_set.members
+
+
+def becomes(broker: ScriptedBroker, master: int | None):
+    async def holds() -> bool:
+        return (await broker.info()).master_id == master
+
+    return holds
+
+
+def test_13_an_alter_that_is_not_the_masters_or_not_up_to_date_is_refused():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        now = await b1.info()
+        assert state(now) == (1, 1, (1, 2, 3))
+        epoch = now.sync_state_set.epoch
+
+        async def alter(by: ScriptedBroker, master_epoch: int, members: tuple[int, ...], set_epoch: int) -> str:
+            return await by.refusal(
+                lambda: by.client.alter_sync_state_set(GROUP, by.broker_id, master_epoch, members, set_epoch)
+            )
+
+        assert await alter(b1, 1, (1, 2, 3), epoch) == "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED", "the same set"
+        assert await alter(b2, 1, (1, 2), epoch) == "CONTROLLER_INVALID_MASTER", "from a slave"
+        assert await alter(b1, 0, (1, 2), epoch) == "CONTROLLER_FENCED_MASTER_EPOCH", "an older master epoch"
+        assert await alter(b1, 1, (1, 2), epoch - 1) == "CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH", "a stale set epoch"
+        assert await alter(b1, 1, (1, 9), epoch) == "CONTROLLER_INVALID_REPLICAS", "an unknown member"
+        assert await alter(b1, 1, (2, 3), epoch) == "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED", "without the master"
+
+        b3.die()
+        await cluster.pass_s(0.1)
+        assert await alter(b1, 1, (1, 3), epoch) == "CONTROLLER_BROKER_NOT_ALIVE", "with a dead member"
+        b2.is_learner = True
+        await cluster.pass_s(1.5)
+        assert await alter(b1, 1, (1, 2), epoch) == "CONTROLLER_INVALID_REPLICAS", "with a learner"
+        b2.is_learner = False
+        assert state(await b1.info()) == (1, 1, (1, 2, 3)), "nothing came of any of these"
+
+        await cluster.pass_s(1.5)
+        await b1.insist(lambda: b1.client.designate_master(CLUSTER, GROUP, 2))
+        assert state(await b1.info()) == (2, 2, (2,))
+        assert await alter(b1, 1, (1,), epoch) == "CONTROLLER_INVALID_MASTER", "from a deposed master"
+        assert await alter(b2, 2, (1, 2), epoch + 1) == "SUCCESS"
+
+    play(story)
+
+
+def test_14_outside_the_set_nobody_is_elected_until_its_last_member_is_back():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        await b1.alter(1)
+        b1.die()
+        await cluster.until(becomes(b2, None), 2)
+        await cluster.pass_s(20)
+        assert state(await b2.info()) == (None, 2, (1,)), "no master, and the set is kept"
+        assert await b2.refusal(b2.elect) == "CONTROLLER_ELECT_MASTER_FAILED"
+        await b1.start()
+        await cluster.until(becomes(b2, 1), 6)
+        assert state(await b2.info()) == (1, 3, (1,))
+
+    play(story)
+
+
+def test_14_with_unclean_election_an_outsider_is_elected_where_no_member_lives():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        await b1.alter(1)
+        b2.offset, b3.offset = 100, 200
+        await cluster.pass_s(1.5)
+        b1.die()
+        await cluster.until(becomes(b2, 3), 2)
+        assert state(await b2.info()) == (3, 2, (3,)), "the longer of the two"
+
+    play(story, enableElectUncleanMaster=True)
+
+
+def test_14_with_unclean_election_a_living_member_goes_before_a_longer_outsider():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, _, b3 = await cluster.three()
+        await b1.alter(1, 2)
+        b3.offset, b3.priority = 1_000, 1
+        await cluster.pass_s(1.5)
+        b1.die()
+        await cluster.until(becomes(b3, 2), 2)
+
+    play(story, enableElectUncleanMaster=True)
+
+
+def test_14_after_the_whole_group_restarted_a_broker_outside_the_last_set_is_not_elected():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        await b1.insist(lambda: b1.client.designate_master(CLUSTER, GROUP, 2))
+        for broker in (b1, b2, b3):
+            broker.die()
+        await cluster.pass_s(12)
+        await b1.start()
+        assert await b1.refusal(b1.elect) == "CONTROLLER_ELECT_MASTER_FAILED"
+        await cluster.pass_s(12)
+        assert (await b1.info()).master_id in (None, 2)
+        assert (await b1.info()).sync_state_set.members == (2,)
+        await b2.start()
+        await cluster.until(becomes(b1, 2), 6)
+
+    play(story)
+
+
+def test_14_the_newest_epoch_then_the_longest_log_then_the_priority_decide():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b2.master_epoch, b2.offset = 1, 100
+        b3.master_epoch, b3.offset = 1, 200
+        await cluster.pass_s(1.5)
+        b1.die()
+        await cluster.until(becomes(b2, 3), 2)
+        await b1.start()
+        await cluster.pass_s(1.5)
+        await b3.alter(1, 2, 3)
+        b1.master_epoch, b1.offset = 1, 900
+        b2.master_epoch, b2.offset = 2, 300
+        await cluster.pass_s(1.5)
+        b3.die()
+        await cluster.until(becomes(b2, 2), 2)
+        await b3.start()
+        await cluster.pass_s(1.5)
+        await b2.alter(1, 2, 3)
+        for broker in (b1, b3):
+            broker.master_epoch, broker.offset = 3, 500
+        b1.priority, b3.priority = 7, 5
+        await cluster.pass_s(1.5)
+        b2.die()
+        await cluster.until(becomes(b1, 3), 2)
+
+    play(story)
+
+
+def test_15_of_three_that_register_at_once_one_becomes_master_and_ids_are_distinct():
+    async def story(cluster: ControllerCluster) -> None:
+        brokers = [ScriptedBroker(cluster.env, number) for number in (1, 2, 3)]
+        async with asyncio.TaskGroup() as group:
+            for broker in brokers:
+                group.create_task(broker.start())
+        assert sorted(broker.broker_id for broker in brokers) == [1, 2, 3]
+        answers = [await broker.refusal(broker.elect) for broker in brokers]
+        assert answers == ["SUCCESS", "CONTROLLER_MASTER_STILL_EXIST", "CONTROLLER_MASTER_STILL_EXIST"]
+        winner = brokers[0].broker_id
+        assert state(await brokers[1].info()) == (winner, 1, (winner,))
+
+    play(story)
+
+
+def test_15_a_learner_that_comes_first_waits():
+    async def story(cluster: ControllerCluster) -> None:
+        learner = ScriptedBroker(cluster.env, 1)
+        learner.is_learner = True
+        await learner.start()
+        assert await learner.refusal(learner.elect) == "CONTROLLER_ELECT_MASTER_FAILED"
+        second = await cluster.broker(2)
+        await second.elect()
+        assert state(await learner.info()) == (2, 1, (2,))
+        assert await second.refusal(lambda: second.alter(1, 2)) == "CONTROLLER_INVALID_REPLICAS"
+
+    play(story)
+
+
+def test_15_an_id_is_given_once_and_asking_again_with_the_same_check_code_changes_nothing():
+    async def story(cluster: ControllerCluster) -> None:
+        b1 = await cluster.broker(1)
+        ask = b1.client.apply_broker_id
+        assert await b1.refusal(lambda: ask(CLUSTER, GROUP, 1, "code of b1")) == "SUCCESS"
+        assert await b1.refusal(lambda: ask(CLUSTER, GROUP, 1, "another code")) == "CONTROLLER_BROKER_ID_INVALID"
+        assert await b1.refusal(lambda: ask(CLUSTER, GROUP, 3, "code of b3")) == "CONTROLLER_BROKER_ID_INVALID"
+        assert await b1.client.get_next_broker_id(CLUSTER, GROUP) == 2
+
+    play(story)
+
+
+def test_16_living_members_are_told_of_an_election():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.die()
+        await cluster.until(becomes(b3, 2), 2)
+        await cluster.pass_s(0.5)
+        for broker in (b2, b3):
+            assert state(broker.notices[-1]) == (2, 2, (2,))
+            assert broker.notices[-1].master_address == "b2:10911"
+
+    play(story)
+
+
+def test_16_with_notices_off_nobody_is_told_and_getreplicainfo_is_right_all_the_same():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.die()
+        await cluster.until(becomes(b3, 2), 2)
+        await cluster.pass_s(10)
+        assert [broker.notices for broker in (b1, b2, b3)] == [[], [], []]
+
+    play(story, notifyBrokerRoleChanged=False)
+
+
+def test_16_a_master_that_falls_silent_is_replaced_after_its_ten_seconds_and_one_scan():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        b1.fall_silent()
+        assert await cluster.until(becomes(b2, 2), 16.5) > 9
+
+    play(story)
+
+
+def test_17_without_a_majority_nothing_is_answered_and_after_it_is_back_the_store_knows_all():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        before = await b1.info()
+        active = await b1.client.find_active()
+        survivor = active.partition(":")[0]
+        dead = [name for name in CONTROLLERS if name != survivor]
+        await cluster.env.kill(dead)
+        b1.die()
+        await cluster.pass_s(3)
+        assert not (await b2.client.metadata(active)).is_active, "a leader without a majority steps down"
+        assert await b2.answer_of(active) == "not-leader"
+        await cluster.env.kill([survivor])
+        await cluster.pass_s(1)
+        await cluster.env.boot(CONTROLLERS)
+        await cluster.until(becomes(b2, 2), 20)
+        after = await b2.info()
+        assert after.sync_state_set == SyncStateSet(members=(2,), epoch=before.sync_state_set.epoch + 1)
+        assert after.master_epoch == before.master_epoch + 1
+
+    play(story)
+
+
+def test_17_a_controller_cut_off_as_leader_answers_nothing_from_what_it_remembers():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, _, _ = await cluster.three()
+        old = (await b1.client.find_active()).partition(":")[0]
+        others = [name for name in CONTROLLERS if name != old]
+        pairs = [(old, other) for other in others]
+        await cluster.cut_between(pairs)
+        witness = ScriptedBroker(cluster.env, 9)
+        answers = []
+        for _ in range(40):
+            answers.append(await witness.answer_of(f"{old}:9878"))
+            await cluster.pass_s(0.1)
+        assert "SUCCESS" not in answers
+        b1.client.active = None
+        assert state(await b1.info()) == (1, 1, (1, 2, 3)), "the others answer, from the same state"
+
+    play(story)
+
+
+def test_18_a_master_that_gives_up_waits_for_fresh_reports_and_loses_to_the_longer_log():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset = b2.offset = b3.offset = 850
+        await cluster.pass_s(1.5)
+        # Until b1 loses power the slaves copy on to 1000, but no heartbeat says so yet; b1 is back with 900.
+        b1.fall_silent()
+        b1.offset, b2.offset, b3.offset = 900, 1000, 1000
+        info = await b1.start()
+        assert info.master_id == 1, "it lives again, so it is still the master"
+
+        def give_up():
+            return b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1)
+
+        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED", "nobody has reported since"
+        assert state(await b1.info()) == (1, 1, (1, 2, 3))
+        await cluster.pass_s(2.5)
+        elected = await b1.insist(give_up)
+        assert state(elected) == (2, 2, (2,)), "1000 wins over 900"
+        assert await b1.refusal(give_up) == "CONTROLLER_INVALID_MASTER", "only once"
+
+    play(story)
+
+
+def test_18_a_master_that_gives_up_and_still_has_the_longest_log_is_elected_under_a_new_epoch():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset, b2.offset, b3.offset = 1000, 900, 900
+        for broker in (b3, b2, b1):
+            broker.die()
+            await cluster.pass_s(0.1)
+        await b1.start()
+        elected = await b1.insist(lambda: b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1))
+        assert state(elected) == (1, 2, (1,))
+
+    play(story)
+
+
+def test_18_what_a_former_life_reported_counts_for_nothing():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset = b2.offset = b3.offset = 1000
+        await cluster.pass_s(1.5)
+        b2.fall_silent()
+        b2.offset, b3.offset = 0, 500
+        await b2.start()
+        await cluster.pass_s(1.5)
+        b1.die()
+        await cluster.until(becomes(b3, 3), 2)
+
+    play(story)

@@ -1,0 +1,175 @@
+"""Three controllers in a storm while clients append to lists and read them; then it is decided by the lists.
+
+Every element is unique, so the final list of a key is the order in which everything happened. Linearizable
+means: what was acknowledged is in it, once; every list read is a front part of it; and a read holds all
+that was acknowledged, or seen by a read that ended, before it began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.environments.environment import Link
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
+from harness.seed import Seed
+from harness.system import NodeSpec
+from harness.trace import Trace
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.key_value_client import KeyValueClient
+
+CONTROLLERS = ("c1", "c2", "c3")
+ADDRESSES = tuple(f"{name}:9878" for name in CONTROLLERS)
+KEYS = ("x", "y")
+
+
+def specs(config: dict[str, Any]) -> tuple[NodeSpec, ...]:
+    peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)
+    return tuple(
+        NodeSpec(
+            name=name,
+            groups=("controllers",),
+            main="system_under_test.rocketmq.node:controller",
+            config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+        )
+        for name in CONTROLLERS
+    )
+
+
+@dataclass
+class Storm:
+    """What the clients saw, in virtual nanoseconds."""
+
+    acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
+    """(key, element, when the answer came)."""
+    reads: list[tuple[str, list[int], int, int]] = field(default_factory=list)
+    """(key, list, asked, answered)."""
+    final: dict[str, list[int]] = field(default_factory=dict)
+    panics: dict[str, str] = field(default_factory=dict)
+    faults: int = 0
+    trace: str = ""
+
+    def anomalies(self) -> list[str]:
+        found = [f"{node} panicked: {words}" for node, words in self.panics.items()]
+        for key in KEYS:
+            final = self.final[key]
+            if len(set(final)) != len(final):
+                found.append(f"{key}: an element was appended twice")
+            place = {element: position for position, element in enumerate(final)}
+            seen: list[tuple[int, int]] = []
+            for name, element, answered in self.acknowledged:
+                if name == key and element not in place:
+                    found.append(f"{key}: {element} was acknowledged and is lost")
+                elif name == key:
+                    seen.append((answered, place[element] + 1))
+            for name, elements, _, answered in self.reads:
+                if name == key and elements != final[: len(elements)]:
+                    found.append(f"{key}: a read saw {elements[-3:]} which is no part of the history")
+                elif name == key:
+                    seen.append((answered, len(elements)))
+            for name, elements, asked, _ in self.reads:
+                least = max((length for answered, length in seen if answered < asked), default=0)
+                if name == key and len(elements) < least:
+                    found.append(f"{key}: a read saw {len(elements)} elements after {least} were known")
+        return found
+
+
+async def _client(env: SimulatedEnvironment, storm: Storm, number: int, seed: Seed, until_ns: int) -> None:
+    draw = seed.child("client", str(number)).stream()
+    home = ADDRESSES[number % len(ADDRESSES)]
+    client = KeyValueClient(env.client_host(f"client-{number}"), ADDRESSES, timeout_s=3.0, prefer=home)
+    timeline = env.timeline
+    element = number
+    while timeline.now_ns() < until_ns:
+        await timeline.sleep(draw.uniform(0.02, 0.2))
+        key = draw.choice(KEYS)
+        asked = timeline.now_ns()
+        try:
+            if draw.random() < 0.5:
+                element += 100
+                await client.transaction([["append", key, element]])
+                storm.acknowledged.append((key, element, timeline.now_ns()))
+            else:
+                storm.reads.append((key, await client.get(key) or [], asked, timeline.now_ns()))
+        except ClientError:
+            continue
+    client.close()
+
+
+async def _nemesis(
+    env: SimulatedEnvironment, storm: Storm, kinds: tuple[str, ...], longest_s: float, draw: random.Random
+) -> None:
+    timeline = env.timeline
+    while True:
+        await timeline.sleep(draw.uniform(0.3, longest_s))
+        victims = draw.sample(CONTROLLERS, draw.choice((1, 1, 2)))
+        kind = draw.choice(kinds)
+        if kind == "partition":
+            alone, *_ = victims
+            others = [name for name in CONTROLLERS if name != alone]
+            if draw.random() < 0.3:
+                others = others[:1]
+            links = [Link(alone, other) for other in others]
+            if draw.random() < 0.7:
+                links += [Link(other, alone) for other in others]
+            effect = await env.cut(links)
+        elif kind == "pause":
+            effect = await env.pause(victims)
+        elif kind == "kill":
+            effect = await env.kill(victims)
+        else:
+            effect = await env.power_off(victims)
+        storm.faults += effect.happened
+        await timeline.sleep(draw.uniform(0.1, longest_s))
+        await _mend(env)
+
+
+async def _mend(env: SimulatedEnvironment) -> None:
+    await env.heal()
+    await env.resume(CONTROLLERS)
+    await env.boot(CONTROLLERS)
+
+
+def storm(
+    root: int,
+    logs: Path,
+    *,
+    kinds: tuple[str, ...],
+    seconds: int = 40,
+    clients: int = 6,
+    longest_s: float = 6.0,
+    config: dict[str, Any] | None = None,
+    regime: Regime | None = None,
+) -> Storm:
+    seed = Seed(root)
+    result = Storm()
+    trace = Trace()
+
+    async def main(env: SimulatedEnvironment) -> None:
+        await env.start(specs(config or {}), logs)
+        until_ns = seconds * 1_000_000_000
+        async with asyncio.TaskGroup() as group:
+            nemesis = group.create_task(_nemesis(env, result, kinds, longest_s, seed.child("nemesis").stream()))
+            async with asyncio.TaskGroup() as clients_group:
+                for number in range(clients):
+                    clients_group.create_task(_client(env, result, number, seed, until_ns))
+            nemesis.cancel()
+        await _mend(env)
+        reader = KeyValueClient(env.client_host("reader"), ADDRESSES, timeout_s=10.0)
+        for key in KEYS:
+            for _ in range(60):
+                try:
+                    result.final[key] = await reader.get(key) or []
+                    break
+                except ClientError:
+                    await env.timeline.sleep(1.0)
+        result.panics = dict(env.panics())
+        await env.stop()
+
+    run_simulation(main, seed, trace, regime=regime)
+    result.trace = trace.digest()
+    return result

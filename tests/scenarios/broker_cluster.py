@@ -195,7 +195,7 @@ class Cluster:
         await self.until(are_members, within_s)
 
     async def until_equal(self, *nodes: str, within_s: float = 30) -> None:
-        """The replicas have the same epochs with bytes, the same length, and show the same letters, up to the very end."""
+        """The replicas have the same epochs and length, and show the same letters, up to the very end."""
 
         async def are_equal() -> bool:
             logs = [await self.log(node) for node in nodes]

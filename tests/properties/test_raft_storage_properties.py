@@ -1,0 +1,139 @@
+"""What Raft kept on its disk survives a loss of power at any moment, and nothing is read that was never so."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any, cast
+
+from harness.environments.simulated.disk import SimulatedDisk
+from harness.environments.simulated.disk_store import DiskStore
+from harness.environments.simulated.loop import VirtualTimeLoop
+from harness.environments.simulated.regime import Regime
+from harness.environments.simulated.seam import seam_exceptions
+from harness.seed import Seed
+from harness.trace import Trace
+from system_under_test.mutants.vote_not_durable import ForgetfulStorage
+from system_under_test.raft.message import Entry, HardState
+from system_under_test.raft.storage import RaftStorage
+
+
+class Machine:
+    def __init__(self, loop: VirtualTimeLoop, seed: int) -> None:
+        self.store = DiskStore("c1", loop, Seed(seed), Regime.calm(), Trace())
+        self.process = SimpleNamespace(alive=True)
+
+    def disk(self) -> SimulatedDisk:
+        self.process = SimpleNamespace(alive=True, loop=None, context=None, paused=False)
+        return SimulatedDisk(self.store, cast(Any, self.process), seam_exceptions())
+
+    def lose_power(self) -> None:
+        self.process.alive = False
+        self.store.lose_power()
+
+
+def run(seed: int, life: Any) -> None:
+    loop = VirtualTimeLoop()  # type: ignore[abstract]
+    try:
+        loop.run(life(Machine(loop, seed)))
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}: {error}") from error
+    finally:
+        loop.close()
+
+
+def test_a_loss_of_power_leaves_all_that_was_synced_and_a_log_that_once_was():
+    lost = 0
+    for seed in range(60):
+        draw = random.Random(seed)
+
+        async def life(machine: Machine, draw: random.Random = draw) -> None:
+            nonlocal lost
+            term = 0
+            for _ in range(12):
+                storage = RaftStorage(machine.disk(), "raft")
+                recovered = await storage.open()
+                # What was read is durable from now on; the versions since the last sync are what may be found.
+                states, logs = [recovered.hard_state], [recovered.entries]
+                for _ in range(draw.randint(1, 8)):
+                    term += 1
+                    keep = draw.randint(len(logs[0]), len(logs[-1]))
+                    fresh = [
+                        Entry(keep + 1 + n, term, draw.randbytes(draw.randint(0, 90)))
+                        for n in range(draw.randint(1, 4))
+                    ]
+                    states.append(HardState(term, draw.choice((None, "c1", "c2"))))
+                    logs.append((*logs[-1][:keep], *fresh))
+                    storage.write(states[-1], fresh)
+                    if draw.random() < 0.4:
+                        await storage.sync()
+                        states, logs = states[-1:], logs[-1:]
+                machine.lose_power()
+                kept = await RaftStorage(machine.disk(), "raft").open()
+                assert kept.hard_state in states, "a vote is neither the last durable one nor one after it"
+                assert kept.entries[: len(logs[0])] == logs[0], "what was synced is gone"
+                assert any(kept.entries == log[: len(kept.entries)] for log in logs), "such a log there never was"
+                lost += kept.entries != logs[-1]
+
+        run(seed, life)
+    assert lost > 50, "the losses of power took nothing"
+
+
+def test_what_was_read_after_a_kill_survives_a_later_loss_of_power():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(HardState(3, "c2"), [Entry(1, 3, b"written, not synced")])
+        machine.process.alive = False
+        read = await RaftStorage(machine.disk(), "raft").open()
+        assert read.entries
+        machine.lose_power()
+        again = await RaftStorage(machine.disk(), "raft").open()
+        assert again == read
+
+    for seed in range(10):
+        run(seed, life)
+
+
+def test_a_bit_that_rots_ends_the_log_before_it():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(HardState(1, "c1"), [Entry(n, 1, b"data") for n in range(1, 10)])
+        await storage.sync()
+        machine.store.rot("raft/log", 4 * 28 + 13)
+        assert [entry.index for entry in (await RaftStorage(machine.disk(), "raft").open()).entries] == [1, 2, 3, 4]
+
+    run(1, life)
+
+
+def test_a_vote_file_that_grew_long_is_written_anew_and_says_the_same():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        for term in range(1, 6000):
+            storage.write(HardState(term, "c1"), [])
+        await storage.sync()
+        disk = machine.disk()
+        before = disk.open("raft/vote").size
+        assert (await RaftStorage(disk, "raft").open()).hard_state == HardState(5999, "c1")
+        assert disk.open("raft/vote").size < before / 100
+
+    run(1, life)
+
+
+def test_the_mutant_forgets_its_vote_with_the_power():
+    async def life(machine: Machine) -> None:
+        storage = ForgetfulStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(HardState(7, "c2"), [Entry(1, 7, b"x")])
+        await storage.sync()
+        machine.lose_power()
+        kept = await RaftStorage(machine.disk(), "raft").open()
+        assert kept.entries
+        forgotten.append(kept.hard_state != HardState(7, "c2"))
+
+    forgotten: list[bool] = []
+    for seed in range(10):
+        run(seed, life)
+    assert any(forgotten)

@@ -2,6 +2,7 @@
 
 A beat goes wherever the name of a package goes. It strikes once in each interval, at a moment that the
 seed draws from the interval's first half, and heals the given seconds later (before the next strike).
+Shapes that strike at one moment are joined: `isolate primary and restart brokers every 10 for 8`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from nemesis.shapes import (
     PauseShape,
     PowerShape,
     RandomHalves,
+    RestartShape,
     Shape,
+    Together,
 )
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One, Target
 
@@ -53,6 +56,7 @@ _SHAPES: tuple[tuple[str, Shape], ...] = (
     ("partition", RandomHalves()),
     *(("partition", shape(group)) for group in ("brokers", "controllers") for shape in (Bridge, MajoritiesRing)),
     *(("kill", KillShape(target)) for target in TARGETS),
+    *(("kill", RestartShape(target)) for target in TARGETS),
     *(("pause", PauseShape(target)) for target in TARGETS),
     *(("power", PowerShape(target)) for target in TARGETS),
     *(("clock", ClockShape(target)) for target in TARGETS),
@@ -103,10 +107,13 @@ def parse(sentence: str) -> Beat:
             f"unknown nemesis {sentence!r}; known are {', '.join(PACKAGES)}, "
             "or a sentence such as 'isolate primary every 10 for 5'"
         )
-    if match["shape"] not in SHAPES:
-        raise UsageError(f"unknown shape {match['shape']!r} of a fault; known are: {', '.join(SHAPES)}")
     interval_s, heal_after_s = float(match["interval"]), float(match["length"])
     if interval_s <= 0 or heal_after_s <= 0:
         raise UsageError(f"a beat's interval and length are more than 0 seconds, got {sentence!r}")
-    fault, shape = SHAPES[match["shape"]]
-    return Beat(fault, shape, interval_s, heal_after_s)
+    parts = match["shape"].split(" and ")
+    unknown = [part for part in parts if part not in SHAPES]
+    if unknown:
+        raise UsageError(f"unknown shape {unknown[0]!r} of a fault; known are: {', '.join(SHAPES)}")
+    faults, shapes = zip(*(SHAPES[part] for part in parts), strict=True)
+    shape = shapes[0] if len(shapes) == 1 else Together(shapes)
+    return Beat("+".join(sorted(set(faults))), shape, interval_s, heal_after_s)

@@ -68,6 +68,48 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class Restart:
+    """SIGKILL and start again at once; nothing is left to heal."""
+
+    nodes: tuple[str, ...]
+    kind = "kill"
+
+    async def start(self, environment: Environment) -> Effect:
+        return _together([await environment.kill(self.nodes), await environment.boot(self.nodes)])
+
+    async def stop(self, environment: Environment) -> Effect:
+        return Effect(False, "nothing to heal: the nodes were started again at once")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "restart": True, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """Several faults at one moment, healed in the opposite order."""
+
+    faults: tuple[Fault, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kinds of its parts with `+` between."""
+        return "+".join(sorted({fault.kind for fault in self.faults}))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(sorted({node for fault in self.faults for node in fault.nodes}))
+
+    async def start(self, environment: Environment) -> Effect:
+        return _together([await fault.start(environment) for fault in self.faults])
+
+    async def stop(self, environment: Environment) -> Effect:
+        return _together([await fault.stop(environment) for fault in reversed(self.faults)])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "faults": [fault.to_json() for fault in self.faults]}
+
+
+@dataclass(frozen=True, slots=True)
 class PowerLoss:
     """Power is cut: what was not fsynced is gone in whole or in part; healed by booting."""
 

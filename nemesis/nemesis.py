@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.environments.environment import Effect, Environment
+from harness.environments.environment import Effect, Environment, Link
 from harness.operation import Operation
 from harness.seed import Seed
 from harness.system import NodeSpec
 from nemesis.cluster import Cluster
-from nemesis.fault import Fault, Partition
+from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
 from nemesis.schedule import Step
 
 ROLES_TIMEOUT_S = 4.0
@@ -27,6 +27,28 @@ def groups_of(nodes: Sequence[NodeSpec]) -> dict[str, tuple[str, ...]]:
     names = {group for node in nodes for group in node.groups}
     groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in sorted(names)}
     return {**groups, "all": tuple(sorted(node.name for node in nodes))}
+
+
+def _parts(fault: Fault) -> tuple[Fault, ...]:
+    return fault.faults if isinstance(fault, Compound) else (fault,)
+
+
+def _links(fault: Fault) -> tuple[Link, ...]:
+    return tuple(link for part in _parts(fault) if isinstance(part, Partition) for link in part.links)
+
+
+def _without(fault: Fault, held: set[Link]) -> Fault:
+    """The fault without the links that others hold cut, so that stopping it does not open them."""
+    if isinstance(fault, Compound):
+        return Compound(tuple(_without(part, held) for part in fault.faults))
+    if isinstance(fault, Partition):
+        return Partition(tuple(link for link in fault.links if link not in held), fault.shape)
+    return fault
+
+
+def _held_down(fault: Fault) -> tuple[str, ...]:
+    """The nodes whose process a fault stops for as long as it is active."""
+    return tuple(node for part in _parts(fault) if isinstance(part, Kill | PowerLoss | Pause) for node in part.nodes)
 
 
 @dataclass(kw_only=True)
@@ -102,10 +124,8 @@ class Nemesis:
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
         fault = self.active.pop(key)
-        if isinstance(fault, Partition):
-            held = {link for other in self.active.values() if isinstance(other, Partition) for link in other.links}
-            fault = Partition(tuple(link for link in fault.links if link not in held), fault.shape)
-        return await fault.stop(self.environment)
+        held = {link for other in self.active.values() for link in _links(other)}
+        return await _without(fault, held).stop(self.environment)
 
     async def _cluster(self) -> Cluster:
         try:
@@ -114,7 +134,5 @@ class Nemesis:
             told = {}
         # Who cannot be asked now was last seen in the part it plays, which is the best guess there is.
         roles = self.last_roles = {**self.last_roles, **told}
-        out = {
-            node for fault in self.active.values() if fault.kind in ("kill", "power", "pause") for node in fault.nodes
-        }
+        out = {node for fault in self.active.values() for node in _held_down(fault)}
         return Cluster(groups=self.groups, roles=roles, unavailable=frozenset(out))

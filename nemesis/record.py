@@ -37,6 +37,11 @@ def windows(rows: Iterable[Mapping[str, Any]]) -> tuple[Window, ...]:
     return tuple(sorted(closed, key=lambda window: (window.start_ns, window.kind, window.nodes)))
 
 
+def kinds(faults: Iterable[Window]) -> tuple[str, ...]:
+    """The kinds that had an effect, sorted; faults at one moment count as each of theirs."""
+    return tuple(sorted({kind for window in faults for kind in window.kind.split("+")}))
+
+
 def storm(faults: Iterable[Window], *, aftermath_s: float) -> Storm:
     """The storm for the judgement of legal losses.
 
@@ -45,7 +50,7 @@ def storm(faults: Iterable[Window], *, aftermath_s: float) -> Storm:
     """
     faults = tuple(faults)
     aftermath_ns = round(aftermath_s * 1e9)
-    power = [window for window in faults if window.kind == "power"]
+    power = [window for window in faults if "power" in window.kind.split("+")]
     overlapped = any(
         other is not window
         and other.kind != "clock"
@@ -55,7 +60,7 @@ def storm(faults: Iterable[Window], *, aftermath_s: float) -> Storm:
         for other in faults
     )
     return Storm(
-        kinds=tuple(sorted({window.kind for window in faults})),
+        kinds=kinds(faults),
         power_several=any(len(window.nodes) > 1 for window in power),
         power_overlapped=overlapped,
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from harness.environments.environment import Link
 from nemesis.cluster import Cluster
-from nemesis.fault import ClockSkew, Fault, Kill, Partition, Pause, PowerLoss, Skew
+from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
 from nemesis.target import Target
 
 
@@ -166,6 +166,33 @@ class KillShape:
 
     def __str__(self) -> str:
         return f"kill {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartShape:
+    target: Target
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        nodes = _available(self.target, cluster, draw)
+        return Restart(nodes) if nodes else None
+
+    def __str__(self) -> str:
+        return f"restart {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several shapes at one moment; those that fit nobody are left out."""
+
+    shapes: tuple[Shape, ...]
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        struck = [shape.strike(cluster, draw) for shape in self.shapes]
+        faults = tuple(fault for fault in struck if fault is not None)
+        return Compound(faults) if faults else None
+
+    def __str__(self) -> str:
+        return " and ".join(str(shape) for shape in self.shapes)
 
 
 @dataclass(frozen=True, slots=True)

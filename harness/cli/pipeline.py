@@ -32,7 +32,7 @@ from harness.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec
 from nemesis.nemesis import Nemesis, groups_of
-from nemesis.record import storm, windows
+from nemesis.record import kinds, storm, windows
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -104,7 +104,7 @@ def run_scenario(
     parts = registry.resolve(scenario)
     world = registry.environment(scenario.environment)
     for package in parts.packages:
-        if package.fault not in world.faults:
+        if not world.faults.issuperset(package.fault.split("+")):
             raise UsageError(
                 f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
                 f"it can apply: {', '.join(sorted(world.faults))}"
@@ -170,8 +170,8 @@ def check_run(
         legal={name: legal.reason for name in legal.anomalies},
         options={
             "required_ok": dict(parts.workload.required_ok),
-            "faults_asked": sorted({package.fault for package in parts.packages}),
-            "faults_with_effect": sorted({window.kind for window in struck}),
+            "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
+            "faults_with_effect": list(kinds(struck)),
             "panics": dict(facts.panics),
         },
     )

@@ -173,17 +173,17 @@ class LogHistory:
             "index": pa.array(index),
             "time": pa.array(index * 1_000),
             "process": pa.array(process, pa.int32()),
-            "type": _names(types, TYPES),
-            "f": _names(f, FUNCTIONS),
-            "key": _names(queue, [f"topic/{number}" for number in range(QUEUES)]).dictionary_decode(),
+            "type": names_column(types, TYPES),
+            "f": names_column(f, FUNCTIONS),
+            "key": names_column(queue, [f"topic/{number}" for number in range(QUEUES)]).dictionary_decode(),
             "value": value,
             "error": pa.nulls(rows, pa.string()),
-            "node": _names(node, [f"b{number}" for number in range(REPLICAS)]).dictionary_decode(),
+            "node": names_column(node, [f"b{number}" for number in range(REPLICAS)]).dictionary_decode(),
         }
         return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-def _names(numbers: Int64, names: list[str] | tuple[str, ...]) -> pa.DictionaryArray:
+def names_column(numbers: Int64, names: list[str] | tuple[str, ...]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32(), mask=numbers < 0), pa.array(names))
 
 

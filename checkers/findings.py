@@ -24,6 +24,7 @@ FINDINGS = pa.schema(
         pa.field("count", pa.int64()),
         pa.field("key", pa.string()),
         pa.field("operations", pa.list_(pa.int64())),
+        pa.field("tie", pa.list_(pa.int64())),
         pa.field("because", pa.string()),
         pa.field("details", pa.string()),
     ]
@@ -41,11 +42,13 @@ class Example:
     key: str | None
     operations: tuple[int, ...]
     """History indices, ascending."""
+    tie: tuple[int, ...] = ()
+    """Orders examples of one name that have the same operations."""
     because: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-Row = tuple[str, int, str | None, list[int], str | None, str | None]
+Row = tuple[str, int, str | None, list[int], list[int], str | None, str | None]
 
 
 class Findings:
@@ -58,10 +61,11 @@ class Findings:
         """`count` anomalies of this name; `examples` are the ones with the smallest witnesses, at most EXAMPLES."""
         if count == 0:
             return
-        self._rows.append((name, count, None, [], None, None))
+        self._rows.append((name, count, None, [], [], None, None))
         for example in examples:
             details = json.dumps(example.details, sort_keys=True)
-            self._rows.append((name, 0, example.key, list(example.operations), example.because, details))
+            operations, tie = list(example.operations), list(example.tie)
+            self._rows.append((name, 0, example.key, operations, tie, example.because, details))
 
     def table(self) -> pa.Table:
         columns = list(zip(*self._rows, strict=True)) or [()] * len(FINDINGS)
@@ -73,14 +77,16 @@ class Findings:
 def merged_findings(table: pa.Table) -> pa.Table:
     """Kernel over all rows of one name: the sum of the counts and the smallest examples."""
     total = 0
-    examples = set()
+    examples = []
     name = table["name"][0].as_py()
     for row in table.to_pylist():
         total += row["count"]
         if row["because"] is not None:
-            examples.add((tuple(row["operations"]), row["key"] or "", row["because"], row["details"]))
-    rows: list[Row] = [(name, total, None, [], None, None)]
-    rows += [(name, 0, key or None, list(ops), text, facts) for ops, key, text, facts in sorted(examples)[:EXAMPLES]]
+            ordered = (tuple(row["operations"]), tuple(row["tie"]), row["key"] or "")
+            examples.append((*ordered, row["because"], row["details"]))
+    rows: list[Row] = [(name, total, None, [], [], None, None)]
+    for operations, tie, key, because, details in sorted(examples)[:EXAMPLES]:
+        rows.append((name, 0, key or None, list(operations), list(tie), because, details))
     columns = zip(*rows, strict=True)
     return pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, FINDINGS, strict=True)], schema=FINDINGS
@@ -92,7 +98,8 @@ def gathered_findings(engine: Engine, findings: Dataset) -> Mapping[str, Anomaly
     merged = engine.grouped(findings, ("name",), merged_findings, FINDINGS)
     counts: dict[str, int] = {}
     examples: dict[str, list[Anomaly]] = {}
-    for row in engine.gather(merged, NAMES_LIMIT * (EXAMPLES + 1)).to_pylist():
+    rows = engine.gather(merged, NAMES_LIMIT * (EXAMPLES + 1)).to_pylist()
+    for row in sorted(rows, key=lambda row: (row["operations"], row["tie"], row["key"] or "")):
         counts[row["name"]] = counts.get(row["name"], 0) + row["count"]
         if row["because"] is not None:
             examples.setdefault(row["name"], []).append(
@@ -104,13 +111,7 @@ def gathered_findings(engine: Engine, findings: Dataset) -> Mapping[str, Anomaly
                     details=json.loads(row["details"]),
                 )
             )
-    return {
-        name: AnomalySummary(
-            count=counts[name],
-            examples=tuple(sorted(examples.get(name, []), key=lambda a: (a.operations, a.key or "", a.because))),
-        )
-        for name in sorted(counts)
-    }
+    return {name: AnomalySummary(count=counts[name], examples=tuple(examples.get(name, ()))) for name in sorted(counts)}
 
 
 def judged(

@@ -72,11 +72,11 @@ def run_starts(*sorted_columns: npt.NDArray[np.generic]) -> Bool:
     return starts
 
 
-def witness_order(*operations: Int64) -> Int64:
-    """Positions sorted by their sets of operations: as ascending tuples without repetition compare."""
+def witness_order(*operations: Int64, ties: tuple[Int64, ...] = ()) -> Int64:
+    """Positions sorted by their sets of operations (as ascending tuples without repetition compare), then by `ties`."""
     ascending = np.sort(np.stack(operations), axis=0)
     largest = np.iinfo(np.int64).max
     ascending[1:][ascending[1:] == ascending[:-1]] = largest
     ascending.sort(axis=0)
     ascending[ascending == largest] = -1
-    return np.lexsort(ascending[::-1])
+    return np.lexsort((*ties[::-1], *ascending[::-1]))

@@ -1,9 +1,10 @@
 """The steps of consumers and producers: who went where, from one read (or ack) to the next.
 
-A process's polls of one queue are one consumer. What it has read last, and an invocation that asks for an
-offset at or below that (a seek, after which it may start anywhere), is all that the next step needs. So a
-stretch of the history folds into one segment per consumer, segments fold into longer ones, and the rows of a
-batch, which follow one another, shrink to their consumers before anything is shuffled.
+A process's polls of one queue are one consumer. (Final polls are not: one process reads many replicas, piece by
+piece.) What it has read last, and an invocation that asks for an offset at or below that (a seek, after which it
+may start anywhere), is all that the next step needs. So a stretch of the history folds into one segment per consumer,
+segments fold into longer ones, and the rows of a batch, which follow one another, shrink to their consumers before
+anything is shuffled.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from checkers.kernels.columns import NONE, OK, Bool, Int64, integers, member, run_starts
+from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
 from checkers.log.places import (
@@ -27,9 +28,10 @@ from checkers.log.places import (
     jump_rows,
 )
 from checkers.log.rows import (
+    POLL,
     Reads,
     is_consumer_poll_invocation,
-    is_ok_consumer_poll,
+    is_ok_poll,
     operation_codes,
     reads,
     sends,
@@ -70,7 +72,8 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
     queue = final.queue_numbers(batch["key"]).astype(np.int64)
     sent = sends(batch, f, types)
     acked = (sent.type == OK) & (sent.offset != NONE)
-    read = reads(batch, is_ok_consumer_poll(f, types))
+    read_at_all = reads(batch, is_ok_poll(f, types))
+    read = read_at_all.of(f == POLL)
     asked = integers(member(batch["value"], "offset"))
     asks = np.flatnonzero(is_consumer_poll_invocation(f, types) & (asked != NONE))
     first = np.flatnonzero(run_starts(read.row))
@@ -89,7 +92,7 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
         tail_index=index[row],
         tail=np.concatenate((nothing, read.offset[last], sent.offset[acked])),
     )
-    inside = _internal_jumps(read, index, queue, process)
+    inside = _internal_jumps(read_at_all, index, queue, process)
     if len(index) and index[-1] - index[0] == len(index) - 1 and bool(np.all(np.diff(index) == 1)):
         segments, jumps = segments.folded()
         return pa.concat_tables([segments.table(buckets), jumps.table(buckets), inside.table(buckets)]).combine_chunks()
@@ -217,7 +220,7 @@ def _internal_jumps(read: Reads, index: Int64, queue: Int64, process: Int64) -> 
     )
 
 
-@njit(cache=True)
+@compiled
 def fold(
     starts: Bool, lowest_asked: Int64, head_index: Int64, head: Int64, tail_index: Int64, tail: Int64
 ) -> tuple[Int64, Int64]:

@@ -130,7 +130,8 @@ class _Fates:
         affected = np.flatnonzero(which)
         if len(affected) == 0:
             return
-        chosen = affected[witness_order(*(self.index[witness[affected]] for witness in witnesses))[:EXAMPLES]]
+        operations = (self.index[witness[affected]] for witness in witnesses)
+        chosen = affected[witness_order(*operations, ties=(self.message[self.start[affected]],))[:EXAMPLES]]
         examples = []
         for number in chosen.tolist():
             told = int(witnesses[-1][number])
@@ -138,6 +139,7 @@ class _Fates:
                 Example(
                     key=self._queue(told),
                     operations=tuple(sorted({int(self.index[witness[number]]) for witness in witnesses})),
+                    tie=(int(self.message[told]),),
                     because=sentence(told),
                     details={"message": int(self.message[told]), "offset": self._offset(told)},
                 )
@@ -177,7 +179,8 @@ class _Fates:
         earliest = rows[run_starts(self.of_message[rows])]
         other = rows[self._elsewhere(rows)]
         other = other[run_starts(self.of_message[other])]
-        chosen = witness_order(self.index[earliest], self.index[other])[:EXAMPLES]
+        messages = self.message[earliest]
+        chosen = witness_order(self.index[earliest], self.index[other], ties=(messages,))[:EXAMPLES]
         examples = [self._duplicate(int(earliest[i]), int(other[i])) for i in chosen]
         findings.add("duplicate", len(earliest), examples)
 
@@ -193,6 +196,7 @@ class _Fates:
         return Example(
             key=self._queue(one),
             operations=tuple(sorted({int(self.index[one]), int(self.index[other])})),
+            tie=(int(self.message[one]),),
             because=(
                 f"message {self.message[one]} is in two places: at {places[0]} (operation {self.index[one]}) "
                 f"and at {places[1]} (operation {self.index[other]})"

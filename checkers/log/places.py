@@ -246,7 +246,7 @@ class _Conflicts:
 
     def _add(self, findings: Findings, name: str, one: Int64, other: Int64) -> None:
         index = self.column["index"]
-        chosen = witness_order(index[one], index[other])[:EXAMPLES]
+        chosen = witness_order(index[one], index[other], ties=(self.column["offset"][one],))[:EXAMPLES]
         findings.add(name, len(one), [self._example(int(one[i]), int(other[i])) for i in chosen])
 
     def _example(self, one: int, other: int) -> Example:
@@ -256,6 +256,7 @@ class _Conflicts:
         return Example(
             key=queue,
             operations=tuple(sorted({int(column["index"][one]), int(column["index"][other])})),
+            tie=(offset,),
             because=f"offset {offset} of {queue} holds {told[0]} and {told[1]}",
             details={"offset": offset, "messages": [int(column["message"][one]), int(column["message"][other])]},
         )
@@ -275,7 +276,8 @@ def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings) -
     rows = np.flatnonzero(column["kind"] == BACKWARD)
     for jump in (BACK_POLL, BACK_SEND, BACK_INTERNAL):
         of_jump = rows[column["jump"][rows] == jump]
-        order = witness_order(column["previous"][of_jump], column["index"][of_jump])
+        previous, index, *steps = (column[name][of_jump] for name in ("previous", "index", "offset", "end"))
+        order = witness_order(previous, index, ties=tuple(steps))
         examples = []
         for row in of_jump[order[:EXAMPLES]].tolist():
             facts = {name: int(column[name][row]) for name in ("offset", "end", "previous", "index")}
@@ -299,6 +301,7 @@ def _backward_example(jump: int, queue: str, *, offset: int, end: int, previous:
     return Example(
         key=queue,
         operations=tuple(sorted({previous, index})),
+        tie=(offset, end),
         because=because,
         details={"from_offset": offset, "to_offset": end},
     )
@@ -361,7 +364,9 @@ def _add_skips(column: dict[str, Int64], final: FinalReads, findings: Findings) 
     skips = np.flatnonzero(run_starts(*(column[name] for name in identity)))
     for jump in (SKIP_POLL, SKIP_INTERNAL):
         of_jump = skips[column["jump"][skips] == jump]
-        order = witness_order(*(column[name][of_jump] for name in ("previous", "index", "witness")))[:EXAMPLES]
+        operations = (column[name][of_jump] for name in ("previous", "index", "witness"))
+        steps = (column["start"][of_jump], column["end"][of_jump])
+        order = witness_order(*operations, ties=steps)[:EXAMPLES]
         findings.add(JUMPS[jump], len(of_jump), [_skip(jump, column, row, final) for row in of_jump[order].tolist()])
 
 
@@ -382,6 +387,7 @@ def _skip(jump: int, column: dict[str, Int64], row: int, final: FinalReads) -> E
     return Example(
         key=queue,
         operations=tuple(sorted({fact["previous"], fact["index"], fact["witness"]})),
+        tie=(fact["start"], fact["end"]),
         because=because,
         details={"from_offset": fact["start"], "to_offset": fact["end"], "skipped_offset": fact["found"]},
     )

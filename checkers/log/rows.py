@@ -37,6 +37,11 @@ class Reads:
     message: Int64
     offset: Int64
 
+    def of(self, rows: Bool) -> Reads:
+        """Those of these rows of the batch."""
+        kept = rows[self.row]
+        return Reads(self.row[kept], self.message[kept], self.offset[kept])
+
 
 def operation_codes(batch: pa.Table) -> tuple[Int32, Int32]:
     """(code of OPERATIONS or -1, code of TYPES) for each row."""
@@ -63,11 +68,6 @@ def reads(batch: pa.Table, polls: Bool) -> Reads:
 
 def is_ok_poll(f: Int32, types: Int32) -> Bool:
     return np.asarray(((f == POLL) | (f == FINAL_POLL)) & (types == OK))
-
-
-def is_ok_consumer_poll(f: Int32, types: Int32) -> Bool:
-    """Final polls are left out: there one process reads many queues at many replicas piece by piece, as no consumer."""
-    return np.asarray((f == POLL) & (types == OK))
 
 
 def is_consumer_poll_invocation(f: Int32, types: Int32) -> Bool:

@@ -8,6 +8,7 @@ Python, pyarrow and numba must be there.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import zipfile
@@ -59,9 +60,14 @@ def spark_session(master: str = "local[*]") -> SparkSession:
             said.seek(max(0, said.seek(0, os.SEEK_END) - SILENCED_TAIL_BYTES))
             detail = said.read().decode(errors="replace").strip()
             raise SparkFailed(f"Spark did not start on {master}: {error}\n{detail}") from error
-    if not master.startswith("local"):
+    if not _is_local(master):
         session.sparkContext.addPyFile(str(_packed_project(Path(tempfile.mkdtemp(prefix="stormproof-")))))
     return session
+
+
+def _is_local(master: str) -> bool:
+    """Are workers children of this process? Those of local-cluster[…] are not."""
+    return re.match(r"local(\[|$)", master) is not None
 
 
 def _settings(master: str) -> dict[str, str]:
@@ -72,16 +78,19 @@ def _settings(master: str) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.adaptive.enabled": "false",
+        # Plans here only hand bytes on; compiling them takes longer than running them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(PAYLOADS_AT_ONCE),
         "spark.executorEnv.PYTHONHASHSEED": "0",
     }
-    if master.startswith("local"):
+    if _is_local(master):
         root = str(Path(__file__).resolve().parents[2])
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
             "spark.executorEnv.PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(
                 os.pathsep
             ),

@@ -1,0 +1,101 @@
+"""Spark and this process compute the same results; a session is made once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from log_histories import random_history
+from register_histories import random_register_rows
+
+from checkers.engine_in_process import InProcessEngine
+from checkers.linearizable import LinearizableRegister
+from checkers.log import LogChecker
+from checkers.plan import CheckRequest
+from checkers.run import check_history
+from checkers.spark.engine import SparkEngine
+from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.session import spark_session
+from checkers.statistics import Statistics
+from harness.history import history_schema
+
+MASTER = "local[2]"
+LOG_VALUE = pa.struct(
+    [
+        pa.field("message", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
+    ]
+)
+REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkEngine:
+    try:
+        find_java()
+    except JavaMissing as missing:
+        pytest.skip(str(missing))
+    return SparkEngine(spark_session(MASTER))
+
+
+def write(path: Path, rows: list[dict[str, object]], value: pa.DataType) -> Path:
+    numbered = [{"index": i, "time": i * 1_000, **row} for i, row in enumerate(rows)]
+    pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(value)), path, row_group_size=70)
+    return path
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_engines_say_the_same_of_a_log(
+    seed: int, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    request = CheckRequest(history=write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_VALUE))
+    checkers = {"log": LogChecker(), "statistics": Statistics()}
+    alone = check_history(request, checkers, InProcessEngine())
+    assert check_history(request, checkers, spark) == alone
+    assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
+
+
+def test_both_engines_say_the_same_of_registers(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    rows = random_register_rows(random.Random(4), registers=150)
+    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
+    checkers = {"linearizable": LinearizableRegister()}
+    alone = check_history(request, checkers, InProcessEngine())
+    assert alone["linearizable"].anomalies["nonlinearizable"].count > 10
+    assert check_history(request, checkers, spark) == alone
+
+
+def test_a_session_is_reused(spark: SparkEngine) -> None:
+    assert spark_session(MASTER) is spark_session(MASTER)
+
+
+def test_a_plan_that_forgets_to_bound_itself_is_stopped(spark: SparkEngine, tmp_path: Path) -> None:
+    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_VALUE)
+    for engine in (spark, InProcessEngine()):
+        rows = engine.history(path, ("index",))
+        with pytest.raises(ValueError, match="more than the 50 rows"):
+            engine.gather(rows, 50)
+        assert engine.gather(engine.union(rows, rows), 10_000).num_rows == 2 * pq.read_metadata(path).num_rows
+
+
+def test_groups_of_strings_are_the_same_on_both_engines(spark: SparkEngine, tmp_path: Path) -> None:
+    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_VALUE)
+
+    # A function of this function travels to the workers as it is; one of this module they could not import.
+    def counted(table: pa.Table) -> pa.Table:
+        return pa.table({"type": table["type"].slice(0, 1), "n": pa.array([table.num_rows])})
+
+    found = []
+    for engine in (spark, InProcessEngine()):
+        rows = engine.history(path, ("type",))
+        schema = pa.schema([rows.schema.field("type"), pa.field("n", pa.int64())])
+        table = engine.gather(engine.grouped(rows, ("type",), counted, schema), 10)
+        found.append(sorted((row["type"], row["n"]) for row in table.to_pylist()))
+    assert found[0] == found[1]

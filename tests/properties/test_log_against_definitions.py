@@ -1,0 +1,72 @@
+"""The log checker's vectorised kernels against the definitions, however the history is cut, on both engines."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from log_histories import defined_anomalies, random_history
+
+from checkers.engine_in_process import InProcessEngine
+from checkers.log import LogChecker
+from checkers.plan import CheckRequest
+from checkers.run import check_history
+from checkers.statistics import Statistics
+from harness.history import history_schema
+
+VALUE = pa.struct(
+    [
+        pa.field("message", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
+    ]
+)
+CHECKERS = {"log": LogChecker(), "statistics": Statistics()}
+
+
+def written(seed: int, path: Path, operations: int, row_group_size: int) -> tuple[Path, Counter[str]]:
+    rows = random_history(random.Random(seed), operations)
+    numbered = [{"index": i, "time": i * 1_000, **row} for i, row in enumerate(rows)]
+    table = pa.Table.from_pylist(numbered, schema=history_schema(VALUE))
+    pq.write_table(table, path, row_group_size=row_group_size)
+    return path, defined_anomalies(rows)
+
+
+@pytest.mark.parametrize("cut", ["whole", "in-pieces"])
+def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if cut == "in-pieces":
+        monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)
+        monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 40)
+    names: Counter[str] = Counter()
+    for seed in range(60):
+        path, defined = written(seed, tmp_path / f"{seed}.parquet", 40, 11)
+        result = check_history(CheckRequest(history=path), CHECKERS, InProcessEngine())["log"]
+        found = Counter({name: summary.count for name, summary in result.anomalies.items()})
+        assert found == defined, (seed, result.reasons)
+        names += found
+    assert len(names) == 13, f"some anomalies never occurred: {sorted(names)}"
+
+
+def test_results_do_not_depend_on_how_the_history_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [written(seed, tmp_path / f"{seed}.parquet", 60, 13)[0] for seed in range(30)]
+    engine = InProcessEngine()
+    whole = [check_history(CheckRequest(history=path), CHECKERS, engine) for path in paths]
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 5)
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 17)
+    assert [check_history(CheckRequest(history=path), CHECKERS, engine) for path in paths] == whole
+
+
+def test_what_is_legal_is_reported_and_accuses_nobody(tmp_path: Path) -> None:
+    path, defined = written(2, tmp_path / "h.parquet", 60, 13)
+    assert defined
+    strict = LogChecker().check(CheckRequest(history=path), InProcessEngine())
+    legal = {name: "asynchronous replication" for name in defined}
+    lenient = LogChecker().check(CheckRequest(history=path, legal=legal), InProcessEngine())
+    assert strict.verdict.value == "invalid"
+    assert lenient.verdict.value != "invalid"
+    assert {name: summary.count for name, summary in lenient.anomalies.items()} == dict(defined)
+    assert all(summary.legal for summary in lenient.anomalies.values())

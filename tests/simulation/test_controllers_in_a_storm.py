@@ -1,0 +1,49 @@
+"""The controllers' key-value store is linearizable in every storm, and the storms are strong enough to tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from controller_storm import storm
+
+ALL = ("partition", "kill", "pause", "power")
+
+
+def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path) -> None:
+    acknowledged = reads = faults = 0
+    for seed in range(12):
+        seen = storm(seed, tmp_path / str(seed), kinds=ALL)
+        assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
+        acknowledged += len(seen.acknowledged)
+        reads += len(seen.reads)
+        faults += seen.faults
+    assert acknowledged > 1000
+    assert reads > 1000
+    assert faults > 50
+
+
+def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
+    first = storm(3, tmp_path / "first", kinds=ALL, seconds=10)
+    again = storm(3, tmp_path / "again", kinds=ALL, seconds=10)
+    other = storm(4, tmp_path / "other", kinds=ALL, seconds=10)
+    assert first.trace == again.trace != other.trace
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mutant", "kinds", "longest_s", "promise"),
+    [
+        ("local-read", ("partition", "pause"), 6.0, "a read saw"),
+        ("vote-not-durable", ("power", "partition"), 1.5, "is lost"),
+    ],
+)
+def test_a_planted_bug_is_caught(
+    tmp_path: Path, mutant: str, kinds: tuple[str, ...], longest_s: float, promise: str
+) -> None:
+    for seed in range(60):
+        logs = tmp_path / str(seed)
+        seen = storm(seed, logs, kinds=kinds, longest_s=longest_s, config={"mutant": mutant})
+        if any(promise in anomaly for anomaly in seen.anomalies()):
+            return
+    pytest.fail(f"60 storms and nobody noticed {mutant}")

@@ -1,0 +1,44 @@
+"""A controller's settings: the seed's form, and errors that name the setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from system_under_test.rocketmq.controller.config import ControllerConfig
+
+PEERS = "n0-127.0.0.1:9877;n1-127.0.0.1:9878;n2-127.0.0.1:9879"
+
+
+def test_the_seeds_example_is_understood():
+    config = ControllerConfig.from_json(
+        {
+            "controllerDLegerGroup": "group1",
+            "controllerDLegerPeers": PEERS,
+            "controllerDLegerSelfId": "n0",
+            "controllerStorePath": "DledgerController",
+            "enableElectUncleanMaster": True,
+            "notifyBrokerRoleChanged": False,
+        }
+    )
+    assert config.raft().members == {"n0": "127.0.0.1:9877", "n1": "127.0.0.1:9878", "n2": "127.0.0.1:9879"}
+    assert config.raft().port == 9877
+    assert config.raft().directory == "DledgerController/raft"
+    assert config.enable_elect_unclean_master
+    assert not config.notify_broker_role_changed
+    assert config.peers_text == PEERS
+    assert config.request_address("n1") == "127.0.0.1:9878"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"controllerDLegerSelfId": "n9"}, "controllerDLegerSelfId"),
+        ({"controllerDLegerPeers": "n0=127.0.0.1:9877"}, "controllerDLegerPeers"),
+        ({"controllerDLegerPeers": "n0-a:1;n0-b:1"}, "controllerDLegerPeers"),
+        ({"enableElectUncleanMaster": "yes"}, "enableElectUncleanMaster"),
+        ({"raftHeartbeatInterval": 1500}, "heartbeat"),
+    ],
+)
+def test_a_wrong_setting_is_named(wrong, named):
+    with pytest.raises(ValueError, match=named):
+        ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0", **wrong})

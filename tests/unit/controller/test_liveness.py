@@ -1,0 +1,75 @@
+"""Who lives: by heartbeats and channels, and by incarnation."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.protocol import BrokerReport
+
+SECOND = 1_000_000_000
+FIRST_LIFE = BrokerReport(cluster="c", group="g", broker_id=1, address="b1:10911", incarnation="1st", max_offset=1000)
+SECOND_LIFE = dataclasses.replace(FIRST_LIFE, incarnation="2nd", max_offset=900)
+OTHER = dataclasses.replace(FIRST_LIFE, broker_id=2, address="b2:10911", incarnation="other")
+
+
+class Channel:
+    pass
+
+
+def table() -> LivenessTable:
+    return LivenessTable(timeout_ns=10 * SECOND, started_ns=0)
+
+
+def heard(
+    table: LivenessTable, report: BrokerReport, *, registered: str, channel: Channel, at_s: int = 0, pulse: int = 0
+):
+    return table.record(report, registered=registered, channel=channel, seen_pulse=pulse, now_ns=at_s * SECOND)
+
+
+def test_silence_for_ten_seconds_is_death_and_a_heartbeat_is_life_again():
+    liveness, channel = table(), Channel()
+    heard(liveness, FIRST_LIFE, registered="1st", channel=channel)
+    liveness.expire(10 * SECOND)
+    assert liveness.living("g", 1, "1st") == FIRST_LIFE
+    liveness.expire(10 * SECOND + 1)
+    assert liveness.living("g", 1, "1st") is None
+    heard(liveness, FIRST_LIFE, registered="1st", channel=channel, at_s=11)
+    assert liveness.living("g", 1, "1st") == FIRST_LIFE
+
+
+def test_a_closed_channel_is_death_at_once_unless_it_is_an_old_one():
+    liveness, old, new = table(), Channel(), Channel()
+    heard(liveness, FIRST_LIFE, registered="1st", channel=old)
+    heard(liveness, FIRST_LIFE, registered="1st", channel=new)
+    assert not liveness.closed(old)
+    assert liveness.living("g", 1, "1st") is not None
+    assert liveness.closed(new)
+    assert liveness.living("g", 1, "1st") is None
+
+
+def test_a_former_life_counts_for_nothing_and_its_late_bytes_do_not_bury_the_present_one():
+    liveness = table()
+    heard(liveness, FIRST_LIFE, registered="1st", channel=Channel())
+    assert liveness.living("g", 1, "2nd") is None, "registered anew, and has not said anything yet"
+    heard(liveness, SECOND_LIFE, registered="2nd", channel=Channel())
+    heard(liveness, FIRST_LIFE, registered="2nd", channel=Channel())
+    assert liveness.living("g", 1, "2nd") == SECOND_LIFE
+
+
+def test_a_report_is_made_since_a_birth_only_if_it_brings_back_a_pulse_that_went_out_after_it():
+    liveness, channel = table(), Channel()
+    before = heard(liveness, OTHER, registered="other", channel=channel)
+    heard(liveness, SECOND_LIFE, registered="2nd", channel=Channel())
+    after = heard(liveness, OTHER, registered="other", channel=channel, pulse=before)
+    assert not liveness.has_reported_since_birth("g", 2, 1), "this one may have been under way for long"
+    heard(liveness, OTHER, registered="other", channel=channel, pulse=after)
+    assert liveness.has_reported_since_birth("g", 2, 1)
+
+
+def test_a_controller_that_has_only_just_started_does_not_take_silence_for_death():
+    liveness = table()
+    assert not liveness.may_judge("g", 1, 10 * SECOND)
+    assert liveness.may_judge("g", 1, 10 * SECOND + 1)
+    heard(liveness, OTHER, registered="other", channel=Channel())
+    assert liveness.may_judge("g", 2, SECOND)

@@ -1,0 +1,72 @@
+"""Raft's messages as bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from system_under_test.raft.message import (
+    Append,
+    AppendAccepted,
+    AppendRefused,
+    Entry,
+    MalformedMessage,
+    Message,
+    PreVoteReply,
+    PreVoteRequest,
+    VoteReply,
+    VoteRequest,
+    decode,
+    encode,
+    frame_length,
+)
+
+number = st.integers(0, 2**63 - 1)
+name = st.text(max_size=20)
+ends = st.tuples(name, st.just("me"), number)
+
+
+@st.composite
+def appends(draw: st.DrawFn) -> Append:
+    previous = draw(st.integers(0, 2**40))
+    data = draw(st.lists(st.tuples(number, st.binary(max_size=50)), max_size=5))
+    entries = tuple(Entry(previous + 1 + place, term, body) for place, (term, body) in enumerate(data))
+    return Append(*draw(ends), draw(number), previous, draw(number), draw(number), entries)
+
+
+messages = st.one_of(
+    appends(),
+    st.builds(lambda e, a, b: AppendAccepted(*e, a, b), ends, number, number),
+    st.builds(lambda e, a, b, c, d: AppendRefused(*e, a, b, c, d), ends, number, number, number, number),
+    st.builds(lambda e, a, b: VoteRequest(*e, a, b), ends, number, number),
+    st.builds(lambda e, a, b: PreVoteRequest(*e, a, b), ends, number, number),
+    st.builds(lambda e, yes: VoteReply(*e, yes), ends, st.booleans()),
+    st.builds(lambda e, yes: PreVoteReply(*e, yes), ends, st.booleans()),
+)
+
+
+@given(messages)
+def test_what_is_written_is_what_is_read(message: Message) -> None:
+    frame = encode(message)
+    assert frame_length(frame[:4]) == len(frame) - 4
+    assert decode(frame[4:], "me") == message
+
+
+@given(messages, st.data())
+def test_a_frame_cut_short_is_refused_or_is_another_message_but_never_a_crash(
+    message: Message, data: st.DataObject
+) -> None:
+    frame = encode(message)[4:]
+    cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
+    with pytest.raises(MalformedMessage):
+        decode(cut, "me")
+
+
+@given(st.binary(max_size=80))
+def test_garbage_is_refused_and_never_crashes(garbage: bytes) -> None:
+    try:
+        decode(garbage, "me")
+    except MalformedMessage:
+        return
+    assert garbage[0] in range(1, 8)

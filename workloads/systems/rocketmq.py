@@ -278,7 +278,7 @@ def _operation_error(error: ClientError) -> OperationError:
     code = _CODES.get(error.code)
     if code is None or code.definite != error.definite:
         code = ErrorCode.SERVICE_NOT_AVAILABLE if error.definite else ErrorCode.OUTCOME_UNKNOWN
-    return OperationError(code, error.detail, node=error.node)
+    return OperationError(code, error.detail, node=_node(error.node) if error.node else None)
 
 
 class LogClient:

@@ -6,17 +6,26 @@ time, the real ones use asyncio's.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import secrets
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import system_under_test
+from harness.environments.docker import DockerEnvironment, engine, node_image
 from harness.environments.environment import Environment
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.seed import Seed
 from harness.trace import Trace
+from system_under_test.runtime.real import RealHost
 
 T = TypeVar("T")
+
+BASE_IMAGE = "STORMPROOF_BASE_IMAGE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +81,33 @@ class SimulatedWorld:
         return result, WorldReport(facts=facts)
 
 
+@dataclass(frozen=True)
+class DockerWorld:
+    """Containers on this machine. STORMPROOF_BASE_IMAGE names the image that theirs is built on."""
+
+    name: str = "docker"
+    faults: frozenset[str] = DockerEnvironment.faults
+    about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
+
+    def run(
+        self, main: Callable[[Environment], Coroutine[Any, Any, T]], *, seed: Seed, recording: Path | None
+    ) -> tuple[T, WorldReport]:
+        package = Path(system_under_test.__file__).parent
+        with engine() as client:
+            image = node_image(client, package=package, base=os.environ.get(BASE_IMAGE) or None, say=_say)
+            run = f"stormproof-{secrets.token_hex(4)}"
+            environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=_say)
+            try:
+                result = asyncio.run(main(environment))
+            finally:
+                # After a second Ctrl-C nobody waited for the teardown inside the loop.
+                environment.remove()
+        return result, WorldReport(facts={"world": {"image": image}})
+
+
+def _say(line: str) -> None:
+    print(f"docker: {line}", file=sys.stderr, flush=True)
+
+
 simulated = SimulatedWorld()
+docker = DockerWorld()

@@ -41,7 +41,7 @@ from results.verdict_file import VerdictFile, write_verdict
 AFTERMATH_S = 15.0
 """How long after a power loss its replica may still be catching up."""
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
-RECORDED = ("versions", "replay", "facts", "regime", "trace_hash", "trace_events", "reached")
+RECORDED = ("versions", "replay", "facts", "regime", "trace_hash", "trace_events", "reached", "world")
 """What `scenario.json` holds beside the scenario itself."""
 EXIT_CODES = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
-from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
+from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
 from harness.trace import Trace
 
 T = TypeVar("T")
@@ -83,5 +83,5 @@ class SimulatedClock:
 
     async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
         when_ns = self._machine.wake_ns(max(0.0, seconds))
-        async with asyncio.timeout_at(when_ns / NANOSECONDS):
+        with Deadline(self._loop, when_ns):
             return await awaitable

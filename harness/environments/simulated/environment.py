@@ -19,7 +19,7 @@ from harness.environments.environment import Effect, Link
 from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskFaults, DiskStore
 from harness.environments.simulated.host import RarePaths, SimulatedHost
-from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
+from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
 from harness.environments.simulated.network import SimulatedNetwork
 from harness.environments.simulated.process import Machine, Process
 from harness.environments.simulated.regime import Regime
@@ -53,7 +53,7 @@ class VirtualTimeline:
             await self._loop.sleep_until(self._loop.now_ns + max(1, round(seconds * NANOSECONDS)))
 
     async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
-        async with asyncio.timeout(seconds):
+        with Deadline(self._loop, self._loop.now_ns + round(seconds * NANOSECONDS)):
             return await awaitable
 
 

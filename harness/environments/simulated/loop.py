@@ -101,6 +101,40 @@ class TimerHandle(Handle):
             self._loop.timer_cancelled()
 
 
+class Deadline:
+    """`asyncio.timeout_at` at half the cost: at its moment what is inside is cancelled, and TimeoutError raised."""
+
+    __slots__ = ("_cancelling", "_loop", "_struck", "_task", "_timer", "_when_ns")
+
+    def __init__(self, loop: VirtualTimeLoop, when_ns: int) -> None:
+        self._loop = loop
+        self._when_ns = when_ns
+
+    def __enter__(self) -> None:
+        loop = self._loop
+        task = asyncio.current_task(loop)
+        if task is None:
+            raise RuntimeError("a deadline belongs to a task")
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._struck = False
+        self._timer: Handle
+        if self._when_ns > loop.now_ns:
+            self._timer = loop.timer_at(self._when_ns, self._strike)
+        else:
+            self._timer = loop.call_soon(self._strike)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._timer.cancel()
+        # Whoever else cancelled the task meanwhile is not to be told of a time-out.
+        if self._struck and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def _strike(self) -> None:
+        self._struck = True
+        self._task.cancel()
+
+
 class BirthOrderedTask(asyncio.Task[T]):
     """A task that hashes by its birth: a set of tasks is walked in the same order in every process."""
 
@@ -247,6 +281,10 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
     ) -> TimerHandle:
         when_ns = max(self.now_ns, round(when * NANOSECONDS))
         return self._set_timer(when_ns, callback, args, copy_context() if context is None else context)
+
+    def timer_at(self, when_ns: int, callback: Callable[..., object], *args: Any) -> TimerHandle:
+        """Run a callback of the current process at a moment yet to come."""
+        return self._set_timer(when_ns, callback, args, copy_context())
 
     def kernel_at(self, when_ns: int, callback: Callable[..., object], *args: Any) -> TimerHandle:
         """Run a callback of the world itself at a moment; belongs to no process and never waits for one."""

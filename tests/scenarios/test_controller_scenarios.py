@@ -315,3 +315,27 @@ def test_18_what_a_former_life_reported_counts_for_nothing():
         await cluster.until(becomes(b3, 3), 2)
 
     play(story)
+
+
+def test_an_administrator_sees_who_is_in_the_set_and_who_lives_and_changes_what_may_change():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        await b1.alter(1, 2)
+        b3.die()
+        await cluster.pass_s(0.1)
+        group = (await b1.client.sync_state_data([GROUP, "unknown"]))[GROUP]
+        assert state(group.info) == (1, 1, (1, 2))
+        assert [(replica.broker_id, replica.is_alive) for replica in group.in_sync] == [(1, True), (2, True)]
+        assert [(replica.broker_id, replica.is_alive) for replica in group.not_in_sync] == [(3, False)]
+
+        active = await b1.client.find_active()
+        await b1.client.update_config(active, {"enableElectUncleanMaster": "true"})
+        assert (await b1.client.get_config(active))["enableElectUncleanMaster"] == "true"
+
+        assert await b2.refusal(lambda: b2.client.clean_broker_data(CLUSTER, GROUP, [2])) == (
+            "CONTROLLER_INVALID_CLEAN_BROKER_METADATA"
+        )
+        await b2.client.clean_broker_data(CLUSTER, GROUP, [3])
+        assert (await b1.client.sync_state_data([GROUP]))[GROUP].not_in_sync == ()
+
+    play(story)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from system_under_test.raft.driver import RaftConfig
+from system_under_test.rocketmq.controller.protocol import MalformedRequest
 from system_under_test.rocketmq.settings import Settings
+
+_CHANGEABLE = {
+    "enableElectUncleanMaster": "enable_elect_unclean_master",
+    "notifyBrokerRoleChanged": "notify_broker_role_changed",
+}
+"""Field names by setting names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +74,26 @@ class ControllerConfig:
             min_election_timeout_s=self.raft_min_election_timeout_s,
             max_election_timeout_s=self.raft_max_election_timeout_s,
         )
+
+    def told(self) -> dict[str, str]:
+        """What getControllerConfig answers."""
+        return {
+            "controllerDLegerGroup": self.group,
+            "controllerDLegerPeers": self.peers_text,
+            "controllerDLegerSelfId": self.self_id,
+            "controllerStorePath": self.store_path,
+            "enableElectUncleanMaster": "true" if self.enable_elect_unclean_master else "false",
+            "notifyBrokerRoleChanged": "true" if self.notify_broker_role_changed else "false",
+        }
+
+    def changed(self, changes: Any) -> ControllerConfig:
+        """By updateControllerConfig. Raises MalformedRequest for what cannot change while it runs."""
+        if not isinstance(changes, dict) or any(value not in ("true", "false") for value in changes.values()):
+            raise MalformedRequest("expected settings with the values true or false")
+        fixed = sorted(name for name in changes if name not in _CHANGEABLE)
+        if fixed:
+            raise MalformedRequest(f"cannot be changed while running: {', '.join(fixed)}")
+        return replace(self, **{_CHANGEABLE[name]: value == "true" for name, value in changes.items()})
 
     @property
     def peers_text(self) -> str:

@@ -24,6 +24,7 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Answer, Peer
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, MalformedCommand
 from system_under_test.rocketmq.controller.parts import ControllerParts
@@ -130,9 +131,10 @@ class Controller:
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
                 return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
             if code == RequestCode.GET_CONTROLLER_CONFIG:
-                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._settings()))
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._config.told()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
-                return self._update_settings(parse_json(command.body))
+                self._config = self._config.changed(parse_json(command.body))
+                return RemotingCommand.response(ResponseCode.SUCCESS)
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
                 return self._get_replica_info(text(command.ext_fields, "brokerName"))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
@@ -217,36 +219,11 @@ class Controller:
         refusal = await self._wait(self._parts.read_barrier, self._raft)
         if isinstance(refusal, RemotingCommand):
             return refusal
+        self._liveness.expire(self._host.clock.monotonic_ns())
         known = self._state.groups
         wanted = [known[name] for name in (names if isinstance(names, list) else []) if name in known]
-        return RemotingCommand.response(
-            ResponseCode.SUCCESS,
-            body=json_body({"replicasInfoTable": {group.name: self._describe(group) for group in wanted}}),
-        )
-
-    def _describe(self, group: Group) -> dict[str, Any]:
-        self._liveness.expire(self._host.clock.monotonic_ns())
-
-        def rows(broker_ids: list[int]) -> list[dict[str, Any]]:
-            return [
-                {
-                    "brokerName": group.name,
-                    "brokerId": broker_id,
-                    "brokerAddress": group.replicas[broker_id].address,
-                    "alive": group.living(broker_id, self._liveness) is not None,
-                }
-                for broker_id in broker_ids
-            ]
-
-        outside = [broker_id for broker_id in sorted(group.replicas) if broker_id not in group.sync_state_set]
-        return {
-            "masterBrokerId": group.master,
-            "masterAddress": group.info.master_address,
-            "masterEpoch": group.master_epoch,
-            "syncStateSetEpoch": group.sync_state_set_epoch,
-            "inSyncReplicas": rows([member for member in group.sync_state_set if member in group.replicas]),
-            "notInSyncReplicas": rows(outside),
-        }
+        table = {group.name: describe(group, self._liveness) for group in wanted}
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"replicasInfoTable": table}))
 
     async def _wait(self, ask: Any, argument: Any) -> Any:
         """What Raft answers, or the response that says why there is no answer."""
@@ -409,32 +386,6 @@ class Controller:
             self._host.log("role_notice_lost", address=address, reason=str(error))
         finally:
             self._notices.pop(serial, None)
-
-    # -- settings that may change while it runs
-
-    def _settings(self) -> dict[str, str]:
-        config = self._config
-        return {
-            "controllerDLegerGroup": config.group,
-            "controllerDLegerPeers": config.peers_text,
-            "controllerDLegerSelfId": config.self_id,
-            "controllerStorePath": config.store_path,
-            "enableElectUncleanMaster": "true" if config.enable_elect_unclean_master else "false",
-            "notifyBrokerRoleChanged": "true" if config.notify_broker_role_changed else "false",
-        }
-
-    def _update_settings(self, changes: Any) -> RemotingCommand:
-        names = {
-            "enableElectUncleanMaster": "enable_elect_unclean_master",
-            "notifyBrokerRoleChanged": "notify_broker_role_changed",
-        }
-        if not isinstance(changes, dict) or any(changes[name] not in ("true", "false") for name in changes):
-            raise MalformedRequest("expected settings with the values true or false")
-        fixed = sorted(name for name in changes if name not in names)
-        if fixed:
-            raise MalformedRequest(f"cannot be changed while running: {', '.join(fixed)}")
-        self._config = replace(self._config, **{names[name]: value == "true" for name, value in changes.items()})
-        return RemotingCommand.response(ResponseCode.SUCCESS)
 
 
 def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> RemotingCommand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.protocol import MalformedRequest
 
 PEERS = "n0-127.0.0.1:9877;n1-127.0.0.1:9878;n2-127.0.0.1:9879"
 
@@ -42,3 +43,16 @@ def test_the_seeds_example_is_understood():
 def test_a_wrong_setting_is_named(wrong, named):
     with pytest.raises(ValueError, match=named):
         ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0", **wrong})
+
+
+def test_two_settings_may_change_while_it_runs_and_all_others_are_refused():
+    config = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"})
+    changed = config.changed({"enableElectUncleanMaster": "true"})
+    assert changed.told() == {**config.told(), "enableElectUncleanMaster": "true"}
+    for wrong in (
+        {"controllerStorePath": "true"},
+        {"enableElectUncleanMaster": "perhaps"},
+        ["enableElectUncleanMaster"],
+    ):
+        with pytest.raises(MalformedRequest):
+            config.changed(wrong)

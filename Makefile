@@ -8,6 +8,7 @@ ENVIRONMENT ?= simulated
 NEMESIS ?= partition,kill,clock
 TIME_LIMIT ?= 60
 SEED ?=
+SEEDS ?= 200
 ARGUMENTS ?=
 
 BIN := .venv/bin
@@ -41,7 +42,7 @@ test: lint
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 mutants: setup
-	@$(BIN)/python -m pytest tests/mutants -m "slow or not slow"
+	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
 
 bench: setup
 	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done

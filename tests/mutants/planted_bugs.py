@@ -1,0 +1,107 @@
+"""Every planted bug with the storm that exposes it, and the anomalies that name the broken guarantee.
+
+The healthy system must come through the same storms on the same seeds. Where a storm's configuration may
+legally lose messages, the adapter's table says so, and such a run is not counted against anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.scenario import Scenario, SettingValue
+
+LOST = frozenset({"lost-write", "unseen"})
+DIRTY = frozenset({"dirty-read"})
+DIVERGED = frozenset({"diverging-replicas"})
+NOT_LINEARIZABLE = frozenset({"nonlinearizable"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedBug:
+    mutant: str
+    guarantee: str
+    """The promise that it breaks."""
+    anomalies: frozenset[str]
+    """At least one of them must be found for the bug to count as caught."""
+    nemesis: tuple[str, ...]
+    workload: str = "log"
+    settings: Mapping[str, SettingValue] = field(default_factory=dict)
+
+    def scenario(self, seed: int, *, planted: bool) -> Scenario:
+        return Scenario(
+            system="rocketmq",
+            workload=self.workload,
+            nemesis=self.nemesis,
+            settings=self.settings,
+            mutant=self.mutant if planted else None,
+            rate=200.0,
+            time_limit_s=60.0,
+            seed=seed,
+        )
+
+
+PLANTED_BUGS = (
+    PlantedBug(
+        mutant="flush-lie",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("power off primary every 10 for 2",),
+        settings={"brokers": 1, "min_in_sync_replicas": 1},
+    ),
+    PlantedBug(
+        mutant="ack-before-append",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary and restart brokers every 15 for 8",),
+    ),
+    PlantedBug(
+        mutant="dispatch-to-max",
+        guarantee="no uncommitted message is read (DR)",
+        anomalies=DIRTY,
+        nemesis=("isolate primary every 12 for 6",),
+    ),
+    PlantedBug(
+        mutant="silent-unclean",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate one of brokers every 14 for 9", "kill majority of brokers every 6 for 4"),
+    ),
+    PlantedBug(
+        mutant="vote-not-durable",
+        guarantee="metadata is linearizable (NL)",
+        anomalies=NOT_LINEARIZABLE,
+        nemesis=(
+            "bridge in controllers every 10 for 9",
+            "power off controllers every 2.1 for 0.05",
+            "power off one of controllers every 1.3 for 0.05",
+        ),
+        workload="register",
+    ),
+    PlantedBug(
+        mutant="ignore-demotion",
+        guarantee="one master at a time, acknowledged messages survive (DM, LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary every 15 for 8",),
+    ),
+    PlantedBug(
+        mutant="shrink-first",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary with one of controllers every 20 for 10", "isolate primary every 13 for 8"),
+        settings={"min_in_sync_replicas": 1},
+    ),
+    PlantedBug(
+        mutant="truncate-by-epoch-only",
+        guarantee="replicas hold the same messages at the same offsets (DIV)",
+        anomalies=DIVERGED,
+        nemesis=("partition", "kill"),
+    ),
+    PlantedBug(
+        mutant="local-read",
+        guarantee="a read sees every write completed before it (ST)",
+        anomalies=NOT_LINEARIZABLE,
+        nemesis=("isolate active-controller every 10 for 5",),
+        workload="register",
+    ),
+)

@@ -1,4 +1,4 @@
-"""What a benchmark of a checker reports: seconds, and the memory of all processes that took part."""
+"""What a benchmark of a checker reports: seconds, and the memory and processor time of all processes that took part."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 INTERVAL_S = 0.2
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -19,11 +20,13 @@ class Measured:
     """Peak resident memory by kind of process, in MiB: this one, the JVM, each of the workers."""
 
     seconds: float = 0.0
+    cpu_s: float = 0.0
+    """Of all cores, which tells more than the clock where a machine is shared."""
     peak_mib: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         peaks = ", ".join(f"{name} {mib} MiB" for name, mib in sorted(self.peak_mib.items()))
-        return f"{self.seconds:.1f} s; peak memory: {peaks}"
+        return f"{self.seconds:.1f} s, {self.cpu_s:.0f} s of processor time; peak memory: {peaks}"
 
 
 @contextmanager
@@ -31,11 +34,17 @@ def measured() -> Iterator[Measured]:
     """Time and memory of what runs inside, sampled."""
     result = Measured()
     done = threading.Event()
+    before = {process.pid: process.cpu_s for process in _family()}
+    used: dict[int, float] = {}
 
     def sample() -> None:
-        while not done.wait(INTERVAL_S):
-            for name, mib in _memory_mib().items():
+        while True:
+            family = _family()
+            for name, mib in _memory_mib(family).items():
                 result.peak_mib[name] = max(result.peak_mib.get(name, 0), mib)
+            used.update({process.pid: process.cpu_s - before.get(process.pid, 0.0) for process in family})
+            if done.wait(INTERVAL_S):
+                return
 
     sampler = threading.Thread(target=sample)
     sampler.start()
@@ -46,32 +55,51 @@ def measured() -> Iterator[Measured]:
         result.seconds = time.monotonic() - start
         done.set()
         sampler.join()
+        result.cpu_s = sum(used.values())
 
 
-def _memory_mib() -> dict[str, int]:
-    """All processes that descend from this one, by kind; of several of a kind the largest, and their sum as `all`."""
+@dataclass(frozen=True)
+class Process:
+    """One process of this benchmark."""
+
+    pid: int
+    kind: str
+    mib: int
+    cpu_s: float
+
+
+def _family() -> list[Process]:
+    """This process and all that descend from it."""
     parents: dict[int, int] = {}
-    facts: dict[int, tuple[str, int]] = {}
+    found: dict[int, Process] = {}
+    me = os.getpid()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             stat = (entry / "stat").read_text()
-            pages = int((entry / "statm").read_text().split()[1])
-        except (OSError, IndexError):
+        except OSError:
             continue
         name, rest = stat[stat.index("(") + 1 :].rsplit(")", 1)
+        facts = rest.split()
         pid = int(entry.name)
-        parents[pid] = int(rest.split()[1])
-        facts[pid] = (name, pages * PAGE_BYTES >> 20)
-    me = os.getpid()
-    result: dict[str, int] = {}
-    for pid, (name, mib) in facts.items():
-        at = pid
-        while at not in (me, 0) and at in parents:
-            at = parents[at]
-        if at == me:
-            kind = "driver" if pid == me else "JVM" if name == "java" else "worker"
-            result[kind] = max(result.get(kind, 0), mib)
-            result["all"] = result.get("all", 0) + mib
+        parents[pid] = int(facts[1])
+        kind = "driver" if pid == me else "JVM" if name == "java" else "worker"
+        found[pid] = Process(
+            pid, kind, int(facts[21]) * PAGE_BYTES >> 20, (int(facts[11]) + int(facts[12])) / TICKS_A_SECOND
+        )
+    return [process for pid, process in found.items() if _descends(pid, me, parents)]
+
+
+def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
+    while pid != ancestor and pid in parents:
+        pid = parents[pid]
+    return pid == ancestor
+
+
+def _memory_mib(family: list[Process]) -> dict[str, int]:
+    """By kind of process the largest one, and the sum of all as `all`."""
+    result: dict[str, int] = {"all": sum(process.mib for process in family)}
+    for process in family:
+        result[process.kind] = max(result.get(process.kind, 0), process.mib)
     return result

@@ -16,6 +16,8 @@ def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
         return
     ids = np.zeros(table.num_rows, dtype=np.int64)
     for key in keys:
+        if _is_constant(table[key]):
+            continue
         column = _ranks(table[key])
         ids = ids * (int(column.max()) + 1) + column
         # Keeps the combined number below the number of rows squared, whatever the number of keys.
@@ -30,6 +32,14 @@ def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
     for end in [*bounds.tolist(), table.num_rows]:
         yield ordered.slice(start, end - start).combine_chunks()
         start = end
+
+
+def _is_constant(column: pa.ChunkedArray) -> bool:
+    """Cheap to see, and the usual case where a partition holds one bucket."""
+    if not pa.types.is_integer(column.type) or column.null_count:
+        return False
+    bounds = pc.min_max(column).as_py()
+    return bool(bounds["min"] == bounds["max"])
 
 
 def _ranks(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

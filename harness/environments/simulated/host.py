@@ -73,6 +73,10 @@ class SimulatedHost:
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         process = self._process
+        if not process.alive:
+            # A `finally` that runs when the simulation throws its dead away; nothing may come of it.
+            coroutine.close()
+            raise asyncio.CancelledError
         loop = process.loop
         self._trace.event(loop.now_ns, self.name, "spawn", name)
         task = loop.create_task(coroutine, name=f"{self.name}/{name}", context=process.context.copy())

@@ -154,9 +154,14 @@ class _Loop:
                     )
                 self.generator = following
                 await self._something_done()
-            elif operation.time > self.context.time + _DUE_NS:
+                continue
+            if operation.time > self.context.time + _DUE_NS:
                 await self._something_done(within_s=(operation.time - self.context.time) / 1e9)
-            elif operation.f == LOG and operation.type == "info":
+                if self.done:
+                    # What was completed may bring something sooner; where only time has passed, nothing else is due.
+                    continue
+                self._tell_time()
+            if operation.f == LOG and operation.type == "info":
                 self.generator = following
                 self.show(str((operation.value or {}).get("message", "")))
                 # Endless messages must not keep everybody else from running.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from harness.draw import Draw
@@ -214,7 +215,7 @@ def indexed(function: Callable[[int], Operation | None]) -> Generator:
 
     >>> indexed(lambda n: invoke("write", {"value": n}))  # every value once  # doctest: +SKIP
     """
-    return Indexed(function, 0)
+    return Indexed(_asked_again(function), 0)
 
 
 def drawn(seed: Seed, function: Callable[[Draw, int], Operation | None]) -> Generator:
@@ -223,4 +224,9 @@ def drawn(seed: Seed, function: Callable[[Draw, int], Operation | None]) -> Gene
     >>> drawn(seed, lambda draw, n: invoke("write", {"value": n}, key=draw.choice(keys)))  # doctest: +SKIP
     """
     base = seed.integer()
-    return Indexed(lambda number: function(Draw.at(base, number), number), 0)
+    return Indexed(_asked_again(lambda number: function(Draw.at(base, number), number)), 0)
+
+
+def _asked_again(function: Callable[[int], Operation | None]) -> Callable[[int], Operation | None]:
+    """The same function; as an operation is asked for until its time has come, it remembers the last ones."""
+    return lru_cache(maxsize=8)(function)

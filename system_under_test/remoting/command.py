@@ -20,7 +20,7 @@ _LANGUAGE = "OTHER"
 _VERSION = 455
 _WORDS = struct.Struct(">II")
 _WORD = struct.Struct(">I")
-_encode_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_text = json.encoder.encode_basestring_ascii
 _decode_json = json.JSONDecoder().decode
 
 
@@ -73,17 +73,14 @@ class RemotingCommand:
 
     def encode(self) -> bytes:
         """The whole frame, length word included. Raises ValueError if it is too large to be sent."""
-        header: dict[str, object] = {"code": self.code}
-        if self.ext_fields:
-            header["extFields"] = self.ext_fields
-        header["flag"] = self.flag
-        header["language"] = _LANGUAGE
-        header["opaque"] = self.opaque
-        if self.remark is not None:
-            header["remark"] = self.remark
-        header["serializeTypeCurrentRPC"] = "JSON"
-        header["version"] = _VERSION
-        encoded = _encode_json(header).encode("ascii")
+        ext_fields = ",".join([f"{_text(name)}:{_text(value)}" for name, value in self.ext_fields.items()])
+        encoded = (
+            f'{{"code":{self.code},'
+            + (f'"extFields":{{{ext_fields}}},' if ext_fields else "")
+            + f'"flag":{self.flag},"language":"{_LANGUAGE}","opaque":{self.opaque},'
+            + (f'"remark":{_text(self.remark)},' if self.remark is not None else "")
+            + f'"serializeTypeCurrentRPC":"JSON","version":{_VERSION}}}'
+        ).encode("ascii")
         total = 4 + len(encoded) + len(self.body)
         if total > MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {total} bytes is above the limit of {MAX_FRAME_BYTES}")

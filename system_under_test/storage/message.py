@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from system_under_test.storage.errors import MessageTooLarge
@@ -50,8 +49,7 @@ class MessageHeader(NamedTuple):
     tags_code: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(NamedTuple):
     """One decoded message; hosts are 4 bytes of IPv4 address and 4 of port."""
 
     topic: str
@@ -82,6 +80,8 @@ def encode_properties(properties: Mapping[str, str]) -> bytes:
 
 def decode_properties(data: bytes) -> dict[str, str]:
     """The inverse of `encode_properties`; pieces without a separator are passed over."""
+    if not data:
+        return {}
     pieces = [piece.partition("\x01") for piece in data.decode().split("\x02")]
     return {name: value for name, separator, value in pieces if separator}
 
@@ -179,31 +179,10 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
 
 def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
     """The size of the message at `position`. Raises MessageInvalid unless it is whole, unharmed and in its place."""
-    size = peek_size(buffer, position)
-    if size <= 0:
-        raise MessageInvalid("no message starts here")
-    end = position + size
-    if end > len(buffer):
-        raise MessageInvalid("the message is cut")
-    _, _, body_crc, _, _, _, own_offset, _, _, _, _, _, _, _, body_length = _HEADER.unpack_from(buffer, position)
-    if own_offset != physical_offset:
-        raise MessageInvalid(f"the message belongs at {own_offset}")
-    at = position + _HEADER.size + body_length
-    if body_length < 0 or at + 3 > end:
-        raise MessageInvalid("the body is longer than the message")
-    at += 1 + buffer[at]
-    if at + 2 > end or at + 2 + _PROPERTIES_LENGTH.unpack_from(buffer, at)[0] != end:
-        raise MessageInvalid("the lengths do not add up")
-    covered = end - _CRC_BYTES
-    if covered < at + 2 or not buffer.startswith(_CRC_NAME, covered):
-        raise MessageInvalid("the message's CRC is missing")
-    view = memoryview(buffer)
-    digits = _crc_digits(crc32(view[position:covered]) & _CRC_MASK)
-    if buffer[covered + len(_CRC_NAME) : end] != digits + b"\x02":
-        raise MessageInvalid("the message's CRC differs")
-    if crc32(view[position + 88 : position + 88 + body_length]) & _CRC_MASK != body_crc:
-        raise MessageInvalid("the body's CRC differs")
-    return size
+    fields, _ = _checked(buffer, position)
+    if fields[6] != physical_offset:
+        raise MessageInvalid(f"the message belongs at {fields[6]}")
+    return int(fields[0])
 
 
 def decode_message(buffer: bytes, position: int) -> Message:
@@ -211,22 +190,16 @@ def decode_message(buffer: bytes, position: int) -> Message:
 
     It may stand anywhere: the physical offset it was written for is taken from the message.
     """
-    if len(buffer) - position < _LEAST:
-        raise MessageInvalid("the message is cut")
-    fields = _HEADER.unpack_from(buffer, position)
-    check_message(buffer, position, fields[6])
-    body_start = position + _HEADER.size
-    at = body_start + fields[14]
-    topic_end = at + 1 + buffer[at]
-    properties = decode_properties(bytes(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES]))
+    fields, body_end = _checked(buffer, position)
+    topic_end = body_end + 1 + buffer[body_end]
     return Message(
-        topic=bytes(buffer[at + 1 : topic_end]).decode(),
+        topic=buffer[body_end + 1 : topic_end].decode(),
         queue_id=fields[3],
         queue_offset=fields[5],
         physical_offset=fields[6],
         size=fields[0],
-        body=bytes(buffer[body_start:at]),
-        properties=properties,
+        body=buffer[position + _HEADER.size : body_end],
+        properties=decode_properties(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES]),
         flag=fields[4],
         sys_flag=fields[7],
         born_timestamp_ms=fields[8],
@@ -236,6 +209,34 @@ def decode_message(buffer: bytes, position: int) -> Message:
         reconsume_times=fields[12],
         prepared_transaction_offset=fields[13],
     )
+
+
+def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
+    """The header's fields and where the body ends. Raises MessageInvalid unless the message is whole and unharmed."""
+    size = peek_size(buffer, position)
+    if size <= 0:
+        raise MessageInvalid("no message starts here")
+    end = position + size
+    if end > len(buffer):
+        raise MessageInvalid("the message is cut")
+    fields = _HEADER.unpack_from(buffer, position)
+    body_start = position + _HEADER.size
+    body_end = body_start + fields[14]
+    if body_end < body_start or body_end + 3 > end:
+        raise MessageInvalid("the body is longer than the message")
+    at = body_end + 1 + buffer[body_end]
+    if at + 2 > end or at + 2 + _PROPERTIES_LENGTH.unpack_from(buffer, at)[0] != end:
+        raise MessageInvalid("the lengths do not add up")
+    covered = end - _CRC_BYTES
+    if covered < at + 2 or not buffer.startswith(_CRC_NAME, covered):
+        raise MessageInvalid("the message's CRC is missing")
+    view = memoryview(buffer)
+    digits = _crc_digits(crc32(view[position:covered]) & _CRC_MASK)
+    if buffer[covered + len(_CRC_NAME) : end] != digits + b"\x02":
+        raise MessageInvalid("the message's CRC differs")
+    if crc32(view[body_start:body_end]) & _CRC_MASK != fields[2]:
+        raise MessageInvalid("the body's CRC differs")
+    return fields, body_end
 
 
 def store_timestamp_ms(buffer: bytes, position: int) -> int:

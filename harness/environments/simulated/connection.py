@@ -339,8 +339,12 @@ class Endpoint:
         buffer = self.buffer
         if len(buffer) < count or self.ended:
             await self._fill(count)
-        data = bytes(memoryview(buffer)[:count])
-        del buffer[:count]
+        if count == len(buffer):
+            data = bytes(buffer)
+            buffer.clear()
+        else:
+            data = bytes(memoryview(buffer)[:count])
+            del buffer[:count]
         inbound = self.inbound
         if inbound is not None and inbound.window_closed and len(buffer) < self.window // 2:
             inbound.open_window()

@@ -1,0 +1,83 @@
+"""What the workloads ask of clients: unique values, and final reads that go on until all is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UsageError
+from harness.generator import limit, perfect, simulate
+from harness.operation import Operation
+from harness.seed import Seed
+from workloads.log import WORKLOAD as LOG
+from workloads.log import FinalRead, FinalReads, LogSettings, queue_key
+from workloads.register import WORKLOAD as REGISTER
+from workloads.register import RegisterSettings
+
+
+def _invocations(generator: object, count: int) -> list[Operation]:
+    history = simulate(limit(count, generator), completion=perfect(), concurrency=5)  # type: ignore[arg-type]
+    return [operation for operation in history if operation.type == "invoke"]
+
+
+def test_no_message_is_sent_twice_and_both_kinds_are_asked_for() -> None:
+    operations = _invocations(LOG.generator(LogSettings(queues=3), Seed(1), 5), 500)
+    sent = [operation.value["message"] for operation in operations if operation.f == "send" and operation.value]
+    assert len(sent) == len(set(sent))
+    assert 150 < len(sent) < 350
+    assert {operation.key for operation in operations} == {queue_key(queue) for queue in range(3)}
+
+
+def test_written_values_are_unique_and_a_cas_expects_what_may_be_there() -> None:
+    operations = _invocations(REGISTER.generator(RegisterSettings(keys=2), Seed(1), 5), 500)
+    meant: dict[str | None, set[int]] = {}
+    for operation in operations:
+        if operation.f == "read":
+            continue
+        assert operation.value is not None
+        seen = meant.setdefault(operation.key, set())
+        if operation.f == "cas":
+            assert operation.value["expected"] in seen
+        assert operation.value["value"] not in seen
+        seen.add(operation.value["value"])
+    assert {operation.f for operation in operations} == {"read", "write", "cas"}
+
+
+def test_values_repeat_where_they_need_not_be_unique() -> None:
+    operations = _invocations(REGISTER.generator(RegisterSettings(keys=1, unique=False), Seed(1), 5), 200)
+    assert {o.value["value"] for o in operations if o.f == "write" and o.value} <= set(range(5))
+
+
+def _done(read: FinalRead, f: str, type_: str, offset: int, messages: list[dict[str, int]]) -> FinalRead:
+    event = Operation(0, type_, f, {"message": None, "offset": offset, "messages": messages}, time=10)  # type: ignore[arg-type]
+    return read.after(event)
+
+
+def test_a_final_read_ends_only_when_the_end_was_confirmed() -> None:
+    read = _done(FinalRead("storm/0", "b1"), "final-poll", "ok", 2, [{"offset": 0, "message": 7}])
+    assert (read.position, read.at_end, read.done) == (2, False, False)
+    read = _done(read, "final-poll", "ok", 2, [])
+    assert (read.at_end, read.done) == (True, False)
+    again = _done(read, "caught-up", "fail", 2, [])
+    assert (again.at_end, again.done, again.position) == (False, False, 2)
+    assert _done(read, "caught-up", "ok", 2, []).done
+
+
+def test_a_replica_that_never_answers_is_given_up() -> None:
+    read, tries = FinalRead("storm/0", "b1"), 0
+    while not read.done:
+        read, tries = _done(read, "final-poll", "info", 0, []), tries + 1
+    assert tries == 60
+
+
+def test_final_reads_cover_every_queue_at_every_replica() -> None:
+    generator = LOG.final_generator(LogSettings(queues=2), Seed(0), 5, ("b1", "b2"))
+    assert isinstance(generator, FinalReads)
+    assert {(read.key, read.node) for read in generator.reads} == {
+        ("storm/0", "b1"), ("storm/0", "b2"), ("storm/1", "b1"), ("storm/1", "b2"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"queues": 0}, {"queues": 17}, {"send_share": 1.0}], ids=str)
+def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        LogSettings(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""The table of legal losses, cell by cell, as far as storms can produce them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.errors import UsageError
+from harness.system import Storm
+from workloads.systems.rocketmq import LOSS, SYSTEM, RocketmqSettings, legal_loss
+
+KILL, PARTITION = Storm(kinds=("kill",)), Storm(kinds=("partition",))
+POWER_ONE = Storm(kinds=("power",))
+POWER_ALL = Storm(kinds=("power",), power_several=True)
+POWER_OVERLAPPED = Storm(kinds=("kill", "power"), power_overlapped=True)
+CLOCK = Storm(kinds=("clock",))
+
+ALL_ACK_2 = RocketmqSettings()
+ALL_ACK_2_ASYNC = RocketmqSettings(flush="async")
+ALL_ACK_1 = RocketmqSettings(min_in_sync_replicas=1)
+ALL_ACK_1_ASYNC = RocketmqSettings(min_in_sync_replicas=1, flush="async")
+SINGLE_SYNC = RocketmqSettings(brokers=1, min_in_sync_replicas=1)
+SINGLE_ASYNC = RocketmqSettings(brokers=1, min_in_sync_replicas=1, flush="async")
+ONE_ACK = RocketmqSettings(all_ack=False, min_in_sync_replicas=1)
+TWO_OF_TWO = RocketmqSettings(all_ack=False, brokers=2, in_sync_replicas=2, min_in_sync_replicas=2)
+TWO_OF_THREE = RocketmqSettings(all_ack=False, in_sync_replicas=2)
+UNCLEAN = RocketmqSettings(unclean_election=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "storm", "loss_is_legal"),
+    [
+        (SINGLE_ASYNC, KILL, False),
+        (SINGLE_ASYNC, POWER_ONE, True),
+        (SINGLE_ASYNC, PARTITION, False),
+        (SINGLE_SYNC, KILL, False),
+        (SINGLE_SYNC, POWER_ONE, False),
+        (SINGLE_SYNC, POWER_OVERLAPPED, False),
+        (ONE_ACK, KILL, True),
+        (ONE_ACK, PARTITION, True),
+        (ONE_ACK, POWER_ONE, True),
+        (TWO_OF_TWO, KILL, False),
+        (TWO_OF_TWO, PARTITION, False),
+        (TWO_OF_TWO, POWER_ONE, False),
+        (TWO_OF_TWO, POWER_OVERLAPPED, True),
+        (TWO_OF_TWO, POWER_ALL, True),
+        (TWO_OF_THREE, KILL, True),
+        (TWO_OF_THREE, PARTITION, True),
+        (ALL_ACK_1, KILL, False),
+        (ALL_ACK_1, PARTITION, False),
+        (ALL_ACK_1, POWER_ONE, False),
+        (ALL_ACK_1_ASYNC, POWER_ONE, True),
+        (ALL_ACK_1, POWER_OVERLAPPED, True),
+        (ALL_ACK_2, KILL, False),
+        (ALL_ACK_2, PARTITION, False),
+        (ALL_ACK_2, POWER_ONE, False),
+        (ALL_ACK_2_ASYNC, POWER_ONE, False),
+        (ALL_ACK_2, POWER_OVERLAPPED, True),
+        (ALL_ACK_2, POWER_ALL, True),
+        (UNCLEAN, KILL, True),
+        (UNCLEAN, PARTITION, True),
+        *((settings, CLOCK, False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
+        *((settings, Storm(), False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
+    ],
+)
+def test_loss_is_legal_exactly_where_the_table_says(
+    settings: RocketmqSettings, storm: Storm, loss_is_legal: bool
+) -> None:
+    legal = legal_loss(settings, storm)
+    assert legal.anomalies == (LOSS if loss_is_legal else ())
+    assert bool(legal.reason) == loss_is_legal
+
+
+def test_diverging_replicas_and_reads_of_what_was_never_sent_are_legal_nowhere() -> None:
+    assert not {"diverging-replicas", "aborted-read", "duplicate", "unexpected-read"} & set(LOSS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"brokers": 0}, {"brokers": 1}, {"learners": 3}, {"brokers": 3, "learners": 2}],
+    ids=str,
+)
+def test_settings_under_which_nothing_could_be_sent_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        RocketmqSettings(**wrong)
+
+
+def test_nodes_are_described_for_every_world() -> None:
+    nodes = SYSTEM.nodes(RocketmqSettings(controllers=3, brokers=2), "local-read")
+    assert [node.name for node in nodes] == ["c1", "c2", "c3", "b1", "b2"]
+    assert [node.name for node in nodes if node.replica] == ["b1", "b2"]
+    assert all(node.config["mutant"] == "local-read" for node in nodes)

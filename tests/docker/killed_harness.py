@@ -1,0 +1,28 @@
+"""A harness of its own that starts one probe, says so, and waits to be killed: `killed_harness.py IMAGE RUN LOGS`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from probe_cluster import probe
+
+from harness.environments.docker import DockerEnvironment, engine
+from system_under_test.runtime.real import RealHost
+
+
+async def main(client: object, image: str, run: str, logs: str) -> None:
+    environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=print)
+    try:
+        await environment.start([probe("p1")], Path(logs))
+        environment.client_host("client")
+        print("started", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        await environment.stop()
+
+
+if __name__ == "__main__":
+    with engine() as opened:
+        asyncio.run(main(opened, *sys.argv[1:]))

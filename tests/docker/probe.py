@@ -1,0 +1,102 @@
+"""A node that answers questions about its world over one connection each; put into the image beside the package.
+
+Standard library only. Asked by the tests through a published port, and by other probes from inside.
+Port 7000 takes one line of JSON a connection and answers one; port 7001 holds connections and echoes lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+ASK, ECHO = 7000, 7001
+REACH_TIMEOUT_S = 2.0
+
+
+async def main(host: Any, config: Mapping[str, Any]) -> None:
+    await Probe(host, config).serve()
+
+
+async def broken(host: Any, _: Mapping[str, Any]) -> None:
+    host.log("about to break")
+    host.spawn(_break(), "breaking")
+    await asyncio.Event().wait()
+
+
+async def _break() -> None:
+    raise RuntimeError("a planted panic")
+
+
+class Probe:
+    def __init__(self, host: Any, config: Mapping[str, Any]) -> None:
+        self.host = host
+        self.config = config
+        self.held: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+
+    async def serve(self) -> None:
+        await asyncio.start_server(self._answer, "0.0.0.0", ASK)
+        await asyncio.start_server(self._echo, "0.0.0.0", ECHO)
+        self.host.log("serving")
+        await asyncio.Event().wait()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        question = json.loads(await reader.readline())
+        answer = await getattr(self, f"do_{question['do']}")(question)
+        writer.write(json.dumps(answer).encode() + b"\n")
+        await writer.drain()
+        writer.close()
+
+    async def _echo(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            writer.write(line)
+        writer.close()
+
+    async def do_time(self, _: Mapping[str, Any]) -> Any:
+        return {"wall_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), "pid": os.getpid()}
+
+    async def do_sleep(self, question: Mapping[str, Any]) -> Any:
+        """What a timer of the loop takes, on the monotonic clock."""
+        start = time.monotonic_ns()
+        await asyncio.sleep(question["seconds"])
+        return {"slept_ns": time.monotonic_ns() - start}
+
+    async def do_reach(self, question: Mapping[str, Any]) -> Any:
+        """Whether a new connection to each node comes about."""
+        return dict(zip(question["to"], await asyncio.gather(*map(self._reaches, question["to"])), strict=True))
+
+    async def _reaches(self, name: str) -> str:
+        try:
+            async with asyncio.timeout(REACH_TIMEOUT_S):
+                _, writer = await asyncio.open_connection(name, ECHO)
+        except TimeoutError:
+            return "silence"
+        except OSError as error:
+            return type(error).__name__
+        writer.close()
+        return "reached"
+
+    async def do_hold(self, question: Mapping[str, Any]) -> Any:
+        self.held[question["to"]] = await asyncio.open_connection(question["to"], ECHO)
+        return True
+
+    async def do_say(self, question: Mapping[str, Any]) -> Any:
+        """Whether a line comes back on a connection that is held."""
+        reader, writer = self.held[question["to"]]
+        writer.write(b"hello\n")
+        try:
+            async with asyncio.timeout(question.get("timeout_s", REACH_TIMEOUT_S)):
+                return (await reader.readline()).decode()
+        except TimeoutError:
+            return "silence"
+
+    async def do_write(self, question: Mapping[str, Any]) -> Any:
+        self.host.disk.open("kept").append(question["text"].encode())
+        return True
+
+    async def do_read(self, _: Mapping[str, Any]) -> Any:
+        file = self.host.disk.open("kept")
+        return file.read_at(0, file.size).decode()

@@ -1,0 +1,79 @@
+"""A cluster of probes in containers, as the tests see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from harness.environments.docker import DockerEnvironment
+from harness.system import NodeSpec
+
+PROBE = Path(__file__).parent / "probe.py"
+ASK = 7000
+ANSWER_TIMEOUT_S = 20.0
+
+
+def probe(name: str, function: str = "main") -> NodeSpec:
+    main = f"system_under_test.probe:{function}"
+    return NodeSpec(name=name, groups=("probes",), main=main, config={"name": name}, ports=(ASK,))
+
+
+def run_id() -> str:
+    return f"stormproof-test-{secrets.token_hex(4)}"
+
+
+class Cluster:
+    """An environment with a loop of its own, driven from plain test functions."""
+
+    def __init__(self, environment: DockerEnvironment, client: Any) -> None:
+        self.environment = environment
+        self.client = client
+        self._loop = asyncio.new_event_loop()
+
+    def do(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return self._loop.run_until_complete(coroutine)
+
+    def ask(self, name: str, what: str, **rest: Any) -> Any:
+        return self.do(self.asked(name, what, **rest))
+
+    async def asked(self, name: str, what: str, **rest: Any) -> Any:
+        host = self.environment.client_host("asker")
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            connection = await host.network.connect(f"{name}:{ASK}", 5.0)
+            connection.write(json.dumps({"do": what, **rest}).encode() + b"\n")
+            answer = bytearray()
+            while not answer.endswith(b"\n"):
+                answer += await connection.read_exactly(1)
+            connection.close()
+            return json.loads(answer)
+
+    async def until_serving(self, *names: str) -> None:
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            for name in names:
+                while True:
+                    try:
+                        await self.asked(name, "time")
+                    except Exception as error:  # noqa: BLE001  # whatever it is, it must end within the bound
+                        print(f"{name} does not serve yet: {error!r}")
+                        await asyncio.sleep(0.05)
+                    else:
+                        break
+
+    def leftovers(self) -> list[str]:
+        return leftovers(self.client, self.environment.run)
+
+    def close(self) -> None:
+        self._loop.close()
+
+
+def leftovers(client: Any, run: str) -> list[str]:
+    filters = {"label": f"stormproof.run={run}"}
+    found = [*client.containers.list(all=True, filters=filters), *client.networks.list(filters=filters)]
+    return [one.name for one in found]
+
+
+MakeCluster = Callable[[], Cluster]

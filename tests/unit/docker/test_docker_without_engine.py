@@ -1,0 +1,105 @@
+"""What the world of containers says and does where no engine is needed or none is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli import registry
+from harness.cli.environments import docker as world
+from harness.cli.main import run
+from harness.environments.containers import image, scratch
+from harness.environments.containers.engine import is_alive, owner
+from harness.environments.containers.network import free_ports, is_port_taken
+from harness.environments.docker import engine
+from harness.errors import HarnessError
+
+NOWHERE = "unix:///nowhere/docker.sock"
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", NOWHERE)
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_no_engine_is_one_line_that_says_what_to_do() -> None:
+    with pytest.raises(HarnessError) as raised, engine():
+        pass
+    words = str(raised.value)
+    assert words.startswith("no Docker engine answers") and "--environment simulated" in words
+    assert "\n" not in words
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_a_run_without_an_engine_ends_with_255(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["run", "rocketmq", "--environment", "docker", "--runs", str(tmp_path), "--engine", "inprocess"])
+    assert code == 255
+    assert capsys.readouterr().err.count("no Docker engine answers") == 1
+
+
+def test_a_nemesis_of_power_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["run", "rocketmq", "--environment", "docker", "--nemesis", "power", "--runs", str(tmp_path)])
+    assert code == 254
+    assert "cannot apply 'power'" in capsys.readouterr().err
+
+
+def test_the_world_is_found_by_its_name() -> None:
+    assert registry.environment("docker") == world
+    assert world.faults == {"partition", "kill", "pause", "clock"}
+
+
+def test_an_owner_lives_exactly_as_long_as_its_process() -> None:
+    assert is_alive(owner())
+    program = "from harness.environments.containers.engine import owner; print(owner())"
+    gone = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    assert gone and not is_alive(gone)
+    host, pid, _ = owner().rsplit(":", 2)
+    assert not is_alive(f"{host}:{pid}:1"), "another process that got the same number later"
+    assert not is_alive(f"elsewhere:{pid}:1")
+    assert not is_alive("")
+
+
+def test_scratch_of_a_dead_process_is_removed_and_that_of_a_living_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    host, pid, _ = owner().rsplit(":", 2)
+    dead = tmp_path / f"stormproof-{host}:{pid}:1-abcdefgh"
+    foreign = tmp_path / "stormproof-notes"
+    for made in (dead, foreign):
+        (made / "inside").mkdir(parents=True)
+    with scratch.directory() as mine:
+        assert scratch.remove_orphans() == [f"directory {dead}"]
+        assert mine.exists() and foreign.exists() and not dead.exists()
+    assert not mine.exists()
+
+
+def test_free_ports_are_free_and_different() -> None:
+    assert len(set(free_ports(20))) == 20
+
+
+def test_a_taken_port_is_told_from_other_failures() -> None:
+    assert is_port_taken(Exception("driver failed: Bind for 127.0.0.1:80 failed: port is already allocated"))
+    assert is_port_taken(Exception("listen tcp4 127.0.0.1:80: bind: address already in use"))
+    assert not is_port_taken(Exception("no such image"))
+
+
+def test_the_image_follows_the_package_and_nothing_else(tmp_path: Path) -> None:
+    package = tmp_path / "system_under_test"
+    (package / "image").mkdir(parents=True)
+    (package / "image" / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
+    (package / "one.py").write_text("1")
+    before = image._context(package)
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "one.pyc").write_text("compiled")
+    os.utime(package / "one.py", (0, 0))
+    assert image._context(package) == before
+    (package / "one.py").write_text("2")
+    assert image._context(package) != before

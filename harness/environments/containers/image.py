@@ -31,6 +31,7 @@ Say = Callable[[str], None]
 PUBLIC_PYTHON = "python:3.11-slim-bookworm"
 PULL_TIMEOUT_S = 30.0
 BASE, NODE = "stormproof-base", "stormproof-node"
+IMAGES_KEPT = 8
 SUITE = "bookworm"
 TOOLS = ("iptables", "iproute2", "libfaketime", "procps")
 PYTHON_PACKAGES = ("python3-minimal", "python3")
@@ -55,7 +56,20 @@ def node_image(client: Any, *, package: Path, base: str | None, say: Say) -> str
         if not _is_here(client, tag):
             say(f"building {tag} on {base_tag}")
             _build(client, tag, context, {"BASE": base_tag})
+            _forget_old(client)
     return tag
+
+
+def _forget_old(client: Any) -> None:
+    """Every change of the package makes an image; the last few are kept, and those that a container uses."""
+    with speaking("removing old images"):
+        images = sorted(client.images.list(name=NODE), key=lambda image: str(image.attrs["Created"]))
+        for image in images[:-IMAGES_KEPT]:
+            for tag in image.tags:
+                try:
+                    client.images.remove(tag)
+                except docker.errors.APIError:
+                    continue
 
 
 def _base(client: Any, asked: str | None, say: Say) -> str:

@@ -96,10 +96,12 @@ class Pipe:
     def push(self, data: bytes) -> None:
         """Send bytes, in packets of bounded size and sometimes torn."""
         length = len(data)
-        split_at = SEGMENT_BYTES if length > SEGMENT_BYTES else self._wire.splits(length)
+        wire = self._wire
+        split_at = SEGMENT_BYTES if length > SEGMENT_BYTES else wire.split_probability and wire.splits(length)
         if not split_at:
             self._send(data, length)
             return
+        assert isinstance(split_at, int)
         self._send(data[:split_at], split_at)
         for start in range(split_at, length, SEGMENT_BYTES):
             segment = data[start : start + SEGMENT_BYTES]
@@ -136,10 +138,13 @@ class Pipe:
             self._last_ns = arrival_ns
             loop.kernel_at(arrival_ns, self.arrive)
 
+    @property
+    def is_full(self) -> bool:
+        """So much is left to send that the sender should wait."""
+        return self._buffered > HIGH_WATER_BYTES
+
     async def drain(self) -> None:
         """Wait until little is left to send."""
-        if self._buffered <= HIGH_WATER_BYTES:
-            return
         waiter = self.network.loop.create_future()
         self._drainers.append(waiter)
         try:
@@ -338,7 +343,14 @@ class Endpoint:
     async def read_exactly(self, count: int) -> bytes:
         buffer = self.buffer
         if len(buffer) < count or self.ended:
-            await self._fill(count)
+            self._want(count)
+            while len(buffer) < count:
+                self._reader = reader = self._process.loop.create_future()
+                try:
+                    await reader
+                finally:
+                    self._reader = None
+                self._raise_if_over(count)
         if count == len(buffer):
             data = bytes(buffer)
             buffer.clear()
@@ -350,7 +362,8 @@ class Endpoint:
             inbound.open_window()
         return data
 
-    async def _fill(self, count: int) -> None:
+    def _want(self, count: int) -> None:
+        """Tell how many bytes the reader waits for, and open the window that far."""
         if self._reader is not None:
             raise RuntimeError("two readers of one connection")
         self._wanted = count
@@ -358,19 +371,14 @@ class Endpoint:
             self.window = count
             if self.inbound is not None and self.inbound.window_closed:
                 self.inbound.open_window()
-        loop = self._process.loop
-        while True:
-            if self.ended:
-                raise self._exceptions.ConnectionClosed(self._reason)
-            if len(self.buffer) >= count:
-                return
-            if self.peer_ended:
-                raise self._exceptions.ConnectionClosed("closed by the peer")
-            self._reader = reader = loop.create_future()
-            try:
-                await reader
-            finally:
-                self._reader = None
+        self._raise_if_over(count)
+
+    def _raise_if_over(self, count: int) -> None:
+        """Raises ConnectionClosed if `count` bytes will never be there."""
+        if self.ended:
+            raise self._exceptions.ConnectionClosed(self._reason)
+        if self.peer_ended and len(self.buffer) < count:
+            raise self._exceptions.ConnectionClosed("closed by the peer")
 
     def write(self, data: bytes) -> None:
         if self.ended or self.peer_ended:
@@ -385,7 +393,9 @@ class Endpoint:
             if self._process.alive:
                 raise self._exceptions.ConnectionClosed(self._reason or "closed by the peer")
             return
-        await self.outbound.drain()
+        outbound = self.outbound
+        if outbound.is_full:
+            await outbound.drain()
 
     def close(self) -> None:
         if self.ended:

@@ -15,12 +15,12 @@ task waits (deadlock), and too many callbacks without time moving on (livelock).
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from harness.errors import HarnessError
@@ -247,14 +247,14 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
             return
         timers = self._timers
         while timers and timers[0][2].callback is None:
-            heapq.heappop(timers)
+            heappop(timers)
             self._cancelled_timers -= 1
         if not timers:
             raise HarnessError(self._deadlock(main))
         self.now_ns = now = timers[0][0]
         ready = self._ready
         while timers and timers[0][0] == now:
-            ready.append(heapq.heappop(timers)[2])
+            ready.append(heappop(timers)[2])
 
     def fail(self, error: BaseException) -> None:
         """End the simulation with this error once the current moment is over."""
@@ -297,7 +297,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
     def later(self, handle: Handle, when_ns: int) -> None:
         """Run a callback that was ready at a later moment instead: its process is slow."""
         self._sequence += 1
-        heapq.heappush(self._timers, (when_ns, self._sequence, handle))
+        heappush(self._timers, (when_ns, self._sequence, handle))
 
     def soon(self, handle: Handle) -> None:
         """Make a callback ready that its process had kept back."""
@@ -308,14 +308,14 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
     ) -> TimerHandle:
         self._sequence = sequence = self._sequence + 1
         handle = TimerHandle(self, when_ns, callback, args, context)
-        heapq.heappush(self._timers, (when_ns, sequence, handle))
+        heappush(self._timers, (when_ns, sequence, handle))
         return handle
 
     def timer_cancelled(self) -> None:
         self._cancelled_timers += 1
         if self._cancelled_timers > _COMPACT_ABOVE and self._cancelled_timers * 2 > len(self._timers):
             self._timers = [timer for timer in self._timers if timer[2].callback is not None]
-            heapq.heapify(self._timers)
+            heapify(self._timers)
             self._cancelled_timers = 0
 
     # Time, futures, tasks -------------------------------------------------------------------------------------

@@ -1,0 +1,157 @@
+"""One body of promises, every environment: what `harness.environments.environment` says of its verbs."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import beacon
+import pytest
+from beacon import ask
+
+import system_under_test
+from harness.environments.docker import DockerEnvironment, engine, node_image
+from harness.environments.environment import Environment, Link
+from harness.environments.simulated.environment import run_simulation
+from harness.environments.simulated.regime import Regime
+from harness.errors import HarnessError
+from harness.seed import Seed
+from harness.system import NodeSpec
+from harness.trace import Trace
+from system_under_test.runtime.real import RealHost
+
+Body = Callable[[Environment], Coroutine[Any, Any, None]]
+World = Callable[[Body], None]
+ATTEMPTS = 200
+
+
+def nodes(main: str) -> list[NodeSpec]:
+    pairs = (("a", "b"), ("b", "a"))
+    return [
+        NodeSpec(name=name, groups=(), main=main, config={"other": other}, ports=(beacon.PORT,))
+        for name, other in pairs
+    ]
+
+
+async def until_answered(environment: Environment, node: str, question: str = "w") -> Any:
+    for _ in range(ATTEMPTS):
+        answer = await ask(environment.client_host("client"), node, question)
+        if answer is not None:
+            return answer
+        await environment.timeline.sleep(0.1)
+    raise AssertionError(f"{node} never answered")
+
+
+def simulated(logs: Path) -> World:
+    def run(body: Body) -> None:
+        async def inside(environment: Environment) -> None:
+            await environment.start(nodes("beacon:main"), logs)
+            await body(environment)
+            await environment.stop()
+
+        run_simulation(inside, Seed(1729), Trace(), regime=Regime.calm())
+
+    return run
+
+
+def docker(logs: Path) -> World:
+    def run(body: Body) -> None:
+        package = logs / "system_under_test"
+        shutil.copytree(Path(system_under_test.__file__).parent, package)
+        shutil.copy(beacon.__file__, package / "beacon.py")
+
+        async def inside(environment: Environment) -> None:
+            try:
+                await environment.start(nodes("system_under_test.beacon:main"), logs)
+                await body(environment)
+            finally:
+                await environment.stop()
+
+        with engine() as client:
+            image = node_image(client, package=package, base=None, say=print)
+            name = f"stormproof-test-{secrets.token_hex(4)}"
+            asyncio.run(inside(DockerEnvironment(client, image=image, client_hosts=RealHost, run=name, say=print)))
+
+    return run
+
+
+@pytest.fixture(params=[simulated, pytest.param(docker, marks=pytest.mark.docker)])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    made: World = request.param(tmp_path)
+    return made
+
+
+def test_a_cut_stops_one_direction_and_verbs_are_idempotent(world: World) -> None:
+    async def body(environment: Environment) -> None:
+        await until_answered(environment, "b")
+        assert await until_answered(environment, "a", ">") is True
+        assert (await environment.cut([Link("b", "a")])).happened
+        assert not (await environment.cut([Link("b", "a")])).happened
+        client = environment.client_host("client")
+        assert await ask(client, "a", ">", 10.0) is False
+        assert await ask(client, "b", "w") is not None, "clients are outside of partitions"
+        assert not (await environment.heal([Link("a", "b")])).happened
+        assert (await environment.heal()).happened
+        assert not (await environment.heal()).happened
+        assert await ask(client, "a", ">", 10.0) is True
+
+    world(body)
+
+
+def test_a_killed_node_is_gone_until_it_boots_on_its_own_disk(world: World) -> None:
+    async def body(environment: Environment) -> None:
+        assert await until_answered(environment, "a", "+") == 1
+        assert (await environment.kill(["a"])).happened
+        assert not (await environment.kill(["a"])).happened
+        assert await ask(environment.client_host("client"), "a", "=") is None
+        assert (await environment.boot(["a"])).happened
+        assert not (await environment.boot(["a"])).happened
+        assert await until_answered(environment, "a", "=") == 1
+        assert environment.panics() == {}
+
+    world(body)
+
+
+def test_a_paused_node_is_silent_until_it_is_resumed(world: World) -> None:
+    async def body(environment: Environment) -> None:
+        await until_answered(environment, "a")
+        assert (await environment.pause(["a"])).happened
+        assert not (await environment.pause(["a"])).happened
+        assert await ask(environment.client_host("client"), "a", "=") is None
+        assert (await environment.resume(["a"])).happened
+        assert not (await environment.resume(["a"])).happened
+        assert await until_answered(environment, "a", "=") == 0
+
+    world(body)
+
+
+def test_a_clock_is_wrong_on_one_node_alone_and_monotonic_time_goes_on(world: World) -> None:
+    async def body(environment: Environment) -> None:
+        async def wall_minus_monotonic_s(node: str) -> float:
+            return float(await until_answered(environment, node, "w") - await until_answered(environment, node, "m"))
+
+        before = {node: await wall_minus_monotonic_s(node) for node in ("a", "b")}
+        monotonic_ns = await until_answered(environment, "a", "m")
+        assert (await environment.set_clock("a", offset_s=-500.0, rate=1.0)).happened
+        after = {node: await wall_minus_monotonic_s(node) for node in ("a", "b")}
+        assert (after["a"] - before["a"]) / 1e9 == pytest.approx(-500.0, abs=1.0)
+        assert (after["b"] - before["b"]) / 1e9 == pytest.approx(0.0, abs=1.0)
+        assert 0 < await until_answered(environment, "a", "m") - monotonic_ns < 60e9
+        assert (await environment.set_clock("a", offset_s=0.0, rate=1.0)).happened
+        assert (await wall_minus_monotonic_s("a") - before["a"]) / 1e9 == pytest.approx(0.0, abs=1.0)
+
+    world(body)
+
+
+def test_a_verb_for_a_node_that_is_not_there_says_so(world: World) -> None:
+    async def body(environment: Environment) -> None:
+        with pytest.raises(HarnessError, match="no node is called .*nobody"):
+            await environment.kill(["nobody"])
+        with pytest.raises(HarnessError, match="'a'"):
+            environment.client_host("a")
+
+    world(body)

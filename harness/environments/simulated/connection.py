@@ -96,12 +96,10 @@ class Pipe:
     def push(self, data: bytes) -> None:
         """Send bytes, in packets of bounded size and sometimes torn."""
         length = len(data)
-        wire = self._wire
-        split_at = SEGMENT_BYTES if length > SEGMENT_BYTES else wire.split_probability and wire.splits(length)
+        split_at = SEGMENT_BYTES if length > SEGMENT_BYTES else self._wire.splits(length)
         if not split_at:
             self._send(data, length)
             return
-        assert isinstance(split_at, int)
         self._send(data[:split_at], split_at)
         for start in range(split_at, length, SEGMENT_BYTES):
             segment = data[start : start + SEGMENT_BYTES]

@@ -92,7 +92,7 @@ class KeyValueClient:
             else:
                 if answer.code == ResponseCode.SUCCESS:
                     self._leader = node
-                    return json.loads(answer.body)
+                    return json.loads(answer.body.decode())
                 failure, hint = _failure(answer, node), answer.ext_fields.get("controllerLeaderAddress")
                 if failure.code != "not-leader":
                     raise failure

@@ -125,7 +125,8 @@ class Controller:
                 return self._get(text(command.ext_fields, "key"))
             if code in _KEY_VALUE_COMMANDS:
                 key_value.check(command.body)
-                return self._change(command.body)
+                # Most clients ask a follower first; no task is needed to turn them away.
+                return self._change(command.body) if self._raft.is_active else self._not_leader(self._raft.leader)
             if code == RequestCode.BROKER_HEARTBEAT:
                 return self._on_heartbeat(command, peer)
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
@@ -184,8 +185,15 @@ class Controller:
 
     # -- reads and key-value commands
 
-    async def _get(self, key: str) -> RemotingCommand:
-        refusal = await self._wait(self._parts.read_barrier, self._raft)
+    def _get(self, key: str) -> Answer | Coroutine[Any, Any, Answer]:
+        try:
+            barrier = self._parts.read_barrier(self._raft)
+        except NotLeader as error:
+            return self._not_leader(error.leader)
+        return self._get_behind(barrier, key)
+
+    async def _get_behind(self, barrier: Awaitable[None], key: str) -> RemotingCommand:
+        refusal = await self._answered(barrier)
         if isinstance(refusal, RemotingCommand):
             return refusal
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
@@ -229,6 +237,12 @@ class Controller:
         """What Raft answers, or the response that says why there is no answer."""
         try:
             awaitable: Awaitable[Any] = ask(argument)
+        except NotLeader as error:
+            return self._not_leader(error.leader)
+        return await self._answered(awaitable)
+
+    async def _answered(self, awaitable: Awaitable[Any]) -> Any:
+        try:
             return await self._host.clock.within(self._config.apply_timeout_s, awaitable)
         except NotLeader as error:
             return self._not_leader(error.leader)

@@ -47,7 +47,7 @@ def _dump(command: dict[str, Any]) -> bytes:
 def check(command: bytes) -> None:
     """Raises MalformedCommand unless `apply` will understand it."""
     try:
-        ((kind, arguments),) = json.loads(command).items()
+        ((kind, arguments),) = json.loads(command.decode()).items()
     except (ValueError, AttributeError) as error:
         raise MalformedCommand(f"no command: {error!r}") from error
     if kind in ("put", "cas"):
@@ -74,7 +74,7 @@ class KeyValueStore:
         return self._values.get(key)
 
     def apply(self, command: bytes) -> Result:
-        ((kind, arguments),) = json.loads(command).items()
+        ((kind, arguments),) = json.loads(command.decode()).items()
         if kind == "put":
             key, value = arguments
             self._values[key] = value

@@ -118,6 +118,8 @@ def _tell(line: str) -> None:
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
     """SIGTERM ends a run as Ctrl-C does: event loops cancel their work, and faults heal on the way out."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt  # a shell's background jobs ignore Ctrl-C; told to end, they must end all the same
     signal.raise_signal(signal.SIGINT)
 
 

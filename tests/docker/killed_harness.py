@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
-from probe_cluster import probe
+from probe_cluster import Cluster, probe
 
 from harness.environments.docker import DockerEnvironment, engine
 from system_under_test.runtime.real import RealHost
@@ -16,7 +17,7 @@ async def main(client: object, image: str, run: str, logs: str) -> None:
     environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=print)
     try:
         await environment.start([probe("p1")], Path(logs))
-        environment.client_host("client")
+        await Cluster(environment, client).until_serving("p1")
         print("started", flush=True)
         await asyncio.Event().wait()
     finally:
@@ -24,5 +25,7 @@ async def main(client: object, image: str, run: str, logs: str) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever runs the tests in the background hands down that Ctrl-C is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with engine() as opened:
         asyncio.run(main(opened, *sys.argv[1:]))

@@ -95,7 +95,10 @@ PLANTED_BUGS = (
         mutant="truncate-by-epoch-only",
         guarantee="replicas hold the same messages at the same offsets (DIV)",
         anomalies=DIVERGED,
-        nemesis=("partition", "kill"),
+        nemesis=("isolate primary every 12 for 6",),
+        # With one queue what follows the dirty tail goes on in the queue's order, so the replica serves it; with
+        # several it mostly finds a gap in its consume queues and stops, which is no proof of anything.
+        settings={"queues": 1},
     ),
     PlantedBug(
         mutant="local-read",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class Cluster:
                     try:
                         await self.asked(name, "time")
                     except Exception as error:  # noqa: BLE001  # whatever it is, it must end within the bound
-                        print(f"{name} does not serve yet: {error!r}")
+                        print(f"{name} does not serve yet: {error!r}", file=sys.stderr)
                         await asyncio.sleep(0.05)
                     else:
                         break

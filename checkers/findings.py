@@ -127,9 +127,5 @@ def judged(
         for name, summary in anomalies.items()
     }
     broken = [name for name, summary in summaries.items() if not summary.legal]
-    reasons = [f"{name}: {summaries[name].count} found" for name in broken]
-    reasons += [f"{name}: {s.count} found, legal here: {s.legal}" for name, s in summaries.items() if s.legal]
     verdict = Verdict.INVALID if broken else Verdict.UNKNOWN if undecided else Verdict.VALID
-    return CheckerResult(
-        verdict=verdict, reasons=(*reasons, *undecided), anomalies=summaries, statistics=dict(statistics)
-    )
+    return CheckerResult(verdict=verdict, reasons=tuple(undecided), anomalies=summaries, statistics=dict(statistics))

@@ -205,13 +205,15 @@ class _Rows:
         return partner
 
     def counts(self, storm_end_ns: int) -> pa.Table:
-        kinds, kind = np.unique(self.f * len(TYPES) + self.type, return_inverse=True)
+        """Rows of clients by operation and type; what the nemesis did is told elsewhere, fault by fault."""
+        client = self.process != NEMESIS
+        kinds, kind = np.unique((self.f * len(TYPES) + self.type)[client], return_inverse=True)
         return _tally(
             {
                 "f": kinds // len(TYPES),
                 "type": kinds % len(TYPES),
                 "count": np.bincount(kind, minlength=len(kinds)),
-                "in_storm": np.bincount(kind[self.time < storm_end_ns], minlength=len(kinds)),
+                "in_storm": np.bincount(kind[self.time[client] < storm_end_ns], minlength=len(kinds)),
             },
             self.names,
         )

@@ -43,5 +43,18 @@ class CheckerResult:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    """What stands in the way of VALID beside the anomalies: what could not be decided, and why."""
     anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
+    """Every anomaly that was found, in few words: broken promises first, then what is legal here."""
+    counted = [
+        (name, summary) for result in results.values() for name, summary in result.anomalies.items() if summary.count
+    ]
+    broken = [f"{name}: {summary.count} found" for name, summary in counted if not summary.legal]
+    legal = [
+        f"{name}: {summary.count} found, legal here: {summary.legal}" for name, summary in counted if summary.legal
+    ]
+    return (*broken, *legal)

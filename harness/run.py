@@ -62,6 +62,8 @@ class RunFacts:
     panics: dict[str, str] = field(default_factory=dict)
     storm_from_ns: int | None = None
     final_from_ns: int | None = None
+    complete: bool = False
+    """The final reads were done: whatever failed then takes nothing from the record."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -69,6 +71,7 @@ class RunFacts:
             "panics": self.panics,
             "storm_from_ns": self.storm_from_ns,
             "final_from_ns": self.final_from_ns,
+            "complete": self.complete,
         }
 
     @classmethod
@@ -78,6 +81,7 @@ class RunFacts:
             panics=dict(data.get("panics", {})),
             storm_from_ns=data.get("storm_from_ns"),
             final_from_ns=data.get("final_from_ns"),
+            complete=data.get("complete", False),
         )
 
 
@@ -94,7 +98,8 @@ async def execute(
     holds what was recorded until then.
     """
     history = HistoryWriter(directory.history_stream, plan.workload.value_type)
-    nemesis_log = directory.nemesis.open("a", encoding="utf-8")
+    # Line by line: of a run that is killed, too, it must be known which faults struck.
+    nemesis_log = directory.nemesis.open("a", encoding="utf-8", buffering=1)
     try:
         with nemesis_log:
             await _Course(plan, environment, directory, facts, progress, history, nemesis_log.write).run()
@@ -141,6 +146,7 @@ class _Course:
             self.facts.final_from_ns = environment.timeline.now_ns()
             self.progress("final reads")
             await self._operate(self._final(nodes), None, scenario.concurrency)
+            self.facts.complete = True
         finally:
             self.facts.panics.update(environment.panics())
             await environment.stop()

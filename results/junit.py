@@ -36,8 +36,8 @@ class Case:
 
 
 def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerResult]) -> str:
-    """The verdict's reasons, then each anomaly that counts with its first examples, one a line."""
-    lines = list(reasons)
+    """Each anomaly that counts with its first examples, then the verdict's other reasons, one a line."""
+    lines = []
     for checker, result in sorted(checkers.items()):
         for name, summary in sorted(result.anomalies.items()):
             if summary.count and not summary.legal:
@@ -48,7 +48,7 @@ def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerRes
                     lines.append(
                         f"  {name}{key}: {example.because}" + (f" (operations {witnesses})" if witnesses else "")
                     )
-    return "\n".join(lines)
+    return "\n".join([*lines, *reasons])
 
 
 def junit_xml(suite: str, cases: Sequence[Case]) -> str:

@@ -4,9 +4,9 @@
      "checkers": {name: {"verdict", "reasons", "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "versions": {…}}
 
-`count` is exact, `examples` are the first few. `legal` says why this configuration under these faults may do
-it; where it is empty, the anomaly makes the verdict invalid. Numbers that JSON cannot hold (NaN, infinity)
-become null, so that any parser reads the file.
+The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
+why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
+Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict, found
 from results.atomic import write_atomically
 
 FILE_NAME = "verdict.json"
@@ -32,6 +32,7 @@ class VerdictFile:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    """Beside the anomalies, which the checkers tell."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
@@ -42,7 +43,7 @@ class VerdictFile:
     def to_json(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict.value,
-            "reasons": list(self.reasons),
+            "reasons": [*found(self.checkers), *self.reasons],
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
             "operations": plain(self.operations),
             "faults": plain(self.faults),
@@ -52,10 +53,12 @@ class VerdictFile:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> VerdictFile:
         """Raises KeyError, TypeError or ValueError for a file that is not a verdict."""
+        checkers = {name: _checker_from_json(checker) for name, checker in data["checkers"].items()}
+        told = found(checkers)
         return cls(
             verdict=Verdict(data["verdict"]),
-            reasons=tuple(data["reasons"]),
-            checkers={name: _checker_from_json(checker) for name, checker in data["checkers"].items()},
+            reasons=tuple(reason for reason in data["reasons"] if reason not in told),
+            checkers=checkers,
             operations=data["operations"],
             faults=data["faults"],
             versions=data["versions"],

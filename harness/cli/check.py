@@ -13,21 +13,24 @@ import click
 
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.verdict import Verdict, merge
+from checkers.statistics import Statistics
+from checkers.verdict import Verdict, found, merge
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import as_json as outcome_as_json
-from harness.cli.outcome_text import verdict_lines
-from harness.cli.pipeline import check_run, make_engine, replay_line, versions
+from harness.cli.outcome_text import tell_where, verdict_lines
+from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
-from harness.history import MalformedHistory, close_torn, read_history
+from harness.history import MalformedHistory, close_torn
 from harness.scenario import SettingValue
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
 
+MOST_AT_ONCE = 1_000
+"""Verdicts over histories of one name in one second."""
 HISTORY_SUFFIXES = (".parquet", ".arrows")
 
 EXAMPLES = """
@@ -100,9 +103,7 @@ def _check_directory(path: Path, execution: Execution, console: Console) -> dict
     outcome = check_run(path, engine=execution.engine, master=execution.master, progress=console.progress)
     for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
         console.say(line)
-    console.say(f"report    {outcome.report}")
-    if outcome.verdict is not Verdict.VALID:
-        console.say(f"replay    {replay_line(outcome.scenario)}")
+    tell_where(outcome, console)
     return {"path": str(path), **outcome_as_json(outcome)}
 
 
@@ -117,7 +118,10 @@ def _check_history(path: Path, foreign: Foreign, execution: Execution, console: 
         raise UsageError(
             f"workload {foreign.workload} has no setting {unknown[0]!r}; stormproof list shows its settings"
         )
-    checkers = workload.checkers(registry.typed_settings(workload.settings_type, foreign.settings))
+    checkers = {
+        **workload.checkers(registry.typed_settings(workload.settings_type, foreign.settings)),
+        "statistics": Statistics(),
+    }
     if not path.exists():
         raise UsageError(f"there is no history {path}")
     reasons: list[str] = []
@@ -125,34 +129,54 @@ def _check_history(path: Path, foreign: Foreign, execution: Execution, console: 
         recovered = close_torn(path)
         reasons += [f"a torn history: {recovered}"] if recovered.dropped_bytes else []
         path = recovered.parquet
-    read_history(path)
     console.progress(f"checking {path} ({execution.engine})")
     request = CheckRequest(history=path.resolve())
     results = check_history(request, checkers, make_engine(execution.engine, execution.master))
-    verdict = merge(result.verdict for result in results.values())
+    operations = results["statistics"].statistics.get("operations", {})
+    if not any(counts.get("ok") for counts in operations.values()):
+        reasons.append("too little happened: no operation succeeded")
+    verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]
-    directory = execution.runs / "checked" / f"{path.stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    directory.mkdir(parents=True, exist_ok=True)
-    link = directory / "history.parquet"
-    link.unlink(missing_ok=True)
-    link.symlink_to(path.resolve())
-    write_verdict(
-        directory,
-        VerdictFile(verdict=verdict, reasons=tuple(reasons), checkers=results, versions=versions()),
+    directory = _folder_for(path, execution.runs)
+    content = VerdictFile(
+        verdict=verdict, reasons=tuple(reasons), checkers=results, operations=operations, versions=versions()
     )
-    write_report(directory)
+    write_verdict(directory, content)
+    problem = write_report(directory)
     for line in verdict_lines(verdict, tuple(reasons), results):
         console.say(line)
     console.say(f"report    {directory / 'report.html'}")
+    if problem:
+        print(f"stormproof: {problem}", file=sys.stderr, flush=True)
     return {
         "path": str(path),
         "verdict": verdict.value,
         "exit_code": int(exit_code_of(verdict)),
-        "reasons": reasons,
+        "reasons": [*found(results), *reasons],
         "directory": str(directory),
         "anomalies": {
             checker: {name: summary.count for name, summary in sorted(result.anomalies.items())}
             for checker, result in sorted(results.items())
         },
     }
+
+
+def _folder_for(history: Path, runs: Path) -> Path:
+    """A fresh folder for the verdict, with a link to the history. Raises UsageError."""
+    try:
+        for attempt in range(1, MOST_AT_ONCE):
+            name = f"{history.stem}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+            directory = runs / "checked" / name
+            try:
+                directory.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            (directory / "history.parquet").symlink_to(history.resolve())
+            return directory
+    except OSError as error:
+        raise UsageError(
+            f"cannot write into {runs}: {error.strerror or error}; make it writable, "
+            "or choose another place with --runs"
+        ) from error
+    raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history.stem} were reached in one second")

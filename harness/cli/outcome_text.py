@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import CheckerResult, Verdict
+from checkers.verdict import CheckerResult, Verdict, found
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
 from harness.cli.pipeline import Outcome, replay_line
@@ -48,11 +48,18 @@ def tell_start(scenario: Scenario, console: Console) -> None:
 def tell_outcome(outcome: Outcome, console: Console) -> None:
     for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
         console.say(line)
+    tell_where(outcome, console)
+    console.result(as_json(outcome))
+
+
+def tell_where(outcome: Outcome, console: Console) -> None:
+    """Where the report is, how to replay what was not valid, and what could not be written."""
     report = outcome.directory / REPORT
     console.say(f"report    {report if report.exists() else outcome.directory}")
     if outcome.verdict is not Verdict.VALID:
         console.say(f"replay    {replay_line(outcome.scenario)}")
-    console.result(as_json(outcome))
+    for problem in outcome.problems:
+        print(f"stormproof: {problem}", file=sys.stderr, flush=True)
 
 
 def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
@@ -72,7 +79,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "verdict": outcome.verdict.value,
         "exit_code": int(outcome.exit_code),
-        "reasons": list(outcome.reasons),
+        "reasons": [*found(outcome.results), *outcome.reasons],
         "seed": outcome.scenario.seed,
         "scenario": plain(outcome.scenario.to_json()),
         "directory": str(outcome.directory),

@@ -12,7 +12,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from harness.cli import registry
 from harness.cli.registry import Parts
 from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
-from harness.history import close_torn
+from harness.history import MalformedHistory, close_torn
 from harness.run import Plan, Record, Roles, RunFacts, execute
 from harness.run_directory import RunDirectory
 from harness.scenario import Scenario
@@ -54,10 +54,13 @@ class Outcome:
     scenario: Scenario
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    """Beside the anomalies, which the results tell."""
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    problems: tuple[str, ...] = ()
+    """What went wrong beside the verdict and does not touch it: a file that could not be written."""
 
     @property
     def exit_code(self) -> int:
@@ -99,16 +102,11 @@ def run_scenario(
 ) -> Outcome:
     """Run and judge one scenario.
 
-    Raises UsageError before anything was started, HarnessError where no verdict is possible.
+    Raises UsageError before anything was started, HarnessError where the harness failed before the final reads
+    were done and what was recorded until then breaks no promise.
     """
     parts = registry.resolve(scenario)
-    world = registry.environment(scenario.environment)
-    for package in parts.packages:
-        if not world.faults.issuperset(package.fault.split("+")):
-            raise UsageError(
-                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
-                f"it can apply: {', '.join(sorted(world.faults))}"
-            )
+    world = registry.world(scenario, parts.packages)
     started = time.monotonic()
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
@@ -124,18 +122,35 @@ def run_scenario(
             recording=recording,
         )
         record.update(report.facts)
-    except HarnessError as error:
-        failure = error
-        progress(f"harness: {error}")
+    except (HarnessError, OSError) as error:
+        failure = first_failure(error)
+        progress(f"harness: {failure}")
+        if not facts.complete:
+            facts.reasons.append(f"the harness failed: {failure}")
     record["facts"] = facts.to_json()
-    directory.write_json("scenario.json", record)
     try:
+        directory.write_json("scenario.json", record)
         outcome = check_run(directory.path, engine=engine, master=master, progress=progress, started=started)
-    except (HarnessError, UsageError):
-        if failure is not None:
-            raise failure from None
-        raise
-    return outcome
+    except (HarnessError, UsageError) as error:
+        raise failure or error from None
+    if failure is None:
+        return outcome
+    if outcome.verdict is Verdict.INVALID or facts.complete:
+        return replace(outcome, problems=(f"the harness failed: {failure}", *outcome.problems))
+    raise failure
+
+
+def first_failure(error: HarnessError | OSError) -> HarnessError:
+    """What went wrong first: on a full disk the teardown fails as well, and its error is the one that arrives."""
+    first: BaseException = error
+    context = error.__context__
+    while context is not None:
+        if isinstance(context, HarnessError):
+            first = context
+        context = context.__context__
+    if isinstance(first, OSError):
+        return HarnessError(f"{first.filename or 'a file of the run'}: {first.strerror or first}")
+    return first if isinstance(first, HarnessError) else HarnessError(str(first))
 
 
 def check_run(
@@ -153,30 +168,28 @@ def check_run(
     started = time.monotonic() if started is None else started
     scenario, record = read_scenario(directory)
     parts = registry.resolve(scenario)
-    history = directory / "history.parquet"
-    reasons: list[str] = []
-    if not history.exists():
-        torn = directory / "history.arrows"
-        if not torn.exists():
-            raise UsageError(f"{directory} holds neither history.parquet nor history.arrows: nothing to check")
-        reasons.append(f"the run was cut short: {close_torn(torn)}")
+    recorded = recorded_history(directory)
     facts = RunFacts.from_json(record.get("facts", {}))
-    reasons += facts.reasons
+    reasons = [*facts.reasons]
+    if recorded.cut_short or "facts" not in record:
+        reasons.insert(0, f"the run was cut short{recorded.cut_short}")
     rows = nemesis_rows(directory)
     struck = windows(rows)
     legal = parts.system.legal_loss(parts.system_settings, storm(struck, aftermath_s=AFTERMATH_S))
-    request = CheckRequest(
-        history=history,
-        legal={name: legal.reason for name in legal.anomalies},
-        options={
-            "required_ok": dict(parts.workload.required_ok),
-            "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
-            "faults_with_effect": list(kinds(struck)),
-            "panics": dict(facts.panics),
-        },
-    )
-    progress(f"checking {history} ({engine})")
-    results = check_history(request, checkers_of(parts), make_engine(engine, master))
+    options: dict[str, Any] = {
+        "required_ok": dict(parts.workload.required_ok),
+        "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
+        "faults_with_effect": list(kinds(struck)),
+        "panics": dict(facts.panics),
+    }
+    if facts.final_from_ns is not None:
+        options["final_from_ns"] = facts.final_from_ns
+    results: Mapping[str, CheckerResult] = {}
+    if recorded.history is not None:
+        progress(f"checking {recorded.history} ({engine})")
+        legal_here = {name: legal.reason for name in legal.anomalies}
+        request = CheckRequest(history=recorded.history, legal=legal_here, options=options)
+        results = check_history(request, checkers_of(parts), make_engine(engine, master))
     verdict = merge(result.verdict for result in results.values())
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
@@ -192,8 +205,33 @@ def check_run(
         faults=count_faults(rows),
         seconds=time.monotonic() - started,
     )
-    write_outcome(outcome, record.get("versions", {}))
-    return outcome
+    problems = write_outcome(outcome, record.get("versions", {}))
+    for problem in problems:
+        progress(problem)
+    return replace(outcome, problems=problems)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What there is of a run's history."""
+
+    history: Path | None
+    """None where nothing was recorded."""
+    cut_short: str = ""
+    """How the recording ended, where it was cut short."""
+
+
+def recorded_history(directory: Path) -> Recorded:
+    """The closed history of a run; where it was killed, what is whole of the stream, closed now."""
+    closed, stream = directory / "history.parquet", directory / "history.arrows"
+    if closed.exists():
+        return Recorded(history=closed)
+    if not stream.exists():
+        return Recorded(history=None, cut_short=" before it began")
+    try:
+        return Recorded(history=closed, cut_short=f": {close_torn(stream)}")
+    except MalformedHistory:
+        return Recorded(history=None, cut_short=" before anything was recorded")
 
 
 def plan_of(scenario: Scenario, parts: Parts) -> Plan:
@@ -244,21 +282,24 @@ def make_engine(engine: str, master: str) -> Engine:
     raise UsageError(f"unknown engine {engine!r}; known are: inprocess, spark")
 
 
-def write_outcome(outcome: Outcome, versions_: Mapping[str, Any]) -> None:
-    """Write verdict.json first; a page that cannot be drawn never touches it."""
-    write_verdict(
-        outcome.directory,
-        VerdictFile(
-            verdict=outcome.verdict,
-            reasons=outcome.reasons,
-            checkers=outcome.results,
-            operations=outcome.operations,
-            faults=outcome.faults,
-            versions=versions_,
-        ),
+def write_outcome(outcome: Outcome, versions_: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write verdict.json first; a page that cannot be drawn never touches it. Returns what failed, in words."""
+    content = VerdictFile(
+        verdict=outcome.verdict,
+        reasons=outcome.reasons,
+        checkers=outcome.results,
+        operations=outcome.operations,
+        faults=outcome.faults,
+        versions=versions_,
     )
-    write_junit(outcome.directory / "junit.xml", scenario_name(outcome.scenario), [case_of(outcome)])
-    write_report(outcome.directory)
+    problems = []
+    try:
+        write_verdict(outcome.directory, content)
+        write_junit(outcome.directory / "junit.xml", scenario_name(outcome.scenario), [case_of(outcome)])
+    except OSError as error:
+        problems.append(f"the verdict could not be written to {outcome.directory}: {error.strerror or error}")
+    problem = write_report(outcome.directory)
+    return tuple([*problems, problem] if problem else problems)
 
 
 def case_of(outcome: Outcome) -> Case:

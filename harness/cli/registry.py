@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -52,6 +53,18 @@ def environment(name: str) -> Any:
     return find("environments", name)
 
 
+def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
+    """The scenario's environment. Raises UsageError where it is unknown, or cannot apply a fault that is asked for."""
+    found = environment(scenario.environment)
+    for package in packages:
+        if not found.faults.issuperset(package.fault.split("+")):
+            raise UsageError(
+                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
+                f"it can apply: {', '.join(sorted(found.faults))}"
+            )
+    return found
+
+
 def parse_setting(text: str) -> tuple[str, SettingValue]:
     """`key=value`, the value read as true/false, a whole number, a number, or text. Raises UsageError."""
     key, equals, value = text.partition("=")
@@ -97,8 +110,9 @@ def resolve(scenario: Scenario) -> Parts:
             f"unknown mutant {scenario.mutant!r} of {scenario.system}; known are: {', '.join(chosen_system.mutants)}"
         )
     for name, least in (("concurrency", 1), ("rate", 0), ("time_limit_s", 0), ("recovery_s", 0)):
-        if getattr(scenario, name) < least:
-            raise UsageError(f"{name} must be at least {least}, got {getattr(scenario, name)}")
+        value = getattr(scenario, name)
+        if not least <= value < math.inf:
+            raise UsageError(f"{name} must be a number of at least {least}, got {value}")
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     unknown = sorted(set(scenario.settings) - known)

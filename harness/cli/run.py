@@ -92,8 +92,7 @@ def command(
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     """Run it, tell the outcome; returns the exit code."""
-    registry.resolve(scenario)
-    registry.environment(scenario.environment)
+    registry.world(scenario, registry.resolve(scenario).packages)
     tell_start(scenario, console)
     require_java(execution.engine)
     try:

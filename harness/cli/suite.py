@@ -146,8 +146,7 @@ def run_one(scenario: Scenario, execution: Execution) -> Result:
 
 def _refuse_wrong(scenario: Scenario, file: str) -> None:
     try:
-        registry.resolve(scenario)
-        registry.environment(scenario.environment)
+        registry.world(scenario, registry.resolve(scenario).packages)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
 

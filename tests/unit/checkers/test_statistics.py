@@ -54,7 +54,6 @@ def test_counts_and_latencies_are_by_operation_and_outcome(tmp_path: Path) -> No
     statistics = check(history(tmp_path / "h.parquet", ROWS)).statistics
     assert statistics["operations"] == {
         "read": {"invoke": 3, "ok": 2, "fail": 1},
-        "start-kill": {"info": 1},
         "write": {"invoke": 1, "info": 1},
     }
     assert statistics["ok_latency"]["read"]["p50_ns"] == 40

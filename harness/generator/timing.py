@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from harness.draw import Draw
 from harness.generator.context import UNASSIGNED, Context
@@ -91,7 +92,7 @@ class Stagger:
             return PENDING, Stagger(self.interval, self.base, self.number, self.due, following)
         if operation.time < self.due:
             operation = operation._replace(time=self.due)
-        due = operation.time + int(Draw.at(self.base, self.number).uniform(0.0, 2.0 * self.interval))
+        due = operation.time + _gap(self.base, self.number, self.interval)
         return operation, Stagger(self.interval, self.base, self.number + 1, due, following)
 
     def update(self, context: Context, event: Operation) -> Generator:
@@ -99,6 +100,12 @@ class Stagger:
         if generator is self.generator:
             return self
         return Stagger(self.interval, self.base, self.number, self.due, generator)
+
+
+@lru_cache(maxsize=8)
+def _gap(base: int, number: int, interval: int) -> int:
+    """Remembered, as it is asked for again until the operation's time has come."""
+    return int(Draw.at(base, number).uniform(0.0, 2.0 * interval))
 
 
 def stagger(interval_s: float, generator: GeneratorLike, *, seed: Seed) -> Generator:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import importlib
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -32,6 +34,8 @@ from harness.trace import Trace
 T = TypeVar("T")
 
 CLEAN_STOP_S: Final = 10.0
+COLLECT_AFTER: Final = 50_000
+"""New objects between two collections of garbage: a simulation makes many, and hardly any in cycles."""
 _WORLD: Final = "world"
 
 
@@ -424,7 +428,21 @@ def run_simulation(
     loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
     environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)
     try:
-        return loop.run(main(environment))
+        with _rare_collections():
+            return loop.run(main(environment))
     finally:
         environment.end()
         loop.close()
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """What was there before is no garbage, and what comes is collected more rarely than is Python's habit."""
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()

@@ -24,7 +24,9 @@ from harness.seed import Seed
 from harness.system import NodeSpec, System
 from harness.workload import Workload
 
-READY_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 120.0
+RECOVERY_TIMEOUT_S = 40.0
+"""How long after the calm a healed system may still take until all of it serves."""
 OPERATION_TIMEOUT_S = 5.0
 CRASHES_SHOWN = 5
 
@@ -125,7 +127,7 @@ class _Course:
         try:
             await environment.start(nodes, self.directory.path / "nodes")
             observer = environment.client_host("observer")
-            await self._until_ready(observer, "after its start")
+            await self._until_ready(observer, "after its start", START_TIMEOUT_S)
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
 
@@ -140,7 +142,7 @@ class _Course:
             self.progress("calm")
             await environment.timeline.sleep(scenario.recovery_s)
             try:
-                await self._until_ready(observer, "after the storm")
+                await self._until_ready(observer, "after the storm", RECOVERY_TIMEOUT_S)
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
             self.facts.final_from_ns = environment.timeline.now_ns()
@@ -151,13 +153,13 @@ class _Course:
             self.facts.panics.update(environment.panics())
             await environment.stop()
 
-    async def _until_ready(self, observer: Any, when: str) -> None:
+    async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan
         ready = plan.system.ready(plan.system_settings, observer, plan.workload.name)
         try:
-            await self.environment.timeline.within(READY_TIMEOUT_S, ready)
+            await self.environment.timeline.within(timeout_s, ready)
         except TimeoutError:
-            raise HarnessError(f"{plan.system.name} did not serve within {READY_TIMEOUT_S:g} s {when}") from None
+            raise HarnessError(f"{plan.system.name} did not serve within {timeout_s:g} s {when}") from None
 
     def _storm(self) -> Generator:
         plan, scenario = self.plan, self.plan.scenario

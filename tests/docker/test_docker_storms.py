@@ -1,0 +1,43 @@
+"""The whole path in containers: a healthy system comes through a storm, a planted bug does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.cli.pipeline import run_scenario
+from harness.scenario import Scenario
+
+pytestmark = pytest.mark.docker
+
+
+def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:
+    return Scenario(
+        system="rocketmq",
+        workload="log",
+        nemesis=nemesis,
+        environment="docker",
+        mutant=mutant,
+        rate=100.0,
+        time_limit_s=30.0,
+        recovery_s=10.0,
+        seed=1,
+        settings={} if mutant else {"longest_fault_s": 6.0},
+    )
+
+
+def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
+    outcome = run_scenario(_scenario(("partition", "kill", "pause", "clock")), runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert all(count["with_effect"] for count in outcome.faults.values())
+    for node in ("b1", "b2", "b3", "c1", "c2", "c3"):
+        assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
+
+
+def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:
+    scenario = _scenario(("isolate primary every 15 for 8",), "dispatch-to-max")
+    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert outcome.anomalies()["dirty-read"]

@@ -63,8 +63,8 @@ class System(Protocol):
     def workloads(self) -> tuple[str, ...]: ...
 
     @property
-    def mutants(self) -> tuple[str, ...]:
-        """Planted bugs that `--mutant` chooses."""
+    def mutants(self) -> Mapping[str, str]:
+        """Planted bugs that `--mutant` chooses -> the promise that each breaks."""
 
     def nodes(self, settings: Any, mutant: str | None) -> tuple[NodeSpec, ...]: ...
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from harness.errors import UsageError
 from harness.seed import Seed
@@ -113,7 +114,8 @@ def parse(sentence: str) -> Beat:
     parts = match["shape"].split(" and ")
     unknown = [part for part in parts if part not in SHAPES]
     if unknown:
-        raise UsageError(f"unknown shape {unknown[0]!r} of a fault; known are: {', '.join(SHAPES)}")
+        near = get_close_matches(unknown[0], SHAPES, 4, 0.5) or list(SHAPES)[:4]
+        raise UsageError(f"unknown shape {unknown[0]!r} of a fault; such are known: {', '.join(near)}, …")
     faults, shapes = zip(*(SHAPES[part] for part in parts), strict=True)
     shape = shapes[0] if len(shapes) == 1 else Together(shapes)
     return Beat("+".join(sorted(set(faults))), shape, interval_s, heal_after_s)

@@ -133,8 +133,9 @@ def _check_history(path: Path, foreign: Foreign, execution: Execution, console: 
     request = CheckRequest(history=path.resolve())
     results = check_history(request, checkers, make_engine(execution.engine, execution.master))
     operations = results["statistics"].statistics.get("operations", {})
-    if not any(counts.get("ok") for counts in operations.values()):
-        reasons.append("too little happened: no operation succeeded")
+    if not any(operations.get(f, {}).get("ok") for f in workload.required_ok):
+        asked = " or ".join(sorted(workload.required_ok))
+        reasons.append(f"too little happened: no {asked} succeeded; is this a history of {foreign.workload}?")
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]

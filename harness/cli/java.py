@@ -78,7 +78,9 @@ def require_java(engine: str) -> None:
         return
     adopt_java()
     if find_java() is None:
-        raise HarnessError(f"Spark needs Java {LEAST_VERSION} or newer, and there is none; {HOW_TO_GET}")
+        old = [java for java in map(java_at, _candidates(os.environ, CHECKOUT_JDKS)) if java is not None]
+        what = f"only Java {old[0].version} at {old[0].home}" if old else "none"
+        raise HarnessError(f"Spark needs Java {LEAST_VERSION} or newer, and there is {what}; {HOW_TO_GET}")
 
 
 def get_java(say: Callable[[str], None], install_jdk: Callable[[Path], None]) -> Java | None:

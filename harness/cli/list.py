@@ -13,13 +13,15 @@ import click
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
-from harness.cli.suite_file import shipped
+from harness.cli.suite_file import load_suite, shipped
+from nemesis.beat import SHAPES
 
 RUNS_SHOWN = 20
 
 EXAMPLES = """
 stormproof list
 stormproof list mutants
+stormproof list shapes
 stormproof list runs --runs runs --json
 """
 
@@ -30,22 +32,27 @@ Entry = dict[str, Any]
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(["systems", "workloads", "nemeses", "environments", "mutants", "suites", "runs"]),
+    type=click.Choice(["systems", "workloads", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]),
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(what: str | None, runs: Path, as_json: bool) -> int:
-    """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one of them."""
+    """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.
+
+    `shapes` are shown only when asked for: the words of sentences such as 'isolate primary every 10 for 5'.
+    """
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
         "workloads": lambda: _plugins("workloads"),
         "nemeses": lambda: _plugins("nemeses"),
+        "shapes": _shapes,
         "environments": lambda: _plugins("environments"),
         "mutants": _mutants,
-        "suites": lambda: [{"name": name} for name in shipped()],
+        "suites": _suites,
         "runs": lambda: past_runs(runs),
     }
-    chosen = {name: source() for name, source in sources.items() if what in (None, name)}
+    wanted = [what] if what else [name for name in sources if name != "shapes"]
+    chosen = {name: sources[name]() for name in wanted}
     console = console_of(as_json, False)
     console.result(chosen)
     if not as_json:
@@ -84,11 +91,19 @@ def _systems() -> list[Entry]:
 
 def _mutants() -> list[Entry]:
     return [
-        {"name": mutant, "system": entry["name"]}
+        {"name": mutant, "breaks": promise, "system": entry["name"]}
         for entry in _plugins("systems")
         if "problem" not in entry
-        for mutant in sorted(registry.system(entry["name"]).mutants)
+        for mutant, promise in sorted(registry.system(entry["name"]).mutants.items())
     ]
+
+
+def _shapes() -> list[Entry]:
+    return [{"name": name, "fault": fault} for name, (fault, _) in SHAPES.items()]
+
+
+def _suites() -> list[Entry]:
+    return [{"name": name, "scenarios": len(load_suite(name).scenarios)} for name in shipped()]
 
 
 def _plugins(kind: registry.Kind) -> list[Entry]:
@@ -124,6 +139,8 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
         console.say(f"  {_line(entry, width)}")
     if name == "runs" and len(entries) > RUNS_SHOWN:
         console.say(f"  … and {len(entries) - RUNS_SHOWN} older ones (--json shows all)")
+    if name == "nemeses":
+        console.say("  … or a sentence: 'isolate primary every 10 for 5' (stormproof list shapes)")
 
 
 def _line(entry: Entry, width: int) -> str:

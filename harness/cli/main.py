@@ -81,7 +81,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        error.show()
+        asked = error.ctx.command_path if error.ctx else "stormproof"
+        _tell(f"{' '.join(error.format_message().split())} (see: {asked} --help)")
         return ExitCode.WRONG_USAGE
     except click.Abort:
         _tell("interrupted: faults were healed and what was recorded is kept; no verdict was reached")

@@ -18,12 +18,12 @@ NAMES = pa.dictionary(pa.int32(), pa.string())
 class MalformedHistory(Exception):
     """Input that is not a history, which is no statement about the system that it came from.
 
-    `position` is the row, counted from 0; None where the table as a whole is meant (its columns).
+    `position` is the row, counted from 0; None where the whole is meant (its columns, or the file itself).
     """
 
     def __init__(self, position: int | None, reason: str, *, path: Path | None = None) -> None:
-        where = "columns" if position is None else f"row {position}"
-        super().__init__(f"{path}: {where}: {reason}" if path else f"malformed history: {where}: {reason}")
+        where = "" if position is None else f"row {position}: "
+        super().__init__(f"{path or 'malformed history'}: {where}{reason}")
         self.position = position
         self.reason = reason
 

@@ -88,8 +88,8 @@ class Rocketmq:
     workloads: tuple[str, ...] = ("log", "register")
 
     @property
-    def mutants(self) -> tuple[str, ...]:
-        return mutant_names()
+    def mutants(self) -> Mapping[str, str]:
+        return {name: find_mutant(name).breaks for name in mutant_names()}
 
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         if mutant is not None:

@@ -8,7 +8,7 @@ What breaks it, by name:
   lost-write             known to be written (acked, or read by somebody), and not in the final log, although that
                          log goes on behind it, or somebody had read it before
   unseen                 acked, behind the end of all final reads, and never read by anybody
-  dirty-read             read during the run, and not in the final log: it was shown before it was committed
+  dirty-read             read during the run, and not in the final log: it was shown before it was safe for ever
   aborted-read           read, although its send had certainly failed
   unexpected-read        read, although nobody ever tried to send it
   duplicate              one message in two places

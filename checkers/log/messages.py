@@ -157,7 +157,12 @@ class _Fates:
         return f"{self._told(fact)}, but nobody ever read it, and the final reads of {self._queue(fact)} {end}"
 
     def _dirty(self, fact: int) -> str:
-        return f"{self._told(fact)}, but the final log of {self._queue(fact)} does not hold it: it was never committed"
+        ack = int(self.first[ACKED][self.of_message[fact]])
+        if ack >= 0:
+            fate = f"it was acknowledged (operation {self.index[ack]}), shown, and lost"
+        else:
+            fate = "it was never acknowledged, and was shown before it was safe"
+        return f"{self._told(fact)}, but the final log of {self._queue(fact)} does not hold it: {fate}"
 
     def _aborted(self, fact: int) -> str:
         return f"{self._told(fact)}, although its send had certainly failed"

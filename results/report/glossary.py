@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 MEANINGS = {
-    "lost-write": "A message whose send was acknowledged is missing, although later ones were read.",
+    "lost-write": "A message that was acknowledged or read is missing from the final log.",
+    "unexpected-read": "A message was read that nobody had tried to send.",
     "unseen": "Acknowledged messages that nobody had read when the final reads had caught up.",
     "inconsistent-offsets": "One queue shows two different messages at one offset.",
     "duplicate": "One message stands at more than one offset.",
     "aborted-read": "A message was read whose send had certainly failed.",
-    "dirty-read": "A message was read that is not in the final log.",
+    "dirty-read": "A message was read that is not in the final log: it was shown before it was safe.",
     "poll-skip": "One consumer's successive polls passed over messages that are there.",
     "nonmonotonic-poll": "A consumer was given again, or earlier, what it had read already.",
     "nonmonotonic-send": "One producer's later message landed before its earlier one.",

@@ -36,3 +36,18 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
 def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
     verdicts = {parse_history(file.read_text()).verdict for file in FILES if file.parent.name == checker}
     assert verdicts >= {"valid", "invalid", "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "fate"),
+    [
+        ("0 ok send q0 1@0", "it was acknowledged (operation 1), shown, and lost"),
+        ("0 info send q0 1 error=client-timeout", "it was never acknowledged, and was shown before it was safe"),
+    ],
+)
+def test_a_dirty_read_is_told_as_far_as_it_is_known(sent: str, fate: str, tmp_path: Path) -> None:
+    text = (FOLDER / "log" / "dirty-read.history").read_text().replace("0 info send q0 1 error=client-timeout", sent)
+    assert sent in text
+    request = CheckRequest(history=parse_history(text).write(tmp_path / "history.parquet"))
+    result = check_history(request, {"log": LogChecker()}, InProcessEngine())["log"]
+    assert result.anomalies["dirty-read"].examples[0].because.endswith(f"does not hold it: {fate}")

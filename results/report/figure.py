@@ -272,7 +272,9 @@ def _label(panel: _Panel) -> dict[str, Any]:
 
 
 def fault_colour(kind: str) -> str:
-    return f"--{kind}" if kind in _KINDS else "--other"
+    """Of faults at one moment (`kill+partition`), the first one's."""
+    first = kind.partition("+")[0]
+    return f"--{first}" if first in _KINDS else "--other"
 
 
 def _role_colour(role: str) -> str:
@@ -284,7 +286,7 @@ def _role_colour(role: str) -> str:
 def _fault_words(fault: FaultWindow) -> str:
     stopped = "never stopped" if fault.stop_s is None else f"to {fault.stop_s:.2f} s"
     effect = "" if fault.happened else "<br>no effect"
-    return f"{fault.kind} {', '.join(fault.targets)}<br>{fault.start_s:.2f} s {stopped}{effect}"
+    return f"{fault.shape or fault.kind} ({', '.join(fault.targets)})<br>{fault.start_s:.2f} s {stopped}{effect}"
 
 
 def _stop(fault: FaultWindow, end_s: float) -> float:

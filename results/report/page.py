@@ -13,15 +13,20 @@ from results.report.figure import fault_colour
 from results.report.glossary import meaning
 from results.report.measure import Measurements
 from results.report.run_files import RunFiles
-from results.report.witness import happened, value_words
+from results.report.witness import happened, numbers_in, value_words
 
 Rows = Mapping[int, Mapping[str, Any]]
 
+EXAMPLES_OPEN = 3
+"""Examples of each anomaly that are shown at once; the others are folded."""
 FAULTS_SHOWN = 200
+EVIDENCE_OPEN = 76
+"""Longer words of evidence are folded."""
 WITNESSES_SHOWN = 24
 STATISTICS_SHOWN = 60
 ERRORS_SHOWN = 60
 
+_OUTCOMES = ("invoke", "ok", "fail", "info")
 _NO_VERDICT = "No verdict was reached."
 _FIGURE_TAG = '<script type="application/json" id="figure">'
 
@@ -58,9 +63,7 @@ def head(run: RunFiles, measured: Measurements | None) -> str:
     """The verdict with its reasons, the figures that matter, the line that replays it."""
     verdict = run.verdict.verdict if run.verdict else Verdict.UNKNOWN
     word = run.verdict.verdict.value.upper() if run.verdict else "NO VERDICT"
-    reasons = list(run.verdict.reasons) if run.verdict else [_NO_VERDICT]
-    if verdict is Verdict.INVALID:
-        reasons += _broken(run)
+    reasons = [*_found(run.verdict.checkers), *run.verdict.reasons] if run.verdict else [_NO_VERDICT]
     listed = "".join(f"<li>{escape(reason)}</li>" for reason in reasons)
     return (
         f'<header class="{verdict.value}">'
@@ -87,7 +90,7 @@ def anomalies(run: RunFiles, rows: Rows) -> str:
     parts = [_anomaly(checker, name, summary, rows) for checker, name, summary in broken]
     section = f"<section><h2>Broken promises</h2>{''.join(parts)}</section>" if parts else ""
     if legal:
-        told = "".join(_legal(checker, name, summary) for checker, name, summary in legal)
+        told = "".join(_legal(checker, name, summary, rows) for checker, name, summary in legal)
         section += f"<section><h2>Legal losses</h2>{told}</section>"
     return section
 
@@ -140,14 +143,15 @@ def faults(run: RunFiles) -> str:
     rows = []
     for fault in run.faults[:FAULTS_SHOWN]:
         stop = '<span class="muted">never</span>' if fault.stop_s is None else f"{fault.stop_s:.2f} s"
-        effect = escape(fault.evidence) if fault.happened else f"<b>no effect</b> {escape(fault.evidence)}"
-        healing = f'<br><span class="muted">{escape(fault.healing)}</span>' if fault.healing else ""
+        effect = _folded(fault.evidence) if fault.happened else f"<b>no effect</b> {_folded(fault.evidence)}"
+        healing = f'<div class="muted">{_folded(fault.healing)}</div>' if fault.healing else ""
         dot = f'<span class="dot" style="--dot: var({fault_colour(fault.kind)})"></span>'
         kind = f'<span class="nowrap">{dot}{escape(fault.kind)}</span>'
-        rows.append([kind, escape(", ".join(fault.targets)), f"{fault.start_s:.2f} s", stop, effect + healing])
+        what = "<br>".join(escape(words) for words in (fault.shape, ", ".join(fault.aimed_at)) if words)
+        rows.append([kind, what, f"{fault.start_s:.2f} s", stop, effect + healing])
     more = len(run.faults) - FAULTS_SHOWN
     rest = f'<p class="muted small">{more} more are in nemesis.jsonl.</p>' if more > 0 else ""
-    header = ["fault", "on", "from", "to", "effect and healing"]
+    header = ["fault", "what", "from", "to", "effect and healing"]
     return f"<section><h2>Faults</h2>{table(header, rows, numbers=(2, 3))}{rest}</section>"
 
 
@@ -209,14 +213,17 @@ def duration_words(milliseconds: float) -> str:
     return f"{milliseconds:.1f} ms" if milliseconds >= 1 else f"{milliseconds * 1000:.0f} µs"
 
 
-def _broken(run: RunFiles) -> list[str]:
-    assert run.verdict is not None
-    return [
-        f"{name} × {summary.count:,}" + (f": {meaning(name)}" if meaning(name) else "")
-        for result in run.verdict.checkers.values()
-        for name, summary in result.anomalies.items()
-        if summary.count and not summary.legal
-    ]
+def _found(results: Mapping[str, CheckerResult]) -> list[str]:
+    """The anomalies with what they mean, broken promises first."""
+    broken, legal = [], []
+    for result in results.values():
+        for name, summary in result.anomalies.items():
+            told = f"{name} × {summary.count:,}"
+            if summary.count and summary.legal:
+                legal.append(f"{told}, legal here: {summary.legal}")
+            elif summary.count:
+                broken.append(f"{told}: {meaning(name)}" if meaning(name) else told)
+    return [*broken, *legal]
 
 
 def _circumstances(run: RunFiles) -> str:
@@ -251,39 +258,53 @@ def _replay(run: RunFiles) -> str:
 
 def _anomaly(checker: str, name: str, summary: AnomalySummary, rows: Rows) -> str:
     what = f'<p class="muted">{escape(meaning(name))}</p>' if meaning(name) else ""
-    shown = "".join(_example(example, rows) for example in summary.examples)
-    more = summary.count - len(summary.examples)
-    rest = f'<p class="muted small">{more:,} more of the kind.</p>' if more > 0 and summary.examples else ""
-    return (
-        f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>{what}{shown}{rest}"
-    )
+    shown = _examples(summary.examples[:EXAMPLES_OPEN], rows)
+    return f"{_anomaly_title(checker, name, summary)}{what}{shown}{_more(summary, EXAMPLES_OPEN, rows)}"
+
+
+def _anomaly_title(checker: str, name: str, summary: AnomalySummary) -> str:
+    return f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>"
+
+
+def _examples(examples: Iterable[Anomaly], rows: Rows) -> str:
+    return "".join(_example(example, rows) for example in examples)
+
+
+def _more(summary: AnomalySummary, opened: int, rows: Rows) -> str:
+    """The examples that are not shown at once, folded, and how many there are beside them."""
+    folded = summary.examples[opened:]
+    beyond = summary.count - len(summary.examples)
+    rest = f'<p class="muted small">{beyond:,} more of the kind.</p>' if beyond > 0 and summary.examples else ""
+    if not folded:
+        return rest
+    counted = "1 example" if len(folded) == 1 else f"{len(folded)} examples"
+    title = f"{counted} more" if opened else counted
+    return f"<details><summary>{title}</summary>{_examples(folded, rows)}{rest}</details>"
 
 
 def _example(example: Anomaly, rows: Rows) -> str:
-    key = f"<b>{escape(example.key)}</b> " if example.key else ""
-    witnesses = [_witness(index, rows.get(index)) for index in example.operations[:WITNESSES_SHOWN]]
+    key = f"<b>{escape(example.key)}</b> " if example.key and example.key not in example.because else ""
+    about = numbers_in(example.details)
+    witnesses = [_witness(index, rows.get(index), about) for index in example.operations[:WITNESSES_SHOWN]]
     told = f'<p class="because">{key}{escape(example.because)}</p>'
     if witnesses:
         told += table(["operation", "at", "process", "what", "value", "node"], witnesses, numbers=(0, 1, 2))
     return told
 
 
-def _witness(index: int, row: Mapping[str, Any] | None) -> list[str]:
+def _witness(index: int, row: Mapping[str, Any] | None, about: frozenset[int]) -> list[str]:
     if row is None:
         return [str(index), "", "", '<span class="muted">not in the history</span>', "", ""]
-    what = f"{escape(str(row['f']))} &nbsp;{_type(str(row['type']))}"
+    what = f'<span class="nowrap">{escape(str(row["f"]))} &nbsp;{_type(str(row["type"]))}</span>'
     if row.get("error"):
         what += f' <span class="muted">({escape(str(row["error"]))})</span>'
-    place = ", ".join(escape(str(row[name])) for name in ("node", "key") if row.get(name))
-    value = f"<code>{escape(value_words(row.get('value')))}</code>"
+    place = ", ".join(escape(str(row[name])) for name in ("node", "key") if row.get(name)).replace(" ", "&nbsp;")
+    value = f"<code>{escape(value_words(row.get('value'), about))}</code>"
     return [f"{index:,}", f"{row['time'] / 1e9:.6f} s", str(row["process"]), what, value, place]
 
 
-def _legal(checker: str, name: str, summary: AnomalySummary) -> str:
-    return (
-        f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>"
-        f"<p>{escape(summary.legal)}</p>"
-    )
+def _legal(checker: str, name: str, summary: AnomalySummary, rows: Rows) -> str:
+    return f"{_anomaly_title(checker, name, summary)}<p>{escape(summary.legal)}</p>{_more(summary, 0, rows)}"
 
 
 def _checker(name: str, result: CheckerResult) -> str:
@@ -292,7 +313,35 @@ def _checker(name: str, result: CheckerResult) -> str:
     told = f'<h3 class="{verdict}">{escape(name)} <span class="badge plain">{verdict}</span></h3>'
     if reasons:
         told += f'<ul class="reasons {verdict}">{reasons}</ul>'
-    return told + (_definitions(result.statistics) if result.statistics else "")
+    tables = {key: value for key, value in result.statistics.items() if _is_table(value)}
+    rest = {key: value for key, value in result.statistics.items() if key not in tables}
+    return told + (_definitions(rest) if rest else "") + (_figures(tables.values()) if tables else "")
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(value) and all(isinstance(row, Mapping) for row in value.values())
+
+
+def _figures(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> str:
+    """Tables with the same kind of rows, side by side as one; nanoseconds are told as times."""
+    rows: dict[str, dict[str, Any]] = {}
+    columns: dict[str, None] = {}
+    for part in tables:
+        for name, row in part.items():
+            rows.setdefault(name, {}).update(row)
+            columns |= dict.fromkeys(row)
+    ordered = sorted(columns, key=lambda name: _OUTCOMES.index(name) if name in _OUTCOMES else len(_OUTCOMES))
+    header = ["", *(name.removesuffix("_ns").replace("_", " ") for name in ordered)]
+    cells = [[escape(name), *(_figure(column, row.get(column)) for column in ordered)] for name, row in rows.items()]
+    return table(header, cells, numbers=range(1, len(header)))
+
+
+def _figure(column: str, value: object) -> str:
+    if value is None:
+        return '<span class="muted">–</span>'
+    if isinstance(value, (int, float)):
+        return duration_words(value / 1e6) if column.endswith("_ns") else f"{value:,}"
+    return escape(str(value))
 
 
 def _definitions(data: Mapping[str, Any]) -> str:
@@ -314,6 +363,13 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]
             yield name, f"{value:,}" if isinstance(value, int) and "seed" not in name else f"{value:g}"
         else:
             yield name, str(value)
+
+
+def _folded(words: str) -> str:
+    if len(words) <= EVIDENCE_OPEN:
+        return escape(words)
+    cut = words[:EVIDENCE_OPEN].rpartition(" ")[0]
+    return f"<details><summary>{escape(cut)} …</summary>{escape(words)}</details>"
 
 
 def _type(type_: str) -> str:

@@ -51,8 +51,8 @@ def render(directory: Path, problems: list[str]) -> str:
     sections = [
         page.head(run, measured),
         page.problems(problems),
-        page.anomalies(run, rows),
         page.timeline(drawn, problems[0] if problems else ""),
+        page.anomalies(run, rows),
         page.operations(measured),
         page.faults(run),
         page.checkers(run),

@@ -27,7 +27,14 @@ class FaultWindow:
     """One fault, from the moment it was applied until it was healed."""
 
     kind: str
+    shape: str = ""
+    """What was done to whom, in the nemesis' words: `isolate primary`."""
     targets: tuple[str, ...]
+    """Every node that it touched; of a cut, those on both sides."""
+    aimed_at: tuple[str, ...]
+    """Those that it was aimed at, where they can be told: of a cut around one node, that node."""
+    down: tuple[str, ...] = ()
+    """The nodes whose process it ended: whatever they were, they are no longer."""
     start_s: float
     stop_s: float | None
     """None where nobody stopped it."""
@@ -114,7 +121,7 @@ def role_spans(
         elif event.get("event") in ("stopped", "panic"):
             changes.append((float(event.get("time", 0)) / 1e9, "", None))
     for fault in faults:
-        if fault.kind in WAYS_TO_STAND_STILL and fault.happened and node in fault.targets:
+        if fault.happened and node in fault.down:
             changes.append((fault.start_s, "", None))
     changes.sort(key=lambda change: change[0])
     spans: list[RoleSpan] = []
@@ -147,15 +154,33 @@ def json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _window(start: Mapping[str, Any], stop: Mapping[str, Any] | None) -> FaultWindow:
+    kind, targets = str(start.get("kind", "fault")), tuple(str(target) for target in start.get("targets") or ())
+    fault = start.get("fault") or {"kind": kind, "nodes": targets}
+    parts = fault.get("faults") or [fault]
     return FaultWindow(
-        kind=str(start.get("kind", "fault")),
-        targets=tuple(str(target) for target in start.get("targets") or ()),
+        kind=kind,
+        shape=str(start.get("shape") or ""),
+        targets=targets,
+        aimed_at=_aimed_at(parts, targets),
+        down=tuple(
+            str(node) for part in parts if part.get("kind") in WAYS_TO_STAND_STILL for node in part.get("nodes", ())
+        ),
         start_s=float(start.get("time", 0)) / 1e9,
         stop_s=None if stop is None else float(stop.get("time", 0)) / 1e9,
         happened=bool(start.get("happened")),
         evidence=str(start.get("evidence", "")),
         healing="" if stop is None else str(stop.get("evidence", "")),
     )
+
+
+def _aimed_at(parts: list[Mapping[str, Any]], targets: tuple[str, ...]) -> tuple[str, ...]:
+    """A cut touches nearly everybody; the node that is an end of every link of it was meant."""
+    links = [set(link) for part in parts for link in part.get("links", ())]
+    if not links:
+        return targets
+    meant = set.intersection(*links) if len(links) > 2 else set.union(*links)
+    meant |= {str(node) for part in parts for node in part.get("nodes", ())}
+    return tuple(sorted(meant))
 
 
 def _json_object(path: Path) -> Mapping[str, Any]:

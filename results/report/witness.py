@@ -21,19 +21,28 @@ def happened(type_: str) -> str:
     return _HAPPENED.get(type_, type_)
 
 
-def value_words(value: Mapping[str, Any] | None) -> str:
-    """Only the fields that are set, with long lists cut: `message 17, offset 4`."""
+def numbers_in(details: Mapping[str, Any]) -> frozenset[int]:
+    """The whole numbers that an anomaly is about: its messages, its offset."""
+    found = [part for item in details.values() for part in (item if isinstance(item, (list, tuple)) else [item])]
+    return frozenset(part for part in found if isinstance(part, int))
+
+
+def value_words(value: Mapping[str, Any] | None, about: frozenset[int] = frozenset()) -> str:
+    """Only the fields that are set, with long lists cut to where they are `about` something: `message 17, offset 4`."""
     if not value:
         return ""
-    parts = [f"{name} {_words(item)}" for name, item in value.items() if item is not None]
+    parts = [f"{name} {_words(item, about)}" for name, item in value.items() if item is not None]
     return _short(", ".join(parts))
 
 
-def _words(item: Any) -> str:
+def _words(item: Any, about: frozenset[int]) -> str:
     if isinstance(item, list):
-        shown = [_words(part) for part in item[:MESSAGES_SHOWN]]
-        more = f", … {len(item)} in all" if len(item) > MESSAGES_SHOWN else ""
-        return f"[{', '.join(shown)}{more}]"
+        first = _window(item, about)
+        shown = [_words(part, about) for part in item[first : first + MESSAGES_SHOWN]]
+        before = ["…"] if first else []
+        after = ["…"] if first + MESSAGES_SHOWN < len(item) else []
+        total = f" ({len(item)} in all)" if before or after else ""
+        return f"[{', '.join([*before, *shown, *after])}]{total}"
     if isinstance(item, Mapping):
         if set(item) == {"offset", "message"}:
             return f"{item['offset']}: {item['message']}"
@@ -43,3 +52,13 @@ def _words(item: Any) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _window(items: list[Any], about: frozenset[int]) -> int:
+    """Where to begin, so that the first item which is all about it is among those shown."""
+    if len(items) <= MESSAGES_SHOWN:
+        return 0
+    position = next(
+        (i for i, item in enumerate(items) if isinstance(item, Mapping) and about.issuperset(item.values())), 0
+    )
+    return max(0, min(position - 2, len(items) - MESSAGES_SHOWN))

@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 from synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
-from checkers.verdict import Verdict
+from checkers.anomaly import Anomaly
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.history import HistoryWriter
 from harness.operation import Operation
 from results.report import write_report
 from results.report.figure import figure
 from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at
 from results.report.run_files import RoleSpan, fault_windows, read_run, role_spans
+from results.report.witness import numbers_in, value_words
+from results.verdict_file import VerdictFile, write_verdict
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,58 @@ def test_the_page_tells_the_verdict_the_witnesses_the_faults_and_how_to_replay(r
     assert "no effect" in text
     assert "--seed 1729" in text
     assert 'href="nodes/b1/node.log"' in text
+
+
+def test_what_a_reader_wants_first_comes_first_and_nothing_is_told_twice(run: Path) -> None:
+    text = page(run)
+    places = [text.index(words) for words in ("INVALID", "lost-write × 14: ", 'id="timeline"', "Broken promises")]
+    assert places == sorted(places)
+    head = text[: text.index("</header>")]
+    assert head.count("lost-write") == 1
+    assert "duplicate × 3, legal here: a client" in head
+
+
+def test_three_examples_are_open_and_the_others_folded(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", seconds=1)
+    examples = tuple(
+        Anomaly(name="lost-write", key="storm/1", operations=(number,), because=f"message {number} is gone")
+        for number in range(10)
+    )
+    summary = AnomalySummary(count=66, examples=examples)
+    log = CheckerResult(verdict=Verdict.INVALID, anomalies={"lost-write": summary})
+    write_verdict(directory, VerdictFile(verdict=Verdict.INVALID, checkers={"log": log}))
+    write_report(directory)
+    text = page(directory)
+    opened, _, folded = text[text.index("Broken promises") :].partition("<summary>7 examples more</summary>")
+    assert [number for number in range(10) if f"message {number} is gone" in opened] == [0, 1, 2]
+    assert all(f"message {number} is gone" in folded for number in range(3, 10))
+    assert "56 more of the kind" in folded
+
+
+def test_figures_of_operations_are_one_table_with_times_a_reader_can_read(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", seconds=1)
+    figures = {
+        "operations": {"poll": {"invoke": 3, "ok": 3}, "send": {"invoke": 1234, "ok": 1200, "info": 34}},
+        "ok_latency": {"send": {"p50_ns": 2_686_976, "max_ns": 1_500_000_000}},
+    }
+    statistics = CheckerResult(verdict=Verdict.VALID, statistics=figures)
+    write_verdict(directory, VerdictFile(verdict=Verdict.VALID, checkers={"statistics": statistics}))
+    write_report(directory)
+    text = page(directory)
+    table = re.sub("<[^>]+>", " ", text[text.index("<h2>Checkers") : text.index("<h2>Nodes")]).split()
+    joined = " ".join(table)
+    assert "invoke ok info p50 max" in joined
+    assert "send 1,234 1,200 34 2.7 ms 1.50 s" in joined
+    assert "poll 3 3 – – –" in joined
+    assert "ns" not in table
+
+
+def test_a_witness_shows_the_part_of_a_long_poll_that_it_is_about() -> None:
+    poll = {"offset": 30, "messages": [{"offset": i, "message": 100 + i} for i in range(30)]}
+    assert "20: 120" not in value_words(poll)
+    told = value_words(poll, numbers_in({"message": 120, "offset": 20}))
+    assert "[…, 18: 118, 19: 119, 20: 120, 21: 121," in told
+    assert "(30 in all)" in told
 
 
 def test_the_page_needs_nothing_from_anywhere_else(run: Path) -> None:
@@ -92,6 +147,20 @@ def test_faults_are_paired_by_package_and_number_and_one_that_never_stopped_stay
     first, second = fault_windows(rows)
     assert (first.start_s, first.stop_s, first.happened) == (1.0, 3.0, True)
     assert (second.start_s, second.stop_s, second.happened) == (2.0, None, False)
+
+
+def test_of_faults_at_one_moment_the_killed_play_no_part_and_a_cut_names_whom_it_was_aimed_at() -> None:
+    links = [["b1", "b2"], ["b2", "b1"], ["b1", "b3"], ["b3", "b1"]]
+    fault = {
+        "kind": "kill+partition",
+        "faults": [{"kind": "partition", "links": links}, {"kind": "kill", "nodes": ["b3"]}],
+    }
+    start = {"package": "p", "number": 0, "phase": "start", "time": 10**9, "kind": "kill+partition", "happened": True}
+    (window,) = fault_windows([{**start, "targets": ["b1", "b2", "b3"], "fault": fault}])
+    assert (window.down, window.aimed_at) == (("b3",), ("b1", "b3"))
+    events = [{"event": "role", "role": "slave", "epoch": 1, "time": 0}]
+    stops = [role_spans(node, iter(events), (window,), 9.0)[0].stop_s for node in ("b2", "b3")]
+    assert stops == [9.0, 1.0]
 
 
 def test_every_operation_is_counted_and_latencies_are_those_of_the_history(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
     data = json.loads(write_verdict(tmp_path, verdict_of(Verdict.INVALID)).read_text())
     assert list(data) == ["verdict", "reasons", "checkers", "operations", "faults", "versions"]
     assert data["verdict"] == "invalid"
+    assert data["reasons"][0] == "lost-write: 14 found"
+    assert data["reasons"][1].startswith("duplicate: 3 found, legal here: ")
     log = data["checkers"]["log"]
     assert {"verdict", "anomalies", "statistics"} <= set(log)
     assert log["anomalies"]["lost-write"]["count"] == 14

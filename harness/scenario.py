@@ -33,6 +33,8 @@ class Scenario:
     """Length of the storm; set-up, recovery and final reads come on top."""
     recovery_s: float = 20.0
     """The calm between healing and the final reads."""
+    liveness_s: float = 0.0
+    """The storm's last part, in which only dispensable nodes stay broken and progress is demanded; 0: not demanded."""
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:

@@ -32,7 +32,11 @@ from nemesis.shapes import (
     Shape,
     Together,
 )
-from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One, Target
+from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One, Role, Target
+
+DISPENSABLE = Role("dispensable")
+QUORUM = "quorum"
+"""The name of the steps that leave only a quorum."""
 
 TARGETS: tuple[Target, ...] = (
     PRIMARY,
@@ -93,6 +97,12 @@ class Beat:
                 Step(end_s, self.name, number, self.shape, False),
             ]
         return tuple(steps)
+
+
+def quorum(*, from_s: float, until_s: float) -> tuple[Step, ...]:
+    """The nodes that the system can do without go down and stay down until the end."""
+    shape = KillShape(DISPENSABLE)
+    return (Step(from_s, QUORUM, 0, shape, True), Step(until_s, QUORUM, 0, shape, False))
 
 
 def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> str:

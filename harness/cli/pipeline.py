@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.statistics import Statistics
@@ -31,6 +32,7 @@ from harness.run_directory import RunDirectory
 from harness.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec
+from nemesis.beat import QUORUM, quorum
 from nemesis.nemesis import Nemesis, groups_of
 from nemesis.record import kinds, storm, windows
 from nemesis.schedule import Scheduled, together
@@ -184,12 +186,14 @@ def check_run(
     }
     if facts.final_from_ns is not None:
         options["final_from_ns"] = facts.final_from_ns
+    if scenario.liveness_s:
+        options |= progress_window(rows)
     results: Mapping[str, CheckerResult] = {}
     if recorded.history is not None:
         progress(f"checking {recorded.history} ({engine})")
         legal_here = {name: legal.reason for name in legal.anomalies}
         request = CheckRequest(history=recorded.history, legal=legal_here, options=options)
-        results = check_history(request, checkers_of(parts), make_engine(engine, master))
+        results = check_history(request, checkers_of(scenario, parts), make_engine(engine, master))
     verdict = merge(result.verdict for result in results.values())
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
@@ -237,12 +241,14 @@ def recorded_history(directory: Path) -> Recorded:
 def plan_of(scenario: Scenario, parts: Parts) -> Plan:
     """The scenario with its nemesis composed: the packages' schedules merged, one client to carry them out."""
     seed = Seed(scenario.seed).child("nemesis")
-    schedule = together(
-        [
-            package.schedule(seed, settings, scenario.time_limit_s)
-            for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
-        ]
-    )
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+    schedules = [
+        package.schedule(seed, settings, storm_s)
+        for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
+    ]
+    if scenario.liveness_s:
+        schedules.append(quorum(from_s=storm_s, until_s=scenario.time_limit_s))
+    schedule = together(schedules)
 
     def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
         return Nemesis(
@@ -265,8 +271,17 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
     )
 
 
-def checkers_of(parts: Parts) -> dict[str, Any]:
-    return {**parts.workload.checkers(parts.workload_settings), "statistics": Statistics()}
+def progress_window(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """From the moment in which only dispensable nodes were down, to the one in which they came back."""
+    told = {row["phase"]: row["time"] for row in rows if row["package"] == QUORUM}
+    if not told.keys() >= {"start", "stop"}:
+        return {}
+    return {"progress_from_ns": told["start"], "progress_until_ns": told["stop"]}
+
+
+def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
+    checkers = {**parts.workload.checkers(parts.workload_settings), "statistics": Statistics()}
+    return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers
 
 
 def make_engine(engine: str, master: str) -> Engine:
@@ -326,6 +341,8 @@ def replay_line(scenario: Scenario) -> str:
         words += ["--nemesis", ",".join(scenario.nemesis)]
     words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
     words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
+    if scenario.liveness_s:
+        words += ["--liveness", f"{scenario.liveness_s:g}"]
     words += ["--seed", str(scenario.seed)]
     if scenario.mutant:
         words += ["--mutant", scenario.mutant]

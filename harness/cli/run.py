@@ -46,6 +46,14 @@ stormproof run rocketmq --environment docker --set brokers=3 --set flush=async
 @click.option(
     "--recovery", type=float, default=20.0, show_default=True, metavar="S", help="Seconds of calm before final reads."
 )
+@click.option(
+    "--liveness",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="S",
+    help="Demand progress in the last S seconds, with a quorum healed and the rest down; 0: no such demand.",
+)
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
 @click.option("--mutant", metavar="M", help="Plant this bug in the system (stormproof list mutants).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
@@ -61,6 +69,7 @@ def command(
     rate: float,
     time_limit: float,
     recovery: float,
+    liveness: float,
     seed: int | None,
     mutant: str | None,
     settings: tuple[str, ...],
@@ -85,6 +94,7 @@ def command(
         rate=rate,
         time_limit_s=time_limit,
         recovery_s=recovery,
+        liveness_s=liveness,
         seed=secrets.randbits(31) if seed is None else seed,
     )
     return run_one(scenario, Execution(runs=runs, engine=engine, master=master), console_of(as_json, progress))

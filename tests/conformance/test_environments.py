@@ -149,7 +149,7 @@ def test_a_clock_is_wrong_on_one_node_alone_and_monotonic_time_goes_on(world: Wo
 
 def test_a_verb_for_a_node_that_is_not_there_says_so(world: World) -> None:
     async def body(environment: Environment) -> None:
-        with pytest.raises(HarnessError, match="no node is called .*nobody"):
+        with pytest.raises(HarnessError, match=r"no node is called .*nobody"):
             await environment.kill(["nobody"])
         with pytest.raises(HarnessError, match="'a'"):
             environment.client_host("a")

@@ -20,6 +20,7 @@ from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
+from system_under_test.rocketmq.controller.protocol import GroupState
 
 BROKER_GROUP = "broker-a"
 TOPIC = "storm"
@@ -27,6 +28,8 @@ NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 REQUEST_TIMEOUT_S = 3.0
 BATCH = 32
+QUORUM_OF_THREE = 3
+"""Fewer controllers than this cannot lose one."""
 SLAVE_READ_SHARE = 0.2
 """Share of polls that ask a random replica instead of the master."""
 
@@ -206,10 +209,14 @@ class Rocketmq:
         controllers = ControllerClient(host, _addresses(_controller_names(settings), CONTROLLER_PORT), 1.5)
         roles: dict[str, tuple[str, ...]] = {}
         try:
-            roles["active-controller"] = (_node(await controllers.find_active()),)
-            replicas = await controllers.get_replica_info(BROKER_GROUP)
-            if replicas.master_address:
-                roles["primary"] = (_node(replicas.master_address),)
+            active = _node(await controllers.find_active())
+            roles["active-controller"] = (active,)
+            if settings.controllers >= QUORUM_OF_THREE:
+                roles["dispensable"] = (active,)
+            group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
+            if group is not None and group.info.master_address:
+                roles["primary"] = (_node(group.info.master_address),)
+                roles["dispensable"] = (*roles.get("dispensable", ()), *_dispensable_broker(settings, group))
         except ClientError:
             pass
         finally:
@@ -218,6 +225,17 @@ class Rocketmq:
 
     def legal_loss(self, settings: RocketmqSettings, storm: Storm) -> LegalLoss:
         return legal_loss(settings, storm)
+
+
+def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:
+    """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
+    needed = max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas)
+    if settings.brokers - settings.learners - 1 < needed:
+        return ()
+    heirs = [replica for replica in group.in_sync if replica.is_alive and replica.broker_id != group.info.master_id]
+    if heirs and group.info.master_address:
+        return (_node(group.info.master_address),)
+    return tuple(_node(replica.address) for replica in group.not_in_sync[:1])
 
 
 LOSS = (

@@ -1,0 +1,59 @@
+"""Liveness: what counts is success inside the window, of every kind, however the rows are split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.engine_in_process import InProcessEngine
+from checkers.liveness import Liveness
+from checkers.plan import CheckRequest
+from checkers.verdict import CheckerResult, Verdict
+from harness.history import history_schema
+
+WINDOW = {"progress_from_ns": 100, "progress_until_ns": 200, "required_ok": {"send": 1, "poll": 1}}
+
+
+def _check(path: Path, rows: list[tuple[int, str, str]], options: dict[str, Any], **legal: str) -> CheckerResult:
+    """Rows of (time, type, f)."""
+    table = pa.Table.from_pylist(
+        [{"index": i, "time": time, "process": 0, "type": type_, "f": f} for i, (time, type_, f) in enumerate(rows)],
+        schema=history_schema(pa.struct([("value", pa.int64())])),
+    )
+    pq.write_table(table, path, row_group_size=2)
+    request = CheckRequest(history=path, options=options, legal=legal)
+    return Liveness().check(request, InProcessEngine())
+
+
+GOOD = [(90, "invoke", "send"), (100, "ok", "send"), (150, "invoke", "poll"), (200, "ok", "poll")]
+
+
+def test_every_kind_succeeded_within_the_window(tmp_path: Path) -> None:
+    result = _check(tmp_path / "h.parquet", GOOD, WINDOW)
+    assert result.verdict is Verdict.VALID
+    assert result.statistics["succeeded"] == {"poll": 1, "send": 1}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [(201, "ok", "poll"), (200, "fail", "poll"), (200, "info", "poll"), (200, "ok", "send")],
+    ids=["too late", "failed", "indefinite", "of another kind"],
+)
+def test_no_success_of_one_kind_within_the_window_is_no_progress(tmp_path: Path, last: tuple[int, str, str]) -> None:
+    result = _check(tmp_path / "h.parquet", [*GOOD[:3], last], WINDOW)
+    assert result.verdict is Verdict.INVALID
+    (anomaly,) = result.anomalies["no-progress"].examples
+    assert anomaly.details["f"] == "poll"
+
+
+def test_success_before_the_window_does_not_count(tmp_path: Path) -> None:
+    rows = [(90, "invoke", "send"), (99, "ok", "send"), *GOOD[2:]]
+    assert _check(tmp_path / "h.parquet", rows, WINDOW).anomalies["no-progress"].count == 1
+
+
+def test_a_run_that_did_not_come_so_far_is_unknown(tmp_path: Path) -> None:
+    assert _check(tmp_path / "h.parquet", GOOD, {"required_ok": {"send": 1}}).verdict is Verdict.UNKNOWN

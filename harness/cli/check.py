@@ -130,7 +130,7 @@ def _check_history(path: Path, foreign: Foreign, execution: Execution, console: 
         reasons += [f"a torn history: {recovered}"] if recovered.dropped_bytes else []
         path = recovered.parquet
     console.progress(f"checking {path} ({execution.engine})")
-    request = CheckRequest(history=path.resolve())
+    request = CheckRequest(history=path)
     results = check_history(request, checkers, make_engine(execution.engine, execution.master))
     operations = results["statistics"].statistics.get("operations", {})
     if not any(operations.get(f, {}).get("ok") for f in workload.required_ok):

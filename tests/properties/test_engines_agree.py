@@ -22,6 +22,9 @@ from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from harness.history import history_schema
 
+pytestmark = pytest.mark.xdist_group("spark")
+"""One session: its tests share a worker, so that it is started once."""
+
 MASTER = "local[2]"
 LOG_VALUE = pa.struct(
     [

@@ -113,7 +113,6 @@ def run_scenario(
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
     directory.write_json("scenario.json", record)
-    progress(f"seed {scenario.seed}")
     progress(f"run directory {directory.path}")
     failure: HarnessError | None = None
     facts = RunFacts()

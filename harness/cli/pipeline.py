@@ -180,7 +180,7 @@ def check_run(
     options: dict[str, Any] = {
         "required_ok": dict(parts.workload.required_ok),
         "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
-        "faults_with_effect": list(kinds(struck)),
+        "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
         "panics": dict(facts.panics),
     }
     if facts.final_from_ns is not None:

@@ -32,7 +32,8 @@ Stormproof = Callable[..., Answer]
 def stormproof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stormproof:
     """Carry a command line out in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("STORMPROOF_DEBUG", raising=False)
+    monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
+    monkeypatch.delenv("STORMPROOF_DEBUG")
     capsys.readouterr()
 
     def run(*arguments: str | Path) -> Answer:

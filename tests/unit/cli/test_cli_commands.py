@@ -27,7 +27,8 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
         monkeypatch.setattr(module, "require_java", lambda engine: None)
     monkeypatch.setattr(check, "require_java", lambda engine: None)
-    monkeypatch.delenv("STORMPROOF_DEBUG", raising=False)
+    monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
+    monkeypatch.delenv("STORMPROOF_DEBUG")
     return fake
 
 

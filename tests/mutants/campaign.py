@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from checkers.verdict import Verdict
@@ -86,7 +85,11 @@ def _hunt(arguments: tuple[PlantedBug, int]) -> Hunt:
     return hunt(bug, range(seeds))
 
 
-def main(arguments: list[str] | None = None, say: Callable[[str], object] = partial(print, flush=True)) -> int:
+def _print_at_once(line: str) -> None:
+    print(line, flush=True)
+
+
+def main(arguments: list[str] | None = None, say: Callable[[str], object] = _print_at_once) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())

@@ -110,6 +110,8 @@ def run_scenario(
     parts = registry.resolve(scenario)
     world = registry.world(scenario, parts.packages)
     started = time.monotonic()
+    progress(f"engine {engine}")
+    make_engine(engine, master)  # a Spark that does not start is known before the storm, not after it
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
     directory.write_json("scenario.json", record)

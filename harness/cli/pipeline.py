@@ -60,6 +60,8 @@ class Outcome:
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
+    regime: Mapping[str, Any] = field(default_factory=dict)
+    """The kind of world that the simulator drew from the seed."""
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
     """What went wrong beside the verdict and does not touch it: a file that could not be written."""
@@ -208,6 +210,7 @@ def check_run(
         results=results,
         operations=results["statistics"].statistics.get("operations", {}) if "statistics" in results else {},
         faults=count_faults(rows),
+        regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
     )
     problems = write_outcome(outcome, record.get("versions", {}))

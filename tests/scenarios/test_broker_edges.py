@@ -94,7 +94,10 @@ PULL = {"consumerGroup": "c", "topic": TOPIC, "queueId": "0", "queueOffset": "0"
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "bornTimestamp": "9" * 40}), "MESSAGE_ILLEGAL"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "flag": str(2**40)}), "MESSAGE_ILLEGAL"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, SEND, bytes(17 * 1024)), "MESSAGE_ILLEGAL"),
-        (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "properties": "k\x01" + "x" * 40000}), "MESSAGE_ILLEGAL"),
+        (
+            RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "properties": "k\x01" + "x" * 40000}),
+            "MESSAGE_ILLEGAL",
+        ),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, {"b": TOPIC}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "maxMsgNums": "0"}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "queueOffset": "-1"}), "INVALID_PARAMETER"),

@@ -63,3 +63,15 @@ def test_every_exit_code_is_told() -> None:
 def test_every_file_it_points_at_is_there() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_every_place_that_the_documents_name_is_there() -> None:
+    for document in [ROOT / "docs" / "architecture.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
+        for place in re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", document.read_text(encoding="utf-8")):
+            assert (ROOT / place).exists(), f"{document.name}: {place}"
+
+
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))

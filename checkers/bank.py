@@ -154,7 +154,7 @@ def _add(findings: Findings, name: str, reads: Balances, which: Bool, sentences:
                 key=None,
                 operations=(operation,),
                 because=because,
-                details={"balances": dict(list(amounts.items())[:100])},
+                details={"balances": amounts},
             )
         )
     findings.add(name, len(wrong), examples)

@@ -219,7 +219,9 @@ def element_groups(table: pa.Table) -> ElementGroups:
         name: table[name].to_numpy()
         for name in ("element", "f", "type", "process", "start", "end", "start_ns", "end_ns")
     }
-    order = np.lexsort((column["end"], column["start"], column["element"], key))
+    # Sorting by a column that is the same everywhere costs as much as by any other.
+    by = (column["start"], column["element"], key)
+    order = np.lexsort(by if len(names) > 2 or table["key"].null_count else by[:2])
     sorted_columns = {name: values[order] for name, values in column.items()}
     starts = run_starts(key[order], sorted_columns["element"])
     return ElementGroups(

@@ -96,8 +96,10 @@ def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     kind = rows["type"].to_numpy()
     element = rows["element"].to_numpy()
     # A completion may have many rows; the first one of each operation is what is paired.
-    order = np.argsort(index, kind="stable")
-    heads = order[run_starts(index[order])]
+    # They mostly lie side by side, so few are left to sort.
+    heads = np.flatnonzero(run_starts(index))
+    heads = heads[np.argsort(index[heads], kind="stable")]
+    heads = heads[run_starts(index[heads])]
     invoked = kind[heads] == INVOKE
     partner = pairs(index[heads], process[heads], invoked)
     still_open = heads[invoked & (partner == NO_PARTNER)]
@@ -135,6 +137,7 @@ def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
     operations = spans(rows, buckets=buckets)
     end = operations["end"].to_numpy()
     of_head = np.flatnonzero((operations["f"].to_numpy() == head) & (operations["type"].to_numpy() == OK))
+    of_head = of_head[run_starts(end[of_head])]
     of_head = of_head[np.unique(end[of_head], return_index=True)[1]]
     copies = operations.take(pa.array(np.tile(of_head, buckets)))
     bucket = pa.array(np.repeat(np.arange(buckets, dtype=np.int32), len(of_head)))

@@ -3,6 +3,7 @@
     source: where this history comes from
     checker: log
     verdict: invalid lost-write, unseen       (or: valid, or: unknown)
+    options: delivery=exactly-once            of the checker, if any
 
     0 invoke send q0 1                        process, type, f, key, value
     0 ok send q0 1@0                          message 1 is at offset 0
@@ -11,6 +12,8 @@
     2 ok caught-up q0 at=b1 end=2             the final reads of b1 reached its end
     3 ok cas r0 1->2
     3 fail write r0 7 error=not-master
+    4 ok drain q0 [1,2]                       elements 1 and 2
+    5 ok read bank {1=10,2=-3}                account 1 has 10, account 2 has -3
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments. Words missing from a value are null.
@@ -26,17 +29,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.by_workload import WORKLOADS
 from harness.history import history_schema
 
-LOG_VALUE = pa.struct(
-    [
-        pa.field("message", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
-    ]
-)
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
-VALUE_TYPES = {"log": LOG_VALUE, "register": REGISTER_VALUE}
+VALUE_TYPES = {"register": REGISTER_VALUE} | {name: judged.value_type for name, judged in WORKLOADS.items()}
+
+
+TELLING = ("poll", "final-poll", "caught-up", "read", "dequeue", "drain", "generate")
+"""Operations whose value comes with the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class WrittenHistory:
     checker: str
     verdict: str
     anomalies: tuple[str, ...]
+    options: dict[str, str]
     rows: list[dict[str, Any]]
 
     def write(self, path: Path) -> Path:
@@ -67,7 +69,7 @@ def parse_history(text: str) -> WrittenHistory:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if match := re.match(r"(source|checker|verdict): *(.*)", line):
+        if match := re.match(r"(source|checker|verdict|options): *(.*)", line):
             head[match[1]] = match[2]
         else:
             rows += _with_invocation(parse_operation(line), rows)
@@ -77,6 +79,7 @@ def parse_history(text: str) -> WrittenHistory:
         checker=head["checker"],
         verdict=verdict,
         anomalies=tuple(sorted(name.strip() for name in anomalies.split(",") if name.strip())),
+        options=dict(word.split("=") for word in head.get("options", "").split()),
         rows=rows,
     )
 
@@ -92,6 +95,11 @@ def parse_operation(line: str) -> dict[str, Any]:
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
             value.setdefault("messages", []).append({"offset": int(match[1]), "message": int(match[2])})
+        elif match := re.fullmatch(r"\[(.*)\]", word):
+            value["values"] = [int(element) for element in match[1].split(",") if element]
+        elif match := re.fullmatch(r"\{(.*)\}", word):
+            accounts = (pair.split("=") for pair in match[1].split(","))
+            value["balances"] = [{"account": int(a), "amount": None if n == "null" else int(n)} for a, n in accounts]
         elif match := re.fullmatch(r"(-?\d+)@(\d+)", word):
             value |= {"message": int(match[1]), "offset": int(match[2])}
         elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
@@ -108,7 +116,7 @@ def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[
     last = next((earlier for earlier in reversed(before) if earlier["process"] == row["process"]), None)
     if row["type"] == "invoke" or (last is not None and last["type"] == "invoke"):
         return [row]
-    value = {} if row["f"] in ("poll", "final-poll", "caught-up", "read") else dict(row["value"])
+    value = {} if row["f"] in TELLING else dict(row["value"])
     if row["f"] == "send":
         value["offset"] = None
     return [{**row, "type": "invoke", "value": value, "error": None, "node": None}, row]

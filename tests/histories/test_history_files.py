@@ -7,22 +7,23 @@ from pathlib import Path
 import pytest
 from history_language import parse_history
 
+from checkers.by_workload import WORKLOADS, checker_for
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import LinearizableRegister
-from checkers.log import LogChecker
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
-CHECKERS = {"log": LogChecker(), "register": LinearizableRegister()}
+CHECKERS = ("register", *WORKLOADS)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
     written = parse_history(file.read_text())
     request = CheckRequest(history=written.write(tmp_path / "history.parquet"))
-    checker = CHECKERS[written.checker]
+    register = written.checker == "register"
+    checker = LinearizableRegister() if register else checker_for(written.checker, written.options)
     result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
     assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), result
     for summary in result.anomalies.values():

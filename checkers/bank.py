@@ -1,0 +1,161 @@
+"""The bank checker: money moves between accounts; none is made, none is lost.
+
+Operations, with a value {from, to, amount, balances: [{account, amount}]}:
+  transfer {from, to, amount}
+  read {} -> {balances}   ok: all accounts at one moment
+
+Every read shows the same total: that of the option `total`, or else of the first whole ok read.
+What breaks the promise:
+  wrong-total       a read whose balances have another sum
+  negative-balance  an account below zero, unless that is allowed
+  null-balance      an account without a balance
+
+It does not establish that any single transfer happened, nor that reads are current.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import EXAMPLES, CheckerResult
+
+COLUMNS = ("index", "type", "f", "value")
+TRANSFER_AND_BALANCES = pa.struct(
+    [
+        pa.field("from", pa.int64()),
+        pa.field("to", pa.int64()),
+        pa.field("amount", pa.int64()),
+        pa.field("balances", pa.list_(pa.struct([pa.field("account", pa.int64()), pa.field("amount", pa.int64())]))),
+    ]
+)
+FIRST = pa.schema([pa.field("one", pa.int8()), pa.field("index", pa.int64()), pa.field("total", pa.int64())])
+READS = "reads"
+
+
+class Overdraft(Enum):
+    """May an account be below zero?"""
+
+    FORBIDDEN = "forbidden"
+    ALLOWED = "allowed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BankChecker:
+    """Judges a bank workload's history."""
+
+    total: int | None = None
+    overdraft: Overdraft = Overdraft.FORBIDDEN
+    name: str = "bank"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        history = engine.history(request.history, COLUMNS)
+        total = self.total
+        if total is None:
+            firsts = engine.mapped(history, first_total, FIRST)
+            first = engine.gather(engine.grouped(firsts, ("one",), earliest, FIRST), 1)
+            total = int(first["total"][0].as_py()) if first.num_rows else None
+        findings = engine.mapped(history, partial(bank_findings, total=total, overdraft=self.overdraft), FINDINGS)
+        found = dict(gathered_findings(engine, findings))
+        reads = found.pop(READS, None)
+        return judged(
+            found,
+            legal=request.legal,
+            undecided=[] if reads and total is not None else ["no read shows all balances"],
+            statistics={READS: reads.count if reads else 0, "total": total},
+        )
+
+
+@dataclass(frozen=True)
+class Balances:
+    """The ok reads of a batch, and their balances, one an element."""
+
+    index: Int64
+    read: Int64
+    account: Int64
+    amount: Int64
+
+    @property
+    def totals(self) -> Int64:
+        sums = np.zeros(len(self.index), dtype=np.int64)
+        known = self.amount != NONE
+        np.add.at(sums, self.read[known], self.amount[known])
+        return sums
+
+
+def balances(batch: pa.Table) -> Balances:
+    is_read = np.flatnonzero((codes(batch["f"], ("read",)) == 0) & (codes(batch["type"], TYPES) == OK))
+    lists = member(batch["value"].take(pa.array(is_read)), "balances")
+    told = np.flatnonzero(pc.is_valid(lists).to_numpy(zero_copy_only=False))
+    index = batch["index"].to_numpy()[is_read[told]].astype(np.int64)
+    if not len(told):
+        empty = np.empty(0, dtype=np.int64)
+        return Balances(index, empty, empty, empty)
+    lists = lists.take(pa.array(told))
+    elements = pc.list_flatten(lists)
+    parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    return Balances(index, parents, integers(member(elements, "account")), integers(member(elements, "amount")))
+
+
+def first_total(batch: pa.Table) -> pa.Table:
+    """Kernel: the total of the first ok read of a batch that shows all balances."""
+    reads = balances(batch)
+    whole = np.setdiff1d(np.arange(len(reads.index)), reads.read[reads.amount == NONE])
+    if not len(whole):
+        return FIRST.empty_table()
+    first = int(whole[np.argmin(reads.index[whole])])
+    return pa.table({"one": [0], "index": [reads.index[first]], "total": [reads.totals[first]]}, schema=FIRST)
+
+
+def earliest(firsts: pa.Table) -> pa.Table:
+    """Kernel: the row with the smallest index."""
+    return firsts.slice(int(np.argmin(firsts["index"].to_numpy())), 1)
+
+
+def bank_findings(batch: pa.Table, *, total: int | None, overdraft: Overdraft) -> pa.Table:
+    """Kernel: what is wrong in the reads of a batch."""
+    reads = balances(batch)
+    findings = Findings()
+    findings.add(READS, len(reads.index), ())
+    null = np.zeros(len(reads.index), dtype=np.bool_)
+    null[reads.read[reads.amount == NONE]] = True
+    totals = reads.totals
+    shown = [f"shows a total of {sum_}, which must be {total}" for sum_ in totals.tolist()]
+    if total is not None:
+        _add(findings, "wrong-total", reads, ~null & (totals != total), shown)
+    _add(findings, "null-balance", reads, null, ["shows an account without a balance"] * len(shown))
+    if overdraft is Overdraft.FORBIDDEN:
+        below = reads.read[(reads.amount < 0) & (reads.amount != NONE)]
+        negative = np.zeros(len(reads.index), dtype=np.bool_)
+        negative[below] = True
+        _add(findings, "negative-balance", reads, negative, ["shows an account below zero"] * len(shown))
+    return findings.table()
+
+
+def _add(findings: Findings, name: str, reads: Balances, which: Bool, sentences: list[str]) -> None:
+    wrong = np.flatnonzero(which)
+    chosen = wrong[np.argsort(reads.index[wrong])][:EXAMPLES]
+    examples = []
+    for number in chosen.tolist():
+        mine = reads.read == number
+        pairs = zip(reads.account[mine].tolist(), reads.amount[mine].tolist(), strict=True)
+        amounts = {str(account): None if amount == NONE else amount for account, amount in pairs}
+        operation = int(reads.index[number])
+        because = f"the read completed by {operation} {sentences[number]}"
+        examples.append(
+            Example(
+                key=None,
+                operations=(operation,),
+                because=because,
+                details={"balances": amounts},
+            )
+        )
+    findings.add(name, len(wrong), examples)

@@ -1,0 +1,103 @@
+"""The counter checker: a read lies between what must have been added and what may have been.
+
+Operations, with the counter as key and a value {value}:
+  add {value}           ok: the counter has grown by it; negative values are decrements
+  read {} -> {value}    ok: what the counter held
+
+A read must not lie below the initial value plus all increments that had completed before it began plus all decrements
+that may have happened before it ended, nor above the same with increments and decrements exchanged. Indefinite adds
+may have happened at any time after they began, or never; failed ones never.
+
+What breaks the promise: out-of-bounds.
+
+It does not establish that successive reads agree with each other: that is a question of linearizability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.multiset.rows import COLUMNS, ROWS, SPANS, process_rows, spans
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import EXAMPLES, CheckerResult
+
+FUNCTIONS = ("add", "read")
+ADD, READ = range(2)
+READS = "reads"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterChecker:
+    """Judges a counter workload's history."""
+
+    initial: int = 0
+    name: str = "counter"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        rows = engine.mapped(history, partial(counter_rows, buckets=buckets), ROWS)
+        operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=1), SPANS)
+        findings = engine.grouped(operations, ("key",), partial(counter_findings, initial=self.initial), FINDINGS)
+        found = dict(gathered_findings(engine, findings))
+        reads = found.pop(READS, None)
+        return judged(
+            found,
+            legal=request.legal,
+            undecided=[] if reads else ["no read of a counter was ok"],
+            statistics={READS: reads.count if reads else 0},
+        )
+
+
+def counter_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: the rows of a batch, in buckets of counters."""
+    rows = process_rows(batch, functions=FUNCTIONS, buckets=1)
+    return rows.set_column(0, ROWS.field("bucket"), pa.array(bucket_of(mixed_column(rows["key"]), buckets)))
+
+
+def counter_findings(table: pa.Table, *, initial: int) -> pa.Table:
+    """Kernel over all operations on one counter."""
+    f, kind, value, start, end = (table[name].to_numpy() for name in ("f", "type", "element", "start", "end"))
+    adds = (f == ADD) & (kind != FAIL) & (value != NONE)
+    done = adds & (kind == OK)
+    reads = np.flatnonzero((f == READ) & (kind == OK) & (value != NONE))
+    up, down = value > 0, value < 0
+    begin, finish, read = start[reads], end[reads], value[reads]
+    lower = initial + summed(done & up, end, value, begin) + summed(adds & down, start, value, finish)
+    upper = initial + summed(adds & up, start, value, finish) + summed(done & down, end, value, begin)
+    wrong = np.flatnonzero((read < lower) | (read > upper))
+    wrong = wrong[np.argsort(begin[wrong])]
+    key = table["key"][0].as_py()
+    examples = [
+        Example(
+            key=key,
+            operations=(int(begin[i]), int(finish[i])),
+            because=(
+                f"{key or 'the counter'} was read as {read[i]} (operation {begin[i]}, completed by {finish[i]}), "
+                f"but it was at least {lower[i]} and at most {upper[i]} meanwhile"
+            ),
+            details={"read": int(read[i]), "lower": int(lower[i]), "upper": int(upper[i])},
+        )
+        for i in wrong[:EXAMPLES].tolist()
+    ]
+    findings = Findings()
+    findings.add(READS, len(reads), ())
+    findings.add("out-of-bounds", len(wrong), examples)
+    return findings.table()
+
+
+def summed(which: Bool, place: Int64, value: Int64, before: Int64) -> Int64:
+    """For each bound the sum of those values whose place is less."""
+    order = np.argsort(place[which])
+    sums = np.concatenate(([0], np.cumsum(value[which][order])))
+    result: Int64 = sums[np.searchsorted(place[which][order], before)]
+    return result

@@ -1,0 +1,1 @@
+"""Checkers that count elements: queues, sets, unique ids."""

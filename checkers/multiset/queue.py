@@ -1,0 +1,138 @@
+"""The queue checker: what was put in comes out, as often as the delivery mode promises.
+
+Operations, with the queue as key and a value {value, values}:
+  enqueue {value}          ok: the queue has it
+  dequeue {} -> {value}    ok: delivered; null, or `values` empty, if nothing was there
+  ack {value}              ok: the queue will not deliver it again
+  drain {} -> {values}     ok: delivered all that was left when it began
+
+Elements are counted as multisets, by queue. The promises, and what breaks them:
+  lost                  acked when it was enqueued, delivered less often than that, although a drain that began after
+                        the ack went to the end (at-least-once, exactly-once)
+  duplicated            delivered more often than anybody may have enqueued it (at-most-once, exactly-once)
+  unexpected            delivered before anybody had tried to enqueue it, or without that
+  aborted-read          delivered, although all its enqueues had certainly failed
+  redelivered-after-ack delivered by an operation that began after its ack had completed
+
+What the mode allows is in the statistics: `lost` where at most once, `duplicated` where at least once, and in any mode
+`recovered`, elements of indefinite enqueues that were delivered.
+
+Where a drain is missing, absence proves nothing: UNKNOWN. Where nothing is acked, an indefinite dequeue may have taken
+an element that nobody saw, an indefinite drain any number: exactly-once then counts as broken only by more losses.
+
+It does not establish the order of elements, nor that empty answers were right (the linearizable queue does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import FAIL, INFO, NONE, OK
+from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import CheckerResult
+
+FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
+ENQUEUE, DEQUEUE, ACK, DRAIN = range(4)
+
+
+class Delivery(Enum):
+    """How often an element that was enqueued comes out."""
+
+    AT_MOST_ONCE = "at-most-once"
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+COUNTED = ("attempted", "acked", "delivered", "recovered")
+TAKEN = ("acks", "indefinite dequeues", "indefinite drains")
+UNDRAINED = "undrained"
+"""Counts that travel with the findings, without examples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueChecker:
+    """Judges a queue workload's history."""
+
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    name: str = "queue"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
+        operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=DRAIN, buckets=buckets), SPANS)
+        findings = engine.grouped(operations, ("bucket",), queue_findings, FINDINGS)
+        found = dict(gathered_findings(engine, findings))
+        counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, *TAKEN, UNDRAINED)}
+        statistics = {name: counts[name] for name in COUNTED}
+        undecided = []
+        if counts[UNDRAINED] and self.delivery is not Delivery.AT_MOST_ONCE:
+            undecided.append(
+                f"{counts[UNDRAINED]} acked elements were not delivered, and no drain that began after their ack ended"
+            )
+        if self.delivery is Delivery.AT_MOST_ONCE and "lost" in found:
+            statistics["lost"] = found.pop("lost").count
+        if self.delivery is Delivery.AT_LEAST_ONCE and "duplicated" in found:
+            statistics["duplicated"] = found.pop("duplicated").count
+        if self.delivery is Delivery.EXACTLY_ONCE and "lost" in found and not counts["acks"]:
+            lost = found["lost"].count
+            if counts["indefinite drains"] or lost <= counts["indefinite dequeues"]:
+                del found["lost"]
+                undecided.append(f"{lost} elements are gone, which indefinite dequeues or drains may have taken")
+        return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+
+
+def queue_findings(table: pa.Table) -> pa.Table:
+    """Kernel over all operations on a bucket of elements."""
+    groups = element_groups(table)
+    told = groups.element != NONE
+    enqueues = (groups.f == ENQUEUE) & told
+    possible = enqueues & (groups.type != FAIL)
+    acked = enqueues & (groups.type == OK)
+    deliveries = is_ok(groups, DEQUEUE, DRAIN) & told
+    drains = is_ok(groups, DRAIN)
+
+    tried = groups.sizes(enqueues)
+    attempts, kept, delivered = groups.sizes(possible), groups.sizes(acked), groups.sizes(deliveries)
+    out = delivered > 0
+    early = groups.smallest(deliveries, groups.end) < groups.smallest(enqueues, groups.start)
+    unexpected = out & ((tried == 0) | early)
+    aborted = out & ~unexpected & (attempts == 0)
+    duplicated = (delivered > attempts) & (attempts > 0)
+
+    drained = np.full(len(groups.names), -1, dtype=np.int64)
+    np.maximum.at(drained, groups.key[drains], groups.start[drains])
+    missing = kept > delivered
+    decided = groups.largest(acked, groups.end) < drained[groups.key[groups.first]]
+    ack = groups.smallest(is_ok(groups, ACK) & told, groups.end)
+    again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)
+
+    findings = Findings()
+    groups.report(findings, "lost", missing & decided, "was acked, but what was drained later does not hold it")
+    groups.report(findings, "duplicated", duplicated, "was delivered more often than it may have been enqueued")
+    groups.report(findings, "unexpected", unexpected, "was delivered before anybody had tried to enqueue it")
+    groups.report(findings, "aborted-read", aborted, "was delivered, although its enqueue had certainly failed")
+    groups.report(findings, "redelivered-after-ack", again, "was delivered again after its ack had completed")
+    indefinite = groups.type == INFO
+    counts = {
+        "attempted": int(tried.sum()),
+        "acked": int(kept.sum()),
+        "delivered": int(delivered.sum()),
+        "recovered": int((out & (kept == 0) & (attempts > 0)).sum()),
+        "acks": int((ack != NEVER).sum()),
+        "indefinite dequeues": int((indefinite & (groups.f == DEQUEUE)).sum()),
+        "indefinite drains": int((indefinite & (groups.f == DRAIN)).sum()),
+        UNDRAINED: int((missing & ~decided).sum()),
+    }
+    for name, count in counts.items():
+        findings.add(name, count, ())
+    return findings.table()

@@ -1,0 +1,185 @@
+"""The set checker: what was added is there, for whoever reads later, for ever.
+
+Operations, with the set as key and a value {value, values}:
+  add {value}          ok: the set has it
+  read {} -> {values}  ok: all that the set has
+
+Nothing is ever removed. An element is known from the end of its ok add, or of the first read that has it; what a
+read that began later says of it is judged. What breaks the promise:
+  lost         known, and missing from the last read that could tell, having been there before or never
+  stale        known, missing from a read that began later, and there again in a still later one
+               (where the reads are promised to be current)
+  duplicated   more than once in one read
+  unexpected   read before anybody had tried to add it, or without that
+  aborted-read read, although all its adds had certainly failed
+
+An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN.
+
+The statistics tell how many were `stable`, `stale` and `recovered` (indefinite adds that were read), and quantiles of
+latency in ms: from when a stable element was known to the last read that did not show it yet, and from when a lost
+one was known to the last read that still showed it.
+
+It does not establish that reads agree with each other in between, nor anything about sets with removals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import FAIL, NONE, OK, Int64, run_starts
+from checkers.kernels.compiled import compiled
+from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
+from checkers.plan import CheckRequest, Engine
+from checkers.statistics import QUANTILES, bins_of, lowest_of_bin
+from checkers.verdict import CheckerResult
+
+FUNCTIONS = ("add", "read")
+ADD, READ = range(2)
+
+
+class Reads(Enum):
+    """What a read is promised to show."""
+
+    EVENTUAL = "eventual"
+    CURRENT = "current"
+
+
+COUNTED = ("attempted", "acked", "stable", "stale", "recovered")
+NEVER_READ = "never-read"
+"""Counts that travel with the findings, without examples."""
+
+LATENCY = ("stable latency", "lost latency")
+"""The same, one count for each bin of a logarithmic histogram: `stable latency 17`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetChecker:
+    """Judges a set workload's history."""
+
+    reads: Reads = Reads.EVENTUAL
+    name: str = "set"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
+        operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=READ, buckets=buckets), SPANS)
+        kernel = partial(set_findings, reads=self.reads)
+        found = dict(gathered_findings(engine, engine.grouped(operations, ("bucket",), kernel, FINDINGS)))
+        statistics: dict[str, object] = {
+            name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
+        }
+        for latency in LATENCY:
+            prefix = f"#{latency} "
+            bins = {int(name.removeprefix(prefix)): found.pop(name).count for name in list(found) if prefix in name}
+            if bins:
+                statistics[f"{latency} ms"] = quantiles_ms(bins)
+        unread = found.pop(f"#{NEVER_READ}", None)
+        undecided = [f"{unread.count} acked elements were never read: no read began after their ack"] if unread else []
+        return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+
+
+def quantiles_ms(bins: dict[int, int]) -> dict[str, float]:
+    """Of a histogram; each is at most one bin below the exact one."""
+    numbers = sorted(bins)
+    reached = np.cumsum([bins[number] for number in numbers])
+    return {
+        name: lowest_of_bin(numbers[int(np.searchsorted(reached, quantile * reached[-1]))]) / 1e6
+        for name, quantile in QUANTILES.items()
+    }
+
+
+@compiled
+def last_absent(group: Int64, rank: Int64, reads: Int64) -> Int64:
+    """For each group the highest rank below reads[group] that none of its rows has; -1 if it has them all.
+
+    Rows are sorted by group and rank; a rank may come twice.
+    """
+    absent = reads - 1
+    for row in range(len(group) - 1, -1, -1):
+        if rank[row] == absent[group[row]]:
+            absent[group[row]] -= 1
+    return absent
+
+
+def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
+    """Kernel over all operations on a bucket of elements, and all reads."""
+    groups = element_groups(table)
+    told = groups.element != NONE
+    adds = (groups.f == ADD) & told
+    acked = adds & (groups.type == OK)
+    seen = is_ok(groups, READ) & told
+    heads = np.flatnonzero(is_ok(groups, READ) & ~told)
+
+    # Reads by key and start, as rows come; `rank` counts within the key.
+    read_start, read_ns = groups.start[heads], groups.start_ns[heads]
+    base = np.searchsorted(groups.key[heads], np.arange(len(groups.names) + 1))
+    group_key = groups.key[groups.first]
+    reads_of = np.diff(base)[group_key]
+    by_end = np.argsort(groups.end[heads])
+    row = np.flatnonzero(seen)
+    read = by_end[np.searchsorted(groups.end[heads][by_end], groups.end[row])]
+    rank, group = read - base[groups.key[row]], groups.group[row]
+    order = np.lexsort((rank, group))
+    row, rank, group = row[order], rank[order], group[order]
+    absent = last_absent(group, rank, reads_of)
+    present = np.full(groups.count, -1, dtype=np.int64)
+    present[group] = rank
+    twice = np.zeros(groups.count, dtype=np.bool_)
+    twice[group[~run_starts(group, rank)]] = True
+
+    tried, attempts = groups.sizes(adds), groups.sizes(adds & (groups.type != FAIL))
+    shown = present >= 0
+    known = groups.smallest(acked | seen, groups.end)
+    known_ns = groups.smallest(acked | seen, groups.end_ns)
+    early = groups.smallest(seen, groups.end) < groups.smallest(adds, groups.start)
+    unexpected = shown & ((tried == 0) | early)
+    aborted = shown & ~unexpected & (attempts == 0)
+
+    absent_start, absent_ns = at_rank(read_start, base[group_key], absent), at_rank(read_ns, base[group_key], absent)
+    missed = (known != NEVER) & (absent_start > known)
+    lost = missed & (absent > present)
+    stale = missed & ~lost
+    unread = (known != NEVER) & ~shown & ~lost
+    stable = shown & ~lost
+
+    findings = Findings()
+    groups.report(findings, "lost", lost, "was known to be in the set, but the last read does not show it")
+    groups.report(findings, "duplicated", twice, "is in one read more than once")
+    groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to add it")
+    groups.report(findings, "aborted-read", aborted, "was read, although its add had certainly failed")
+    if reads is Reads.CURRENT:
+        groups.report(findings, "stale", stale, "was known to be in the set, but a read that began later missed it")
+    counts = {
+        "attempted": int(tried.sum()),
+        "acked": int(groups.sizes(acked).sum()),
+        "stable": int(stable.sum()),
+        "stale": int(stale.sum()),
+        "recovered": int((shown & (groups.sizes(acked) == 0) & (attempts > 0)).sum()),
+        NEVER_READ: int(unread.sum()),
+    }
+    for name, count in counts.items():
+        findings.add(f"#{name}", count, ())
+    present_ns = at_rank(read_ns, base[group_key], present)
+    waited = np.maximum(0, np.where(stale, absent_ns - known_ns, 0)[stable])
+    lasted = np.maximum(0, np.where(present >= 0, present_ns - known_ns, 0)[lost])
+    for latency, values in zip(LATENCY, (waited, lasted), strict=True):
+        bins, sizes = np.unique(bins_of(values), return_counts=True)
+        for number, size in zip(bins.tolist(), sizes.tolist(), strict=True):
+            findings.add(f"#{latency} {number}", size, ())
+    return findings.table()
+
+
+def at_rank(values: Int64, base: Int64, rank: Int64) -> Int64:
+    """values[base + rank] where there is such a rank, -1 elsewhere."""
+    result = np.full(len(rank), -1, dtype=np.int64)
+    result[rank >= 0] = values[(base + rank)[rank >= 0]]
+    return result

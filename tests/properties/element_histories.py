@@ -1,0 +1,182 @@
+"""Random histories of queues, sets, counters and ids in which much is wrong, and the definitions, word by word."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+NEVER = 1 << 60
+
+FUNCTIONS = {
+    "queue": ("enqueue", "enqueue", "dequeue", "ack", "drain"),
+    "set": ("add", "add", "read"),
+    "counter": ("add", "read"),
+    "unique-ids": ("generate",),
+}
+TELLING = ("dequeue", "drain", "read", "generate")
+
+
+def random_elements(rng: random.Random, workload: str, operations: int) -> list[Row]:
+    """Operations of three clients on two keys, that overlap; what they are told is mostly made up."""
+    rows: list[Row] = []
+    open_rows: dict[int, Row] = {}
+    lives = dict.fromkeys(range(3), 0)
+    honest = rng.random()
+    elements = rng.choice((2, 6))
+    there: dict[str, list[int]] = {"a": [], "b": []}
+
+    def some(key: str) -> int:
+        known = there[key]
+        if known and rng.random() < honest:
+            return rng.choice(known)
+        return rng.randrange(-elements if workload == "counter" else 0, elements)
+
+    def listed(key: str) -> list[int]:
+        if rng.random() < honest:
+            return sorted(set(there[key]))
+        return [rng.randrange(elements) for _ in range(rng.randrange(4))]
+
+    for _ in range(operations):
+        client, key = rng.randrange(3), rng.choice("ab")
+        if client in open_rows:
+            done = open_rows.pop(client)
+            rows.append(done)
+            lives[client] += done["type"] == "info"
+            continue
+        f = rng.choice(FUNCTIONS[workload])
+        kind = rng.choices(("ok", "fail", "info"), (6, 1, 1))[0]
+        value = {"value": None if f in TELLING else some(key), "values": None}
+        told = dict(value)
+        if f in ("drain", "read") and workload != "counter":
+            told["values"] = listed(key)
+        elif f in TELLING:
+            told["value"] = rng.choice((None, some(key), some(key)))
+        elif kind == "ok":
+            there[key].append(value["value"])
+        row = {"process": client + 3 * lives[client], "f": f, "key": key}
+        rows.append(row | {"type": "invoke", "value": value})
+        open_rows[client] = row | {"type": kind, "value": told if kind == "ok" else None}
+    return rows
+
+
+@dataclass(frozen=True)
+class Done:
+    """One operation: `end` is NEVER if nobody saw it."""
+
+    f: str
+    key: str
+    type: str
+    start: int
+    end: int
+    elements: list[int]
+
+
+def operations_of(rows: list[Row]) -> list[Done]:
+    done, begun = [], {}
+    for index, row in enumerate(rows):
+        if row["type"] == "invoke":
+            begun[row["process"]] = (index, row)
+            continue
+        start, invocation = begun.pop(row["process"])
+        value = row["value"] or invocation["value"]
+        elements = (value["values"] or []) + ([] if value["value"] is None else [value["value"]])
+        done.append(Done(row["f"], row["key"], row["type"], start, index, elements))
+    for start, row in begun.values():
+        value = row["value"]["value"]
+        done.append(Done(row["f"], row["key"], "info", start, NEVER, [] if value is None else [value]))
+    return done
+
+
+def by_element(operations: list[Done]) -> dict[tuple[str, int], list[Done]]:
+    """An operation that has an element twice comes twice."""
+    found: dict[tuple[str, int], list[Done]] = defaultdict(list)
+    for operation in operations:
+        for element in operation.elements:
+            found[operation.key, element].append(operation)
+    return found
+
+
+def of(operations: list[Done], functions: tuple[str, ...], types: tuple[str, ...] = ("ok",)) -> list[Done]:
+    return [o for o in operations if o.f in functions and o.type in types]
+
+
+def false_reads(tries: list[Done], seen: list[Done]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    if seen and (not tries or min(o.end for o in seen) < min(o.start for o in tries)):
+        found["unexpected"] += 1
+    elif seen and all(o.type == "fail" for o in tries):
+        found["aborted-read"] += 1
+    return found
+
+
+def defined_queue(operations: list[Done]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (key, _), mine in by_element(operations).items():
+        tries = of(mine, ("enqueue",), ("ok", "info", "fail"))
+        possible, acked = of(tries, ("enqueue",), ("ok", "info")), of(tries, ("enqueue",))
+        seen, acks = of(mine, ("dequeue", "drain")), of(mine, ("ack",))
+        found += false_reads(tries, seen)
+        if possible and len(seen) > len(possible):
+            found["duplicated"] += 1
+        if len(acked) > len(seen):
+            drains = [o for o in of(operations, ("drain",)) if o.key == key]
+            after = [o for o in drains if all(o.start > ack.end for ack in acked)]
+            found["lost" if after else "undecided"] += 1
+        if acks and len(possible) == 1 and any(o.start > min(a.end for a in acks) for o in seen):
+            found["redelivered-after-ack"] += 1
+    return found
+
+
+def defined_set(operations: list[Done]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (key, _), mine in by_element(operations).items():
+        tries, acked, seen = of(mine, ("add",), ("ok", "info", "fail")), of(mine, ("add",)), of(mine, ("read",))
+        found += false_reads(tries, seen)
+        found["duplicated"] += len({o.end for o in seen}) < len(seen)
+        known = min((o.end for o in acked + seen), default=None)
+        if known is None:
+            continue
+        later = [o for o in of(operations, ("read",)) if o.key == key and o.start > known]
+        missing = [o.start for o in later if o not in seen]
+        shown = [o.start for o in seen]
+        if missing and max(missing) > max(shown, default=-1):
+            found["lost"] += 1
+        elif missing:
+            found["stale"] += 1
+        elif not shown:
+            found["undecided"] += 1
+    return +found
+
+
+def defined_counter(operations: list[Done]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for read in of(operations, ("read",)):
+        if not read.elements:
+            continue
+        found["read"] += 1
+        bounds = [0, 0]
+        for add in of(operations, ("add",), ("ok", "info")):
+            must = add.key == read.key and add.type == "ok" and add.end < read.start
+            may = add.key == read.key and add.start < read.end
+            grows = add.elements[0] > 0
+            bounds[0] += add.elements[0] * (must if grows else may)
+            bounds[1] += add.elements[0] * (may if grows else must)
+        found["out-of-bounds"] += not bounds[0] <= read.elements[0] <= bounds[1]
+    found["undecided"] += not found.pop("read", 0)
+    return +found
+
+
+def defined_ids(operations: list[Done]) -> Counter[str]:
+    given = by_element(of(operations, ("generate",)))
+    return +Counter({"duplicated": sum(len(o) > 1 for o in given.values()), "undecided": int(not given)})
+
+
+DEFINED = {
+    "queue": defined_queue,
+    "set": defined_set,
+    "counter": defined_counter,
+    "unique-ids": defined_ids,
+}

@@ -11,6 +11,8 @@
     2 ok caught-up q0 at=b1 end=2             the final reads of b1 reached its end
     3 ok cas r0 1->2
     3 fail write r0 7 error=not-master
+    4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
+    4 ok dequeue q0 => 7
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments. Words missing from a value are null.
@@ -26,6 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.linearizable import MODELS
 from harness.history import history_schema
 
 LOG_VALUE = pa.struct(
@@ -36,7 +39,8 @@ LOG_VALUE = pa.struct(
     ]
 )
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
-VALUE_TYPES = {"log": LOG_VALUE, "register": REGISTER_VALUE}
+OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])
+VALUE_TYPES = {**dict.fromkeys(MODELS, OBJECT_VALUE), "log": LOG_VALUE, "register": REGISTER_VALUE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,8 @@ def parse_history(text: str) -> WrittenHistory:
         if match := re.match(r"(source|checker|verdict): *(.*)", line):
             head[match[1]] = match[2]
         else:
-            rows += _with_invocation(parse_operation(line), rows)
+            is_object = VALUE_TYPES[head["checker"]] is OBJECT_VALUE
+            rows += _object_rows(line, rows) if is_object else _with_invocation(parse_operation(line), rows)
     verdict, _, anomalies = head["verdict"].partition(" ")
     return WrittenHistory(
         source=head["source"],
@@ -102,6 +107,19 @@ def parse_operation(line: str) -> dict[str, Any]:
         value.setdefault("messages", [])
     row["value"] = value
     return row
+
+
+def _object_rows(line: str, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    process, kind, f, key, *words = line.split()
+    error = words.pop().removeprefix("error=") if words and words[-1].startswith("error=") else None
+    asked, _, told = (text.strip() or None for text in " ".join(words).partition("=>"))
+    row = {"process": int(process), "f": f, "key": key, "node": None}
+    invocation = {**row, "type": "invoke", "value": {"json": asked}, "error": None}
+    completion = {**row, "type": kind, "value": {"json": told or asked}, "error": error}
+    last = next((earlier for earlier in reversed(before) if earlier["process"] == row["process"]), None)
+    if kind == "invoke":
+        return [invocation]
+    return [completion] if last is not None and last["type"] == "invoke" else [invocation, completion]
 
 
 def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +52,8 @@ LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
 CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
 
-STATES = 1_000_000
-"""At most so many states of one object are looked at."""
+ELEMENTS = 4_000_000
+"""The states of one object that are looked at may have so many elements together; each counts as one as well."""
 
 Step = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""
@@ -115,11 +115,12 @@ class Transitions:
         self._number = {initial: 0}
         self._kinds = max(kinds, 1)
         self._step = step
+        self.elements = 0
         self._entries = 0
         self._used = 0
 
     def fill(self, entries: Int64) -> None:
-        for entry in entries.tolist():
+        for entry in sorted(set(entries.tolist())):
             state, kind = divmod(entry, self._kinds)
             numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]
             while self._used + len(numbers) > len(self.targets):
@@ -135,6 +136,7 @@ class Transitions:
         number = self._number.setdefault(state, len(self.states))
         if number == len(self.states):
             self.states.append(state)
+            self.elements += 1 + (len(state) if isinstance(state, Sized) else 0)
         return number
 
 
@@ -212,7 +214,7 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     available = np.zeros(kinds, dtype=np.int64)
     current = np.zeros((1, width), dtype=np.int64)
     ended, at, explored, nodes, quiet = MISSING, 0, 0, min(len(trail), 1), 0
-    while ended == MISSING and len(transitions.states) <= STATES:
+    while ended == MISSING and transitions.elements <= ELEMENTS:
         ended, at, current, explored, asked, trail, nodes, quiet = advance(
             events.event,
             events.subject,
@@ -235,7 +237,10 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
             quiet,
         )
         transitions.fill(missing[:asked])
-    reasons = {LIMIT: f"{bound} configurations were not enough", MISSING: f"it has more than {STATES} states"}
+    reasons = {
+        LIMIT: f"{bound} configurations were not enough",
+        MISSING: f"its states have more than {ELEMENTS} elements together",
+    }
     heads = {int(row[STATE]): int(row[NODE]) for row in current[::-1]}
     numbers = sorted(heads)
     told = numbers[:1] if ended == DONE else numbers

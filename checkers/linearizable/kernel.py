@@ -29,8 +29,8 @@ OTHER, READS, OVERWRITES = range(3)
 STATE, PLACED, FREE, NODE, USED = range(5)
 """Columns of a configuration."""
 
-ASKED = 1_024
-"""At most so many missing entries are asked for at once."""
+ASKED = 65_536
+"""At most so many missing entries are asked for at once, some of them again and again."""
 
 COMPARED = 4_096
 """Sets of configurations larger than that are not searched for superfluous ones, which takes the square of the size."""
@@ -158,10 +158,7 @@ def _with_reads(
 
 @compiled
 def _ask(missing: Int64, asked: int, entry: int) -> int:
-    for i in range(asked):
-        if missing[i] == entry:
-            return asked
-    if asked < len(missing):
+    if asked < len(missing) and (asked == 0 or missing[asked - 1] != entry):
         missing[asked] = entry
         asked += 1
     return asked
@@ -327,6 +324,8 @@ def advance(
                         row[FREE] &= ~bit
                         after, after_count, after_table = _add(after, after_count, after_table, row)
             i += 1
+            if asked == len(missing):
+                break
         if asked:
             return MISSING, at, current[:count].copy(), explored, asked, trail, nodes, quiet
         explored = now

@@ -35,8 +35,8 @@ from checkers.linearizable.unique_values import Violation, has_unique_values, vi
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
-CONFIGURATIONS = 1_000_000
-"""At most so many are explored for one register: about a second. The option `max_configurations` replaces it."""
+CONFIGURATIONS = 5_000_000
+"""At most so many are explored for one register: some seconds. The option `max_configurations` replaces it."""
 
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_REGISTER = "undecided"

@@ -4,6 +4,7 @@
     checker: log
     verdict: invalid lost-write, unseen       (or: valid, or: unknown)
     options: delivery=exactly-once            of the checker, if any
+    model: stack                              of the checker `object`
 
     0 invoke send q0 1                        process, type, f, key, value
     0 ok send q0 1@0                          message 1 is at offset 0
@@ -14,6 +15,8 @@
     3 fail write r0 7 error=not-master
     4 ok drain q0 [1,2]                       elements 1 and 2
     5 ok read bank {1=10,2=-3}                account 1 has 10, account 2 has -3
+    4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
+    4 ok dequeue q0 => 7
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments. Words missing from a value are null.
@@ -33,7 +36,10 @@ from checkers.by_workload import WORKLOADS
 from harness.history import history_schema
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
-VALUE_TYPES = {"register": REGISTER_VALUE} | {name: judged.value_type for name, judged in WORKLOADS.items()}
+OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])
+VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE} | {
+    name: judged.value_type for name, judged in WORKLOADS.items()
+}
 
 
 TELLING = ("poll", "final-poll", "caught-up", "read", "dequeue", "drain", "generate")
@@ -46,6 +52,7 @@ class WrittenHistory:
 
     source: str
     checker: str
+    model: str
     verdict: str
     anomalies: tuple[str, ...]
     options: dict[str, str]
@@ -69,14 +76,16 @@ def parse_history(text: str) -> WrittenHistory:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if match := re.match(r"(source|checker|verdict|options): *(.*)", line):
+        if match := re.match(r"(source|checker|model|verdict|options): *(.*)", line):
             head[match[1]] = match[2]
         else:
-            rows += _with_invocation(parse_operation(line), rows)
+            is_object = head["checker"] == "object"
+            rows += _object_rows(line, rows) if is_object else _with_invocation(parse_operation(line), rows)
     verdict, _, anomalies = head["verdict"].partition(" ")
     return WrittenHistory(
         source=head["source"],
         checker=head["checker"],
+        model=head.get("model", ""),
         verdict=verdict,
         anomalies=tuple(sorted(name.strip() for name in anomalies.split(",") if name.strip())),
         options=dict(word.split("=") for word in head.get("options", "").split()),
@@ -110,6 +119,19 @@ def parse_operation(line: str) -> dict[str, Any]:
         value.setdefault("messages", [])
     row["value"] = value
     return row
+
+
+def _object_rows(line: str, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    process, kind, f, key, *words = line.split()
+    error = words.pop().removeprefix("error=") if words and words[-1].startswith("error=") else None
+    asked, _, told = (text.strip() or None for text in " ".join(words).partition("=>"))
+    row = {"process": int(process), "f": f, "key": key, "node": None}
+    invocation = {**row, "type": "invoke", "value": {"json": asked}, "error": None}
+    completion = {**row, "type": kind, "value": {"json": told or asked}, "error": error}
+    last = next((earlier for earlier in reversed(before) if earlier["process"] == row["process"]), None)
+    if kind == "invoke":
+        return [invocation]
+    return [completion] if last is not None and last["type"] == "invoke" else [invocation, completion]
 
 
 def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[dict[str, Any]]:

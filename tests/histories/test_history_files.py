@@ -5,25 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from history_language import parse_history
+from history_language import WrittenHistory, parse_history
 
 from checkers.by_workload import WORKLOADS, checker_for
 from checkers.engine_in_process import InProcessEngine
-from checkers.linearizable import LinearizableRegister
-from checkers.plan import CheckRequest
+from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
+from checkers.log import LogChecker
+from checkers.plan import Checker, CheckRequest
 from checkers.run import check_history
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
-CHECKERS = ("register", *WORKLOADS)
+OBJECTS = sorted(set(MODELS) - {"register"})
+
+
+def checker_of(written: WrittenHistory) -> Checker:
+    if written.checker == "register":
+        return LinearizableRegister()
+    if written.checker == "object":
+        return Linearizable(MODELS[written.model])
+    return checker_for(written.checker, written.options)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
     written = parse_history(file.read_text())
     request = CheckRequest(history=written.write(tmp_path / "history.parquet"))
-    register = written.checker == "register"
-    checker = LinearizableRegister() if register else checker_for(written.checker, written.options)
+    checker = checker_of(written)
     result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
     assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), result
     for summary in result.anomalies.values():
@@ -33,7 +41,13 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
             assert all(0 <= operation < len(written.rows) for operation in anomaly.operations)
 
 
-@pytest.mark.parametrize("checker", sorted(CHECKERS))
+@pytest.mark.parametrize("model", OBJECTS)
+def test_there_are_histories_of_each_model(model: str) -> None:
+    written = [parse_history(file.read_text()) for file in FILES]
+    assert {history.verdict for history in written if history.model == model} >= {"valid", "invalid"}
+
+
+@pytest.mark.parametrize("checker", ["object", "register", *WORKLOADS])
 def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
     verdicts = {parse_history(file.read_text()).verdict for file in FILES if file.parent.name == checker}
     assert verdicts >= {"valid", "invalid", "unknown"}

@@ -1,0 +1,419 @@
+"""Models: what an object does when its operations happen one by one.
+
+A model is a function from a state and a call to the states that may follow, each with what it would tell the caller.
+Somebody else's object takes a few lines:
+
+    def light(state, call):
+        return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
+
+    Model(name="light", initial=False, functions=("toggle", "read"), apply=light)
+
+States, arguments and results are hashable: lists arrive as tuples, maps as tuples of pairs. What else a model says
+(which calls only read, which overwrite, what needs what) makes the search faster and changes no verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Any
+
+State = Any
+Value = Any
+
+
+class Answer(Enum):
+    """Results that are no values."""
+
+    UNTOLD = "untold"
+    """The call is indefinite: nobody knows what it would have told, or whether it happened."""
+    FAILED = "failed"
+    """A compare-and-set that ran and found another value."""
+    ANYTHING = "anything"
+    """What a model tells where the caller's result says nothing about the state."""
+
+
+UNTOLD, FAILED, ANYTHING = Answer.UNTOLD, Answer.FAILED, Answer.ANYTHING
+
+
+class Does(Enum):
+    CHANGES = "changes"
+    READS = "reads"
+    """It never changes a state."""
+    OVERWRITES = "overwrites"
+    """It is always possible, and leads to one and the same state from any."""
+
+
+class FailedCas(Enum):
+    """What a failed compare-and-set without an error says."""
+
+    IGNORED = "ignored"
+    """Nothing: it did not happen."""
+    ANSWER = "answer"
+    """It ran, and found another value than the one that it expected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One operation on an object: its name, what it was asked with, and what it told."""
+
+    f: str
+    argument: Hashable
+    result: Hashable
+
+
+def _changes(call: Call) -> Does:
+    return Does.CHANGES
+
+
+def _untraced(call: Call) -> Hashable:
+    return None
+
+
+def _everything(call: Call) -> Collection[Hashable] | None:
+    return None
+
+
+def frozen(value: Value) -> Hashable:
+    """The same value, hashable."""
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, Mapping):
+        return tuple(sorted(((key, frozen(item)) for key, item in value.items()), key=repr))
+    return value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    name: str
+    initial: State
+    functions: tuple[str, ...]
+    apply: Callable[[State, Call], Iterable[tuple[State, Value]]]
+    """The states that may follow, each with what the caller would be told; none where the call is impossible."""
+    does: Callable[[Call], Does] = _changes
+    effect: Callable[[Call], Hashable] = _untraced
+    """By what the effect of an indefinite call is known to those that need it; None if everything may need it."""
+    needs: Callable[[Call], Collection[Hashable] | None] = _everything
+    """The effects without which a call is impossible as it is; None if it may need any."""
+    begin: Callable[[Value], State] = frozen
+    """The state for an initial value as people write it in JSON."""
+    failed_cas: FailedCas = FailedCas.IGNORED
+
+    def beginning_with(self, value: Value) -> Model:
+        return replace(self, initial=self.begin(value))
+
+    def step(self, state: State, call: Call) -> list[State]:
+        """The states that may follow if the call told what it told."""
+        return [
+            after
+            for after, told in self.apply(state, call)
+            if told is ANYTHING or call.result is UNTOLD or told == call.result
+        ]
+
+    def tells_nothing(self, call: Call) -> bool:
+        """A read of null where no null can be was not seen, and what only reads is of no use without its result."""
+        if self.does(call) is not Does.READS:
+            return False
+        return call.result is UNTOLD or (
+            call.f == "read" and call.result is None and self.initial is not None and "write" in self.functions
+        )
+
+
+# Registers: read, write value, cas [expected, new].
+
+
+def _register(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "read":
+        return [(state, state)]
+    if call.f == "write":
+        return [(call.argument, ANYTHING)]
+    expected, new = _pair(call.argument)
+    if call.result is FAILED:
+        return [] if state == expected else [(state, ANYTHING)]
+    return [(new, ANYTHING)] if state == expected else []
+
+
+def _pair(value: Hashable) -> tuple[Hashable, Hashable]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise ValueError(f"expected a pair, got {value!r}")
+    return value
+
+
+def _register_does(call: Call) -> Does:
+    if call.f == "write":
+        return Does.OVERWRITES
+    return Does.READS if call.f == "read" or call.result is FAILED else Does.CHANGES
+
+
+def _register_effect(call: Call) -> Hashable:
+    value = call.argument if call.f == "write" else _pair(call.argument)[1]
+    return ("value", value)
+
+
+def _register_needs(call: Call) -> Collection[Hashable] | None:
+    if call.result is FAILED:
+        return None
+    if call.f == "cas":
+        return (("value", _pair(call.argument)[0]),)
+    return (("value", call.result),) if call.f == "read" else ()
+
+
+REGISTER = Model(
+    name="register",
+    initial=None,
+    functions=("read", "write"),
+    apply=_register,
+    does=_register_does,
+    effect=_register_effect,
+    needs=_register_needs,
+)
+
+
+def cas_register(failed_cas: FailedCas) -> Model:
+    return replace(REGISTER, name="cas-register", functions=("read", "write", "cas"), failed_cas=failed_cas)
+
+
+def _multi_register(state: State, call: Call) -> list[tuple[State, Value]]:
+    """Each call is a list of [read|write, register, value], which take effect together."""
+    values = dict(state)
+    asked = call.argument if call.result is UNTOLD else call.result
+    for f, register, value in _micro_operations(asked):
+        if f in ("write", "w"):
+            values[register] = value
+        elif call.result is not UNTOLD and values.get(register) != value:
+            return []
+    return [(frozenset(values.items()), ANYTHING)]
+
+
+def _micro_operations(value: Hashable) -> list[tuple[str, Hashable, Hashable]]:
+    if not isinstance(value, tuple) or not all(isinstance(part, tuple) and len(part) == 3 for part in value):
+        raise ValueError(f"expected a list of [f, register, value], got {value!r}")
+    return [tuple(part) for part in value]
+
+
+def _multi_register_does(call: Call) -> Does:
+    reads = all(f in ("read", "r") for f, _, _ in _micro_operations(call.argument))
+    return Does.READS if reads else Does.CHANGES
+
+
+def _map(state: State, call: Call) -> list[tuple[State, Value]]:
+    """One entry of a map, for maps compose by key. What was never put is null; appended to, it is empty."""
+    if call.f == "get":
+        empty = state is None and call.result == ""
+        return [(state, "" if empty else state)]
+    if call.f == "put":
+        return [(call.argument, ANYTHING)]
+    added: Any = call.argument
+    if state is None or isinstance(state, type(added)):
+        return [(added if state is None else state + added, ANYTHING)]
+    return []
+
+
+def _map_does(call: Call) -> Does:
+    return {"get": Does.READS, "put": Does.OVERWRITES}.get(call.f, Does.CHANGES)
+
+
+def _set(state: State, call: Call) -> list[tuple[State, Value]]:
+    """add x, remove x, contains x, and read, which tells all elements. A boolean told by add or remove says whether
+    something changed."""
+    if call.f == "read":
+        same = isinstance(call.result, tuple) and frozenset(call.result) == state
+        return [(state, call.result if same else tuple(sorted(state, key=repr)))]
+    present = call.argument in state
+    if call.f == "contains":
+        return [(state, present)]
+    after = state | {call.argument} if call.f == "add" else state - {call.argument}
+    return [(after, present is (call.f == "remove") if isinstance(call.result, bool) else ANYTHING)]
+
+
+def _set_does(call: Call) -> Does:
+    return Does.READS if call.f in ("read", "contains") else Does.CHANGES
+
+
+def _set_effect(call: Call) -> Hashable:
+    return ("element", call.argument) if call.f == "add" else None
+
+
+def _set_needs(call: Call) -> Collection[Hashable] | None:
+    if call.f == "read":
+        elements = call.result if isinstance(call.result, tuple) else ()
+        return [("element", element) for element in elements]
+    # An add that was told that the element had been there needs it, as does a remove that was told so.
+    had = call.result is (call.f != "add") if isinstance(call.result, bool) else False
+    return (("element", call.argument),) if had else ()
+
+
+def _mutex(state: State, call: Call) -> list[tuple[State, Value]]:
+    return [(not state, ANYTHING)] if state is (call.f == "release") else []
+
+
+def _fenced_lock(state: State, call: Call) -> list[tuple[State, Value]]:
+    """acquire tells a token greater than all before; release may name the token that it got.
+
+    State: whether it is held, the last token, and whether that is only the least that it can have been, because the
+    acquire that got it was indefinite.
+    """
+    held, last, is_least = state
+    if call.f == "acquire":
+        if held or (call.result is not UNTOLD and not (isinstance(call.result, int) and call.result > last)):
+            return []
+        return [((True, last + 1, True) if call.result is UNTOLD else (True, call.result, False), ANYTHING)]
+    if not held:
+        return []
+    if not isinstance(call.argument, int):
+        return [((False, last, is_least), ANYTHING)]
+    fits = call.argument >= last if is_least else call.argument == last
+    return [((False, call.argument, False), ANYTHING)] if fits else []
+
+
+def _counter(state: State, call: Call) -> list[tuple[State, Value]]:
+    return [(state, state)] if call.f == "read" else [(state + call.argument, ANYTHING)]
+
+
+def _fifo_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "enqueue":
+        return [((*state, call.argument), ANYTHING)]
+    return [(state[1:], state[0])] if state else [(state, None)]
+
+
+def _stack(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "push":
+        return [((*state, call.argument), ANYTHING)]
+    return [(state[:-1], state[-1])] if state else [(state, None)]
+
+
+def _priority_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    """dequeue tells the least element."""
+    if call.f == "enqueue":
+        return [(tuple(sorted((*state, call.argument))), ANYTHING)]
+    return [(state[1:], state[0])] if state else [(state, None)]
+
+
+def _unordered_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    """State: how often each element is there."""
+    counts = Counter(dict(state))
+    if call.f == "enqueue":
+        counts[call.argument] += 1
+        return [(frozenset(counts.items()), ANYTHING)]
+    wanted = [call.result] if call.result is not UNTOLD and call.result in counts else sorted(counts, key=repr)
+    return [(frozenset((counts - Counter([one])).items()), one) for one in wanted] or [(state, None)]
+
+
+def _queue_effect(call: Call) -> Hashable:
+    return ("element", call.argument) if call.f in ("enqueue", "push") else None
+
+
+def _queue_needs(call: Call) -> Collection[Hashable] | None:
+    return (("element", call.result),) if call.f in ("dequeue", "pop") else ()
+
+
+def _counted(value: Value) -> State:
+    return frozenset(Counter(value).items())
+
+
+def _append_log(state: State, call: Call) -> list[tuple[State, Value]]:
+    """append value, told as [position, value] where the position is known; read, which tells all from position 0 on."""
+    if call.f == "read":
+        return [(state, state)]
+    told = isinstance(call.result, tuple) and call.result != call.argument
+    return [((*state, call.argument), (len(state), call.argument) if told else ANYTHING)]
+
+
+def _append_log_effect(call: Call) -> Hashable:
+    return ("element", call.argument)
+
+
+def _append_log_needs(call: Call) -> Collection[Hashable] | None:
+    if call.f == "read":
+        return [("element", element) for element in call.result] if isinstance(call.result, tuple) else ()
+    return None if isinstance(call.result, tuple) else ()
+
+
+def _reads(*names: str) -> Callable[[Call], Does]:
+    return partial(_does_by_name, names)
+
+
+def _does_by_name(names: tuple[str, ...], call: Call) -> Does:
+    return Does.READS if call.f in names else Does.CHANGES
+
+
+_ALL = (
+    REGISTER,
+    cas_register(FailedCas.IGNORED),
+    Model(
+        name="multi-register",
+        initial=frozenset(),
+        functions=("read", "write", "txn"),
+        apply=_multi_register,
+        does=_multi_register_does,
+        begin=lambda value: frozenset(frozen(list(value.items()))),  # type: ignore[call-overload]
+    ),
+    Model(name="map", initial=None, functions=("get", "put", "append"), apply=_map, does=_map_does),
+    Model(
+        name="set",
+        initial=frozenset(),
+        functions=("add", "remove", "contains", "read"),
+        apply=_set,
+        does=_set_does,
+        effect=_set_effect,
+        needs=_set_needs,
+        begin=frozenset,
+    ),
+    Model(name="mutex", initial=False, functions=("acquire", "release"), apply=_mutex),
+    Model(
+        name="fenced-lock",
+        initial=(False, 0, False),
+        functions=("acquire", "release"),
+        apply=_fenced_lock,
+        begin=lambda token: (False, token, False),
+    ),
+    Model(name="counter", initial=0, functions=("add", "read"), apply=_counter, does=_reads("read")),
+    Model(
+        name="fifo-queue",
+        initial=(),
+        functions=("enqueue", "dequeue"),
+        apply=_fifo_queue,
+        effect=_queue_effect,
+        needs=_queue_needs,
+    ),
+    Model(
+        name="unordered-queue",
+        initial=frozenset(),
+        functions=("enqueue", "dequeue"),
+        apply=_unordered_queue,
+        effect=_queue_effect,
+        needs=_queue_needs,
+        begin=_counted,
+    ),
+    Model(
+        name="priority-queue",
+        initial=(),
+        functions=("enqueue", "dequeue"),
+        apply=_priority_queue,
+        effect=_queue_effect,
+        needs=_queue_needs,
+        begin=lambda value: tuple(sorted(value)),
+    ),
+    Model(
+        name="stack",
+        initial=(),
+        functions=("push", "pop"),
+        apply=_stack,
+        effect=_queue_effect,
+        needs=_queue_needs,
+    ),
+    Model(
+        name="append-log",
+        initial=(),
+        functions=("append", "read"),
+        apply=_append_log,
+        does=_reads("read"),
+        effect=_append_log_effect,
+        needs=_append_log_needs,
+    ),
+)
+
+MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}

@@ -1,0 +1,319 @@
+"""Replays a certificate: a program so simple that it can be believed, which shares no code with the checker.
+
+    python -m checkers.linearizable.replay HISTORY.parquet CERTIFICATE MODEL [--initial JSON] [--failed-cas answer]
+
+A certificate has an order for each key: operations, named by the indices of their invocations, as they took effect.
+It holds if every operation that completed is in it once and none that failed is, none stands behind one that began
+after it had ended, and a plain object driven through the order tells each caller what it was told. Cost:
+O(n) steps, each as cheap as the object's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow.parquet as pq
+
+Run = Callable[[str, Any, Any, bool], bool]
+"""(f, argument, result, whether the result is known) -> whether it can happen now; if so, it has."""
+
+
+def register(initial: Any) -> Run:
+    value = initial
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal value
+        if f == "read":
+            return not known or result == value or (result is None and initial is not None)
+        if f == "cas" and result == "failed":
+            return bool(value != argument[0])
+        if f == "cas" and value != argument[0]:
+            return False
+        value = argument[1] if f == "cas" else argument
+        return True
+
+    return run
+
+
+def multi_register(initial: Any) -> Run:
+    values = dict(initial or {})
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        for what, name, value in result if known else argument:
+            if what in ("w", "write"):
+                values[name] = value
+            elif known and values.get(name) != value:
+                return False
+        return True
+
+    return run
+
+
+def map_entry(initial: Any) -> Run:
+    value = initial
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal value
+        if f == "get":
+            return not known or result == value or (value is None and result == "")
+        value = argument if f == "put" or value is None else value + argument
+        return True
+
+    return run
+
+
+def set_of_elements(initial: Any) -> Run:
+    elements = set(initial or [])
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        if f == "read":
+            return not known or (result is not None and set(result) == elements)
+        present = argument in elements
+        if f == "contains":
+            return not known or result is present
+        if f == "add":
+            elements.add(argument)
+            return result is not present if known and isinstance(result, bool) else True
+        elements.discard(argument)
+        return result is present if known and isinstance(result, bool) else True
+
+    return run
+
+
+def mutex(initial: Any) -> Run:
+    locked = bool(initial)
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal locked
+        fits = locked is (f == "release")
+        locked = f == "acquire"
+        return fits
+
+    return run
+
+
+def fenced_lock(initial: Any) -> Run:
+    held, token, at_least = False, initial or 0, False
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal held, token, at_least
+        if f == "acquire":
+            if held or (known and not (isinstance(result, int) and result > token)):
+                return False
+            held, token, at_least = True, result if known else token + 1, not known
+            return True
+        if not held:
+            return False
+        held = False
+        if isinstance(argument, int):
+            if argument < token or (argument > token and not at_least):
+                return False
+            token, at_least = argument, False
+        return True
+
+    return run
+
+
+def counter(initial: Any) -> Run:
+    total = initial or 0
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal total
+        if f == "read":
+            return not known or result == total
+        total += argument
+        return True
+
+    return run
+
+
+def fifo_queue(initial: Any) -> Run:
+    queue = deque(initial or [])
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        if f == "enqueue":
+            queue.append(argument)
+            return True
+        told = queue.popleft() if queue else None
+        return not known or told == result
+
+    return run
+
+
+def unordered_queue(initial: Any) -> Run:
+    """A dequeue of unknown outcome took any element, so there may be several contents from then on."""
+    contents = {tuple(sorted(initial or []))}
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal contents
+        if f == "enqueue":
+            contents = {tuple(sorted((*elements, argument))) for elements in contents}
+            return True
+        after = set()
+        for elements in contents:
+            for told in sorted(set(elements)) if elements else (None,):
+                if not known or told == result:
+                    at = elements.index(told) if elements else 0
+                    after.add(elements[:at] + elements[at + 1 :])
+        contents = after
+        return bool(contents)
+
+    return run
+
+
+def priority_queue(initial: Any) -> Run:
+    queue = sorted(initial or [])
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        if f == "enqueue":
+            bisect.insort(queue, argument)
+            return True
+        told = queue.pop(0) if queue else None
+        return not known or told == result
+
+    return run
+
+
+def stack(initial: Any) -> Run:
+    elements = list(initial or [])
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        if f == "push":
+            elements.append(argument)
+            return True
+        told = elements.pop() if elements else None
+        return not known or told == result
+
+    return run
+
+
+def append_log(initial: Any) -> Run:
+    log = list(initial or [])
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        if f == "read":
+            return not known or list(result) == log
+        log.append(argument)
+        if known and isinstance(result, list) and result != argument:
+            return result == [len(log) - 1, argument]
+        return True
+
+    return run
+
+
+OBJECTS: Mapping[str, Callable[[Any], Run]] = {
+    "register": register,
+    "cas-register": register,
+    "multi-register": multi_register,
+    "map": map_entry,
+    "set": set_of_elements,
+    "mutex": mutex,
+    "fenced-lock": fenced_lock,
+    "counter": counter,
+    "fifo-queue": fifo_queue,
+    "unordered-queue": unordered_queue,
+    "priority-queue": priority_queue,
+    "stack": stack,
+    "append-log": append_log,
+}
+
+
+def fault(
+    rows: Iterable[Mapping[str, Any]], orders: Mapping[str, list[int]], make: Callable[[], Run], answers: bool
+) -> str | None:
+    """The first thing wrong with these orders, or None. Rows are those of the history, by index; the value as plain
+    data. `answers`: a failed cas without an error ran, and found another value."""
+    opened: dict[int, Mapping[str, Any]] = {}
+    ended: dict[str, dict[int, tuple[Mapping[str, Any], Mapping[str, Any] | None]]] = {}
+    for row in rows:
+        if row["process"] < 0:
+            continue
+        if row["type"] == "invoke":
+            opened[row["process"]] = row
+            ended.setdefault(row["key"] or "", {})[row["index"]] = (row, None)
+        else:
+            begin = opened.pop(row["process"])
+            ended[begin["key"] or ""][begin["index"]] = (begin, row)
+    for key, operations in ended.items():
+        wrong = _fault_of_object(operations, orders.get(key, []), make(), answers) if key in orders else "has no order"
+        if wrong is not None:
+            return f"{key}: {wrong}"
+    return None
+
+
+def _fault_of_object(
+    operations: Mapping[int, tuple[Mapping[str, Any], Mapping[str, Any] | None]],
+    order: list[int],
+    run: Run,
+    answers: bool,
+) -> str | None:
+    if len(set(order)) != len(order):
+        return "the order names an operation twice"
+    latest_begin = -1
+    for index in order:
+        if index not in operations:
+            return f"{index} is no invocation"
+        begin, end = operations[index]
+        failed = end is not None and end["type"] == "fail"
+        if failed and not _is_answer(begin, end, answers):
+            return f"{index} failed"
+        known = end is not None and end["type"] != "info"
+        if known and end is not None and end["index"] < latest_begin:
+            return f"{index} had ended when {latest_begin}, which the order puts before it, began"
+        latest_begin = max(latest_begin, index)
+        result = "failed" if failed else end["value"] if end is not None else None
+        if not run(begin["f"], begin["value"], result, known):
+            return f"{begin['f']} {index} could not have told {result!r}"
+    named = set(order)
+    for index, (begin, end) in operations.items():
+        if index in named or end is None:
+            continue
+        tells = end["value"] is not None or begin["f"] != "read"
+        if (end["type"] == "ok" and tells) or _is_answer(begin, end, answers):
+            return f"{index} is missing"
+    return None
+
+
+def _is_answer(begin: Mapping[str, Any], end: Mapping[str, Any] | None, answers: bool) -> bool:
+    is_failed_cas = begin["f"] == "cas" and end is not None and end["type"] == "fail" and end["error"] is None
+    return answers and is_failed_cas
+
+
+def plain(value: Any) -> Any:
+    """A history's value as the models mean it."""
+    if value is None:
+        return None
+    if "json" in value:
+        return None if value["json"] is None else json.loads(value["json"])
+    if value.get("expected") is not None:
+        return [value["expected"], value.get("value")]
+    return value.get("value")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("history")
+    parser.add_argument("certificate")
+    parser.add_argument("model", choices=sorted(OBJECTS))
+    parser.add_argument("--initial", type=json.loads)
+    parser.add_argument("--failed-cas", choices=("ignored", "answer"), default="ignored")
+    arguments = parser.parse_args()
+    with open(arguments.certificate) as file:
+        orders = {entry["key"]: entry["order"] for entry in map(json.loads, file)}
+    columns = ["index", "process", "type", "f", "key", "value", "error"]
+    rows = [
+        row | {"value": plain(row["value"])} for row in pq.read_table(arguments.history, columns=columns).to_pylist()
+    ]
+    wrong = fault(rows, orders, lambda: OBJECTS[arguments.model](arguments.initial), arguments.failed_cas == "answer")
+    print(wrong or f"{len(orders)} orders hold")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Every model's decision against all orders, tried with objects too simple to be wrong; every answer is certified.
+
+The objects are those of `replay`, which shares no code with the checker.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from object_histories import VARIANTS, Rows, made_up
+
+from checkers.linearizable import replay
+from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
+from checkers.linearizable.models import FailedCas, Model, frozen
+from checkers.linearizable.objects import window
+from checkers.linearizable.operations import NEVER
+from checkers.linearizable.problem import Calls, Row, calls_of, problem_of
+
+LIMIT = 1_000_000
+MOST_OPERATIONS = 8
+
+Operation = tuple[int, int, str, Any, Any, bool]
+"""Begin, end, f, argument, result, whether the result is known."""
+
+
+def operations_of(rows: Rows, answers: bool) -> list[Operation]:
+    """Without what failed."""
+    found: list[Operation] = []
+    opened: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["type"] == "invoke":
+            opened[row["process"]] = row
+            continue
+        begin = opened.pop(row["process"])
+        start = (begin["index"], row["index"], begin["f"], begin["value"])
+        if row["type"] == "ok":
+            found.append((*start, row["value"], True))
+        elif row["type"] == "info":
+            found.append((begin["index"], NEVER, begin["f"], begin["value"], None, False))
+        elif answers and row["f"] == "cas":
+            found.append((*start, "failed", True))
+    return found + [(row["index"], NEVER, row["f"], row["value"], None, False) for row in opened.values()]
+
+
+def brute_force(model: str, operations: list[Operation]) -> bool:
+    """Try every order that respects time, with any of the indefinite operations."""
+
+    def explained(order: list[Operation], left: list[Operation]) -> bool:
+        run = replay.OBJECTS[model](None)
+        if not all([run(f, argument, result, known) for _, _, f, argument, result, known in order]):
+            return False
+        if all(end == NEVER for _, end, *_ in left):
+            return True
+        first_end = min(end for _, end, *_ in left)
+        return any(
+            explained([*order, one], [other for other in left if other is not one])
+            for one in left
+            if one[0] <= first_end
+        )
+
+    return explained([], operations)
+
+
+def rows_of(rows: Rows) -> list[Row]:
+    return [Row(row["process"], row["type"], row["f"], frozen(row["value"]), None, row["index"]) for row in rows]
+
+
+def judge(model: Model, rows: Rows) -> bool:
+    """Whether it is linearizable, held against brute force and certified."""
+    answers = model.failed_cas is FailedCas.ANSWER
+    calls = calls_of(model, rows_of(rows))
+    problem = problem_of(model, calls)
+    found = decide_with_orders(problem, limit=LIMIT)
+    operations = operations_of(rows, answers)
+    assert found.outcome == (LINEARIZABLE if brute_force(model.name, operations) else NOT_LINEARIZABLE), rows
+    if found.outcome == LINEARIZABLE:
+        order = [int(calls.start[number]) for number in found.orders[0]]
+        wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[model.name](None), answers)
+        assert wrong is None, (wrong, rows)
+    else:
+        _assert_window_proves_it(model, operations, calls, rows)
+    return found.outcome == LINEARIZABLE
+
+
+def _assert_window_proves_it(model: Model, operations: list[Operation], calls: Calls, rows: Rows) -> None:
+    problem = problem_of(model, calls)
+    found = window(problem, decide_with_orders(problem, limit=LIMIT), LIMIT)
+    begins = set(calls.start[found.numbers].tolist())
+    assert int(calls.start[found.stuck]) in begins
+    if found.before == (model.initial,):
+        assert not brute_force(model.name, [one for one in operations if one[0] in begins]), rows
+
+
+def _judge_many(name: str, histories: int) -> None:
+    model = VARIANTS[name]
+    rng = random.Random(f"objects {name} {histories}")
+    judged = [judge(model, made_up(model, rng, rng.randint(1, MOST_OPERATIONS))) for _ in range(histories)]
+    assert min(judged.count(True), judged.count(False)) > histories // 20
+
+
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+def test_no_object_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+def test_no_object_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 10_000)

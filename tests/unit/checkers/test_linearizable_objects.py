@@ -1,0 +1,122 @@
+"""The checker for any model: what it says, what it certifies, and somebody else's model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.engine_in_process import InProcessEngine
+from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable.models import ANYTHING
+from checkers.plan import CheckRequest
+from checkers.verdict import CheckerResult, Verdict
+from harness.history import MalformedHistory, history_schema
+
+VALUE = pa.struct([pa.field("json", pa.string())])
+
+Told = tuple[int, str, str, Any]
+"""Process, type, f, value."""
+
+
+def written(path: Path, events: list[Told], key: str = "k") -> Path:
+    rows = [
+        {
+            "index": number,
+            "time": number,
+            "process": process,
+            "type": kind,
+            "f": f,
+            "key": key,
+            "value": {"json": json.dumps(value)},
+        }
+        for number, (process, kind, f, value) in enumerate(events)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=history_schema(VALUE)), path)
+    return path
+
+
+def check(model: Model, path: Path, **options: Any) -> CheckerResult:
+    return Linearizable(model).check(CheckRequest(history=path, options=options), InProcessEngine())
+
+
+def done(process: int, f: str, argument: Any, result: Any) -> list[Told]:
+    return [(process, "invoke", f, argument), (process, "ok", f, result)]
+
+
+def replayed(history: Path, certificate: Path, model: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "checkers.linearizable.replay", str(history), str(certificate), model]
+    return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None:
+    events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 1)
+    history = written(tmp_path / "history.parquet", events)
+    certificate = tmp_path / "certificate.jsonl"
+    request = CheckRequest(history=history)
+    assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), certificate) == 1
+    assert json.loads(certificate.read_text()) == {"key": "k", "order": [0, 2, 4]}
+    assert replayed(history, certificate, "fifo-queue").returncode == 0
+
+    certificate.write_text(json.dumps({"key": "k", "order": [2, 0, 4]}) + "\n")
+    forged = replayed(history, certificate, "fifo-queue")
+    assert (forged.returncode, forged.stdout) == (1, "k: 0 had ended when 2, which the order puts before it, began\n")
+
+
+def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path: Path) -> None:
+    events = done(0, "write", 1, 1) + done(0, "read", None, 1) + done(0, "write", 2, 2) + done(1, "read", None, 1)
+    found = check(MODELS["register"], written(tmp_path / "history.parquet", events))
+    anomaly = found.anomalies["nonlinearizable"].examples[0]
+    assert anomaly.operations == (6, 7)
+    assert anomaly.because.startswith("k: read that told 1 (operation 6, completed by 7) fits nowhere")
+    assert anomaly.details["longest_prefixes"] == [
+        {"order": [], "state": "2", "stuck": "read that told 1", "would_have_told": ["2"]}
+    ]
+
+
+def test_a_failed_cas_is_an_answer_only_if_asked_for(tmp_path: Path) -> None:
+    failed = [(1, "invoke", "cas", [1, 2]), (1, "fail", "cas", [1, 2])]
+    path = written(tmp_path / "history.parquet", done(0, "write", 1, 1) + failed)
+    assert check(cas_register(FailedCas.IGNORED), path).verdict is Verdict.VALID
+    assert check(cas_register(FailedCas.ANSWER), path).verdict is Verdict.INVALID
+
+
+def test_beyond_its_bound_an_object_is_unknown_with_how_far_it_came(tmp_path: Path) -> None:
+    begun = [(process, "invoke", "add", 1 << process) for process in range(12)]
+    ended = [(process, "ok", "add", 1 << process) for process in range(12)]
+    events = done(20, "read", None, 0) + begun + ended + done(20, "read", None, 4095)
+    path = written(tmp_path / "history.parquet", events)
+    assert check(MODELS["counter"], path).verdict is Verdict.VALID
+    found = check(MODELS["counter"], path, max_configurations=10)
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.reasons == ("k is undecided after 1 of its 14 operations: 10 configurations were not enough",)
+
+
+def test_an_initial_value_is_given_as_json(tmp_path: Path) -> None:
+    path = written(tmp_path / "history.parquet", done(0, "dequeue", None, 3))
+    assert check(MODELS["fifo-queue"], path).verdict is Verdict.INVALID
+    assert check(MODELS["fifo-queue"].beginning_with([3, 4]), path).verdict is Verdict.VALID
+
+
+def test_a_function_that_the_model_has_not_is_a_malformed_history(tmp_path: Path) -> None:
+    path = written(tmp_path / "history.parquet", done(0, "write", 1, 1) + done(0, "toggle", None, None))
+    with pytest.raises(MalformedHistory, match="row 2: register has no 'toggle', only read, write"):
+        check(MODELS["register"], path)
+
+
+def _light(state: bool, call: Call) -> list[tuple[bool, Any]]:
+    return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
+
+
+def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
+    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light)
+    events = done(0, "toggle", None, None) + done(1, "read", None, True)
+    assert check(light, written(tmp_path / "right.parquet", events)).verdict is Verdict.VALID
+    events += done(1, "read", None, False)
+    assert check(light, written(tmp_path / "wrong.parquet", events)).verdict is Verdict.INVALID

@@ -1,5 +1,6 @@
 """Linearizability of independent objects."""
 
 from checkers.linearizable.checker import LinearizableRegister
+from checkers.linearizable.operations import FailedCas
 
-__all__ = ["LinearizableRegister"]
+__all__ = ["FailedCas", "LinearizableRegister"]

@@ -4,7 +4,8 @@ A configuration is what may be true at one moment: the value, and which of the o
 runs over invocations and completions; when an operation completes, it must have taken effect in each
 configuration that survives, so from each one that lacks it all ways are tried to let open operations take
 effect until it has (just-in-time linearization). Three observations keep the sets small:
-- A read that may take effect does so at once: it changes nothing, so waiting wins nothing.
+- A read that may take effect does so at once: it changes nothing, so waiting wins nothing. So does a failed cas
+  that is an answer: a read of anything but what it expected.
 - Indefinite operations never complete. Equal ones (same write, same cas) are only counted; a configuration
   that has used fewer of them, and is equal otherwise, can do all that the other can, which is dropped.
 - An indefinite operation matters no longer once the last read, or cas, that could tell its value has completed.
@@ -25,7 +26,7 @@ import numpy as np
 
 from checkers.kernels.columns import Int8, Int64
 from checkers.kernels.compiled import compiled
-from checkers.linearizable.operations import CAS, INITIAL, NEVER, READ, Operations
+from checkers.linearizable.operations import CAS, CAS_MISS, INITIAL, NEVER, READ, Operations
 
 SLOTS = 63
 """At most so many definite operations may be open at once: they are bits of one number."""
@@ -118,6 +119,10 @@ def _last_told(operations: Operations, definite: Int64, kinds: Int64) -> Int64:
     swaps = definite[operations.f[definite] == CAS]
     np.maximum.at(last, operations.value[reads], operations.end[reads])
     np.maximum.at(last, operations.expected[swaps], operations.end[swaps])
+    misses = definite[operations.f[definite] == CAS_MISS]
+    for expected in np.unique(operations.expected[misses]):
+        others = np.arange(len(last)) != expected
+        last[others] = np.maximum(last[others], operations.end[misses[operations.expected[misses] == expected]].max())
     passed_on = kinds[:, kinds[0] == CAS]
     while True:
         before = last.copy()
@@ -207,11 +212,17 @@ def _undominated(rows: Int64, count: int) -> int:
 
 
 @compiled
-def _with_reads(row: Int64, open_in: Int64, f: Int8, value: Int64) -> None:
-    """Let each open read that fits take effect."""
+def _sees(o: int, held: int, f: Int8, value: Int64, expected: Int64) -> bool:
+    """The operation changes nothing and fits the value that the register holds."""
+    return bool((f[o] == READ and value[o] == held) or (f[o] == CAS_MISS and expected[o] != held))
+
+
+@compiled
+def _with_reads(row: Int64, open_in: Int64, f: Int8, value: Int64, expected: Int64) -> None:
+    """Let each open operation that only looks take effect where it fits."""
     for k in range(len(open_in)):
         o = open_in[k]
-        if o >= 0 and f[o] == READ and value[o] == row[0]:
+        if o >= 0 and _sees(o, row[0], f, value, expected):
             row[1] |= np.int64(1) << k
 
 
@@ -245,10 +256,9 @@ def _run(
         what = subject[at]
         if event[at] == INVOKED:
             open_in[slot_of[what]] = what
-            if f[what] == READ:
-                for i in range(count):
-                    if current[i, 0] == value[what]:
-                        current[i, 1] |= np.int64(1) << slot_of[what]
+            for i in range(count):
+                if _sees(what, current[i, 0], f, value, expected):
+                    current[i, 1] |= np.int64(1) << slot_of[what]
             continue
         if event[at] == MAY_HAPPEN:
             available[what] += 1
@@ -288,7 +298,7 @@ def _run(
                     row[:] = seen[i]
                     if candidate < SLOTS:
                         o = open_in[candidate]
-                        if o < 0 or f[o] == READ or row[1] & (np.int64(1) << candidate):
+                        if o < 0 or f[o] == READ or f[o] == CAS_MISS or row[1] & (np.int64(1) << candidate):
                             continue
                         if f[o] == CAS and row[0] != expected[o]:
                             continue
@@ -302,7 +312,7 @@ def _run(
                             continue
                         row[0] = kinds[1, k]
                         row[2 + column[k]] += 1
-                    _with_reads(row, open_in, f, value)
+                    _with_reads(row, open_in, f, value, expected)
                     if row[1] & bit:
                         row[1] ^= bit
                         after, after_count, after_table = _add(after, after_count, after_table, row)

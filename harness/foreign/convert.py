@@ -289,7 +289,7 @@ class _Values:
             return self.none
         if value.__class__ is int and self._single is not None and f != "cas":
             return (*self._before, value, *self._after)
-        if _holds_float(value) and not self._has_floats:
+        if not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
             raise _Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
         cells = [None] * len(self.none)
@@ -322,9 +322,12 @@ class _Malformed(Exception):
 
 
 def _holds_float(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_float, value.values()))
-    return any(map(_holds_float, value)) if isinstance(value, tuple | list) else isinstance(value, float)
+    kind = value.__class__
+    if kind is dict:
+        value = value.values()
+    elif kind is not tuple and kind is not list:
+        return kind is float
+    return any(cell.__class__ is not int and _holds_float(cell) for cell in value)
 
 
 def _text(value: Any) -> str:

@@ -34,12 +34,13 @@ class Pieces:
     def __iter__(self) -> Iterator[str]:
         """Raises OSError, and BrokenText where it is not UTF-8."""
         decode = codecs.getincrementaldecoder("utf-8")().decode
-        ended = True
+        started = ended = True
         with self._path.open("rb") as file:
             for raw in iter(partial(file.readline, PIECE_BYTES), b""):
                 self.line += ended
-                ended = raw.endswith(b"\n")
+                started, ended = ended, raw.endswith(b"\n")
                 try:
-                    yield decode(raw)
+                    # A part of a line may end within a character.
+                    yield raw.decode() if started and ended else decode(raw)
                 except UnicodeDecodeError as error:
                     raise BrokenText(self.line, f"not UTF-8 text: {error.reason} at byte {error.start}") from None

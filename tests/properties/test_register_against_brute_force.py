@@ -150,7 +150,7 @@ def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
         outcome = search(operations, limit=LIMIT).outcome
         assert (outcome == LINEARIZABLE) is expected, histories[int(key)]
         told += outcome != ignoring.get(key, LINEARIZABLE)
-    assert told > 100, "a failed cas must decide some of them"
+    assert told > 10, "a failed cas must decide some of them"
 
 
 def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None:

@@ -66,7 +66,8 @@ def main() -> None:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
             print(
                 f"{name:10} {count / cpu_s:10,.0f} rows and {operations / cpu_s:10,.0f} operations a second of one "
-                f"processor ({cpu_s:.2f} s of it, {seconds:.2f} s by the clock, {source.stat().st_size >> 20} MiB), at most {peak} MiB resident"
+                f"processor ({cpu_s:.2f} s of it, {seconds:.2f} s by the clock, {source.stat().st_size >> 20} MiB), "
+                f"at most {peak} MiB resident"
             )
 
 

@@ -18,10 +18,11 @@ PACKAGES := harness nemesis workloads checkers system_under_test results
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run       one storm, one verdict (ENVIRONMENT=simulated|docker WORKLOAD= NEMESIS= TIME_LIMIT= SEED= ARGUMENTS=)"
+	@echo "make run       one storm, one verdict (ENVIRONMENT=simulated|docker WORKLOAD= NEMESIS= TIME_LIMIT= SEED= ARGUMENTS=);"
+	@echo "               make itself ends with 2 where the verdict is not VALID, and tells the verdict's code as Error N"
 	@echo "make test      lint, then all tests; Docker tests where an engine answers"
 	@echo "make lint      ruff and mypy"
-	@echo "make mutants   every planted bug is caught, the healthy system stays valid"
+	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
 	@echo "make bench     the figures of benchmarks/"
 	@echo "make setup     only the .venv and Java"
 
@@ -29,11 +30,11 @@ setup:
 	@$(PYTHON) -m harness.cli.bootstrap
 
 run: setup
-	@$(BIN)/stormproof run $(SYSTEM) --environment $(ENVIRONMENT) --workload $(WORKLOAD) --nemesis $(NEMESIS) \
+	@$(BIN)/stormproof run $(SYSTEM) --environment $(ENVIRONMENT) --workload $(WORKLOAD) --nemesis "$(NEMESIS)" \
 		--time-limit $(TIME_LIMIT) $(if $(SEED),--seed $(SEED)) --progress $(ARGUMENTS)
 
 lint: setup
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

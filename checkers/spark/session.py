@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,16 +55,22 @@ def spark_session(master: str = "local[*]") -> SparkSession:
     builder = SparkSession.builder.master(master)
     for name, value in _settings(master).items():
         builder = builder.config(name, value)
-    with _silenced() as said:
+    with _silenced() as said, _own_interrupts():
         try:
             session = builder.getOrCreate()
         except Exception as error:
             said.seek(max(0, said.seek(0, os.SEEK_END) - SILENCED_TAIL_BYTES))
-            detail = said.read().decode(errors="replace").strip()
-            raise SparkFailed(f"Spark did not start on {master}: {error}\n{detail}") from error
+            words = essence(said.read().decode(errors="replace")) or str(error).partition("\n")[0]
+            raise SparkFailed(f"Spark did not start on {master}: {words}") from error
     if not _is_local(master):
         session.sparkContext.addPyFile(str(_packed_project(Path(tempfile.mkdtemp(prefix="stormproof-")))))
     return session
+
+
+def essence(said: str) -> str:
+    """The last line that names an error, of all that a JVM says when something fails; empty if there is none."""
+    telling = [line.strip() for line in said.splitlines() if re.search(r"(Exception|Error): |\bERROR\b", line)]
+    return telling[-1] if telling else ""
 
 
 def _is_local(master: str) -> bool:
@@ -110,6 +118,19 @@ def _silenced() -> Iterator[IO[bytes]]:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """PySpark makes Ctrl-C its own; whoever runs a storm in this process must hear it first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _packed_project(directory: Path) -> Path:

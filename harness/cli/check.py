@@ -16,7 +16,7 @@ import click
 
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.verdict import CheckerResult, Verdict, merge
+from checkers.verdict import CheckerResult, Verdict, found, merge
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
@@ -51,6 +51,8 @@ class Checked:
     verdict: Verdict | None = None
     anomalies: Mapping[str, int] | None = None
     reasons: tuple[str, ...] = ()
+    directory: Path | None = None
+    """Where the report is, if there is one."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -59,9 +61,11 @@ class Checked:
             "verdict": self.verdict.value if self.verdict else None,
             "anomalies": dict(self.anomalies or {}),
             "seconds": round(seconds, 6),
+            "exit_code": int(self.code),
+            "reasons": list(self.reasons),
         }
-        if self.verdict is Verdict.UNKNOWN:
-            told["reasons"] = list(self.reasons)
+        if self.directory is not None:
+            told["directory"] = str(self.directory)
         if self.error:
             told["error"] = self.error
         return told
@@ -163,16 +167,24 @@ def _check_directory(path: Path, execution: Execution, console: Console) -> Chec
     for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
         console.say(line)
     tell_where(outcome, console)
-    return _checked(outcome.verdict, outcome.reasons, outcome.results)
+    return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory)
 
 
-def _checked(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> Checked:
+def _checked(
+    verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult], directory: Path | None
+) -> Checked:
     counts: dict[str, int] = {}
     for result in results.values():
         for name, summary in result.anomalies.items():
             if summary.count:
                 counts[name] = counts.get(name, 0) + summary.count
-    return Checked(code=exit_code_of(verdict), verdict=verdict, anomalies=dict(sorted(counts.items())), reasons=reasons)
+    return Checked(
+        code=exit_code_of(verdict),
+        verdict=verdict,
+        anomalies=dict(sorted(counts.items())),
+        reasons=(*found(results), *reasons),
+        directory=directory,
+    )
 
 
 def _check_history(
@@ -190,7 +202,7 @@ def _check_history(
         console.progress(f"reading {path}")
         convert(path, history, judgement.shape)
     console.progress(f"checking {path} ({execution.engine})")
-    request = CheckRequest(history=history.resolve())
+    request = CheckRequest(history=history)
     results = check_history(request, judgement.checkers, make_engine(execution.engine, execution.master))
     operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
     if judgement.required_ok and not any(operations.get(f, {}).get("ok") for f in judgement.required_ok):
@@ -201,17 +213,17 @@ def _check_history(
         reasons += [reason for reason in result.reasons if reason not in reasons]
     for line in verdict_lines(verdict, tuple(reasons), results):
         console.say(line)
-    if reports is not None:
+    directory = None if reports is None else _folder_for(path, reports)
+    if directory is not None:
         content = VerdictFile(
             verdict=verdict, reasons=tuple(reasons), checkers=results, operations=operations, versions=versions()
         )
-        _report(path, history, content, reports, console)
-    return _checked(verdict, tuple(reasons), results)
+        _report(path, history, content, directory, console)
+    return _checked(verdict, tuple(reasons), results, directory)
 
 
-def _report(path: Path, history: Path, content: VerdictFile, reports: Path, console: Console) -> None:
+def _report(path: Path, history: Path, content: VerdictFile, directory: Path, console: Console) -> None:
     """The verdict as data and as a page, beside the history: a link to one of ours, or what a foreign one became."""
-    directory = _folder_for(path, reports)
     kept = directory / "history.parquet"
     if path.suffix in OWN_SUFFIXES:
         kept.symlink_to(history.resolve())

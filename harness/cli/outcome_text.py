@@ -57,6 +57,8 @@ def tell_where(outcome: Outcome, console: Console) -> None:
     report = outcome.directory / REPORT
     console.say(f"report    {report if report.exists() else outcome.directory}")
     if outcome.verdict is not Verdict.VALID:
+        if outcome.regime:
+            console.say("regime    " + ", ".join(f"{name} {value:.3g}" for name, value in outcome.regime.items()))
         console.say(f"replay    {replay_line(outcome.scenario)}")
     for problem in outcome.problems:
         print(f"stormproof: {problem}", file=sys.stderr, flush=True)

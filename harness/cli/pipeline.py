@@ -60,6 +60,8 @@ class Outcome:
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
+    regime: Mapping[str, Any] = field(default_factory=dict)
+    """The kind of world that the simulator drew from the seed."""
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
     """What went wrong beside the verdict and does not touch it: a file that could not be written."""
@@ -110,10 +112,11 @@ def run_scenario(
     parts = registry.resolve(scenario)
     world = registry.world(scenario, parts.packages)
     started = time.monotonic()
+    progress(f"engine {engine}")
+    make_engine(engine, master)  # a Spark that does not start is known before the storm, not after it
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
     directory.write_json("scenario.json", record)
-    progress(f"seed {scenario.seed}")
     progress(f"run directory {directory.path}")
     failure: HarnessError | None = None
     facts = RunFacts()
@@ -181,7 +184,7 @@ def check_run(
     options: dict[str, Any] = {
         "required_ok": dict(parts.workload.required_ok),
         "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
-        "faults_with_effect": list(kinds(struck)),
+        "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
         "panics": dict(facts.panics),
     }
     if facts.final_from_ns is not None:
@@ -207,6 +210,7 @@ def check_run(
         results=results,
         operations=results["statistics"].statistics.get("operations", {}) if "statistics" in results else {},
         faults=count_faults(rows),
+        regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
     )
     problems = write_outcome(outcome, record.get("versions", {}))

@@ -113,6 +113,11 @@ def resolve(scenario: Scenario) -> Parts:
         value = getattr(scenario, name)
         if not least <= value < math.inf:
             raise UsageError(f"{name} must be a number of at least {least}, got {value}")
+    if scenario.liveness_s > scenario.time_limit_s:
+        raise UsageError(
+            f"liveness_s is a part of the storm, so at most time_limit_s ({scenario.time_limit_s:g}), "
+            f"got {scenario.liveness_s:g}"
+        )
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     unknown = sorted(set(scenario.settings) - known)

@@ -23,8 +23,8 @@ NODE_COUNTS = ("nodes", "brokers")
 EXAMPLES = """
 stormproof run rocketmq --nemesis partition,kill,clock --time-limit 60
 stormproof run rocketmq --workload register --rate 200 --seed 1729
-stormproof run rocketmq --mutant flush-lie --nemesis power --engine inprocess
-stormproof run rocketmq --environment docker --set brokers=3 --set flush=async
+stormproof run rocketmq --nemesis 'isolate primary every 12 for 6' --mutant dispatch-to-max --rate 200
+stormproof run rocketmq --environment docker --nemesis partition,pause --set brokers=3 --set flush=async
 """
 
 
@@ -35,7 +35,11 @@ stormproof run rocketmq --environment docker --set brokers=3 --set flush=async
 )
 @click.option("--workload", default="log", show_default=True, metavar="W", help="What clients do and what must hold.")
 @click.option(
-    "--nemesis", default="none", show_default=True, metavar="N[,N…]", help="Kinds of faults, by comma; or none."
+    "--nemesis",
+    default="none",
+    show_default=True,
+    metavar="N[,N…]",
+    help="Kinds of faults or sentences, by comma; or none (stormproof list nemeses).",
 )
 @click.option("--nodes", type=click.IntRange(1, 1000), metavar="K", help="How many nodes or brokers.")
 @click.option("--concurrency", type=int, default=10, show_default=True, metavar="C", help="Clients at once.")

@@ -13,7 +13,7 @@
     seeds = [1, 2, 3]                   # or { from = 1, count = 20 }
 
 `system`, `workload`, `environment`, `nemesis`, `mutant` and `settings` take one value or a list of them;
-`concurrency`, `rate`, `time_limit_s` and `recovery_s` take a number. What is wrong is named by its key.
+`concurrency`, `rate`, `time_limit_s`, `recovery_s` and `liveness_s` take a number. What is wrong is named by its key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ from harness.scenario import Scenario, SettingValue
 MOST_SCENARIOS = 10_000
 
 _AXES = ("system", "workload", "environment", "nemesis", "mutant")
-_NUMBERS: Mapping[str, type] = {"concurrency": int, "rate": float, "time_limit_s": float, "recovery_s": float}
+_NUMBERS: Mapping[str, type] = {
+    "concurrency": int,
+    "rate": float,
+    "time_limit_s": float,
+    "recovery_s": float,
+    "liveness_s": float,
+}
 _KEYS = (*_AXES, "settings", "seeds", *_NUMBERS)
 
 

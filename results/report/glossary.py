@@ -16,6 +16,7 @@ MEANINGS = {
     "internal-skip": "A single batch passed over messages that are there.",
     "internal-nonmonotonic": "A single batch is out of order in itself.",
     "diverging-replicas": "Two replicas hold different data where both had confirmed it.",
+    "no-progress": "Nothing succeeded although all but nodes that the system can do without had healed.",
     "nonlinearizable": "No order of the operations that fits real time explains what clients saw.",
     "stale-read": "A read returned a value that had been overwritten before the read began.",
 }

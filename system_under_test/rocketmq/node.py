@@ -4,7 +4,7 @@
 - `controller`: a controller alone.
 - `broker`: a broker.
 
-Each takes the JSON config of its process, with the seed's setting names, plus `mutant`: the name of a planted
+Each takes the JSON config of its process, with RocketMQ's setting names, plus `mutant`: the name of a planted
 bug to run with. A wrong or unknown setting raises ValueError that names it, before anything is started.
 """
 

@@ -80,7 +80,7 @@ def test_a_malformed_history_is_254_and_those_after_it_are_checked(
     assert code == 254
     assert [(answer["verdict"], answer["anomalies"]) for answer in answers] == [(None, {}), ("valid", {})]
     assert "line 5, row 4" in answers[0]["error"]
-    assert set(answers[1]) == {"path", "verdict", "anomalies", "seconds"}
+    assert set(answers[1]) == {"path", "verdict", "anomalies", "seconds", "exit_code", "reasons"}
 
 
 def test_an_operation_that_the_model_has_not_is_malformed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from harness.cli.pipeline import Outcome, replay_line, run_scenario
 from harness.scenario import Scenario
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 
+TASKS_PER_CHILD = 25
+"""A worker is replaced now and then: a process that has run hundreds of simulations has grown for nothing."""
 HEALTHY_NEMESIS = ("partition", "kill", "clock")
 
 
@@ -84,20 +85,22 @@ def _hunt(arguments: tuple[PlantedBug, int]) -> Hunt:
     return hunt(bug, range(seeds))
 
 
-def main(arguments: list[str] | None = None, say: Callable[[str], object] = print) -> int:
+def _print_at_once(line: str) -> None:
+    print(line, flush=True)
+
+
+def main(arguments: list[str] | None = None, say: Callable[[str], object] = _print_at_once) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     chosen = parser.parse_args(arguments)
     started = time.monotonic()
     good = True
-    # A worker is replaced now and then: a process that has run hundreds of simulations has grown for nothing.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(chosen.jobs, mp_context=context, max_tasks_per_child=25) as pool:
-        for found in pool.map(_hunt, [(bug, chosen.seeds) for bug in PLANTED_BUGS]):
+    with multiprocessing.get_context("spawn").Pool(chosen.jobs, maxtasksperchild=TASKS_PER_CHILD) as pool:
+        for found in pool.imap(_hunt, [(bug, chosen.seeds) for bug in PLANTED_BUGS]):
             good &= _report_hunt(found, say)
         for workload in ("log", "register"):
-            good &= _report_healthy(workload, pool.map(_healthy, _seeds(workload, chosen.seeds)), say)
+            good &= _report_healthy(workload, pool.imap(_healthy, _seeds(workload, chosen.seeds)), say)
     say(f"{'as it should be' if good else 'NOT as it should be'}, {time.monotonic() - started:.0f} s")
     return 0 if good else 1
 

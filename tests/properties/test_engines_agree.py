@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,9 @@ from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from harness.history import history_schema
+
+pytestmark = pytest.mark.xdist_group("spark")
+"""One session: its tests share a worker, so that it is started once."""
 
 MASTER = "local[2]"
 LOG_VALUE = pa.struct(
@@ -99,3 +103,7 @@ def test_groups_of_strings_are_the_same_on_both_engines(spark: SparkEngine, tmp_
         table = engine.gather(engine.grouped(rows, ("type",), counted, schema), 10)
         found.append(sorted((row["type"], row["n"]) for row in table.to_pylist()))
     assert found[0] == found[1]
+
+
+def test_ctrl_c_is_not_sparks(spark: SparkEngine) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

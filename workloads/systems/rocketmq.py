@@ -38,7 +38,7 @@ _CODES = {error.code: error for error in ErrorCode}
 
 @dataclass(frozen=True, kw_only=True)
 class RocketmqSettings:
-    """The seed's settings by the names used here; `time_scale` shortens all of the seed's periods alike."""
+    """RocketMQ's settings by the names used here; `time_scale` shortens all of its periods alike."""
 
     controllers: int = 3
     brokers: int = 3
@@ -80,8 +80,8 @@ def _addresses(names: list[str], port: int) -> list[str]:
     return [f"{name}:{port}" for name in names]
 
 
-def _milliseconds(seed_default: int, settings: RocketmqSettings) -> int:
-    return max(1, round(seed_default * settings.time_scale))
+def _milliseconds(default_ms: int, settings: RocketmqSettings) -> int:
+    return max(1, round(default_ms * settings.time_scale))
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Rocketmq:
         controllers = _controller_names(settings)
         peers = ";".join(f"{name}-{name}:{RAFT_PORT}" for name in controllers)
 
-        def ms(seed_default: int) -> int:
-            return _milliseconds(seed_default, settings)
+        def ms(default_ms: int) -> int:
+            return _milliseconds(default_ms, settings)
 
         nodes = [
             NodeSpec(

@@ -1,4 +1,4 @@
-"""A broker's settings: JSON with the seed's names at the boundary, a frozen value with units inside."""
+"""A broker's settings: JSON with RocketMQ's names at the boundary, a frozen value with units inside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BrokerConfig:
     controllers: tuple[str, ...]
     cluster: str = "DefaultCluster"
     group: str = "broker-a"
-    """The seed's brokerName: all replicas of one log share it."""
+    """RocketMQ's brokerName: all replicas of one log share it."""
     address: str = ""
     """`name:port` for requests, as told to controllers and NameServers; empty: the host's name."""
     listen_port: int = 10911
@@ -66,7 +66,7 @@ class BrokerConfig:
         controllers = settings.addresses("controllerAddr")
         if not controllers:
             raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
-        # The seed's settings that mean nothing here: ids and roles come from the controller, which is looked for
+        # RocketMQ's settings that mean nothing here: ids and roles come from the controller, which is looked for
         # whenever it does not answer.
         for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
             config.get(ignored)

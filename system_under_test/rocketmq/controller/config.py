@@ -1,4 +1,4 @@
-"""Settings of a controller, with the seed's names in JSON."""
+"""Settings of a controller, with RocketMQ's names in JSON."""
 
 from __future__ import annotations
 

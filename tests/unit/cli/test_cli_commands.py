@@ -27,7 +27,8 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
         monkeypatch.setattr(module, "require_java", lambda engine: None)
     monkeypatch.setattr(check, "require_java", lambda engine: None)
-    monkeypatch.delenv("STORMPROOF_DEBUG", raising=False)
+    monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
+    monkeypatch.delenv("STORMPROOF_DEBUG")
     return fake
 
 
@@ -282,6 +283,13 @@ def test_every_help_ends_with_examples_whose_options_exist(
         loaded.make_context(command, words[2:]).close()
 
 
+def test_the_examples_of_run_name_what_there_is(stormproof: Stormproof, pipeline: FakePipeline) -> None:
+    examples = [line for line in run.EXAMPLES.strip().splitlines()]
+    for line in examples:
+        assert stormproof(*shlex.split(line)[1:]) == 0, line
+    assert len(pipeline.asked) == len(examples)
+
+
 def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     stormproof: Stormproof, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,6 +298,12 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert [entry["name"] for entry in listed["systems"]] == ["rocketmq"]
     assert {"partition", "kill", "pause", "clock", "power"} <= {entry["name"] for entry in listed["nemeses"]}
     assert [entry["name"] for entry in listed["suites"]] == ["nightly", "smoke"]
+    assert all(entry["breaks"] for entry in listed["mutants"])
+    assert {"flush-lie", "dispatch-to-max"} <= {entry["name"] for entry in listed["mutants"]}
+    assert "shapes" not in listed
+    assert stormproof("list", "shapes", "--json") == 0
+    shapes = json.loads(capsys.readouterr().out)["shapes"]
+    assert {"name": "isolate primary", "fault": "partition"} in shapes
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse"]

@@ -1,4 +1,4 @@
-"""A controller's settings: the seed's form, and errors that name the setting."""
+"""A controller's settings: RocketMQ's form, and errors that name the setting."""
 
 from __future__ import annotations
 

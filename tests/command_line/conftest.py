@@ -1,0 +1,52 @@
+"""The command as a user meets it, with a real system, real files and real processes behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(self.out)
+        return data
+
+
+Stormproof = Callable[..., Answer]
+
+
+@pytest.fixture
+def stormproof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stormproof:
+    """Carry a command line out in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
+    monkeypatch.delenv("STORMPROOF_DEBUG")
+    capsys.readouterr()
+
+    def run(*arguments: str | Path) -> Answer:
+        code = main.run([str(argument) for argument in arguments])
+        return Answer(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def stored_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a valid run of the log workload, with kills."""
+    runs = tmp_path_factory.mktemp("stored")
+    short = ["--nemesis", "kill", "--time-limit", "10", "--recovery", "10", "--seed", "11"]
+    assert main.run(["run", "rocketmq", *short, "--engine", "inprocess", "--runs", str(runs)]) == 0
+    return (runs / "latest").resolve()

@@ -1,0 +1,131 @@
+"""Histories without their run, by both engines: the verdict, its code, one line of JSON, and several at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import Stormproof
+
+from checkers.spark.java import JavaMissing, find_java
+from tests.histories.history_language import parse_history
+
+HISTORIES = Path(__file__).parents[1] / "histories"
+ENGINES = [
+    ["--engine", "inprocess"],
+    pytest.param(["--engine", "spark", "--master", "local[2]"], marks=pytest.mark.xdist_group("spark")),
+]
+
+
+@pytest.fixture(params=ENGINES, ids=["inprocess", "spark"])
+def engine(request: pytest.FixtureRequest) -> list[str]:
+    if "spark" in request.param:
+        try:
+            find_java()
+        except JavaMissing as missing:
+            pytest.skip(f"not run: {missing}")
+    chosen: list[str] = request.param
+    return chosen
+
+
+def written(name: str) -> Path:
+    """One of the smallest histories, as somebody else's Parquet file."""
+    history = parse_history((HISTORIES / f"{name}.history").read_text())
+    return history.write(Path(f"{Path(name).name}.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("log/lost-write-none", 0),
+        ("log/lost-write", 1),
+        ("log/no-final-reads", 2),
+        ("register/stale-read-none", 0),
+        ("register/stale-read", 1),
+        ("register/too-many-open-at-once", 2),
+    ],
+)
+def test_a_bare_history_gets_its_verdict_as_exit_code_and_as_json(
+    stormproof: Stormproof, engine: list[str], name: str, code: int
+) -> None:
+    answer = stormproof("check", written(name), "--workload", name.partition("/")[0], *engine, "--json")
+    assert answer.code == code, answer.err
+    assert len(answer.out.splitlines()) == 1
+    assert answer.json["exit_code"] == code
+    assert answer.json["verdict"] == ["valid", "invalid", "unknown"][code]
+    assert bool(answer.json["reasons"]) is (code != 0)
+    assert bool(answer.json["anomalies"]) is (code == 1)
+    assert all(count > 0 for count in answer.json["anomalies"].values())
+    directory = Path(answer.json["directory"])
+    assert (directory / "report.html").exists()
+    assert (directory / "verdict.json").exists()
+
+
+def test_several_histories_go_on_after_a_malformed_one_and_the_worst_decides(
+    stormproof: Stormproof, engine: list[str]
+) -> None:
+    valid, invalid, unknown = written("log/lost-write-none"), written("log/lost-write"), written("log/no-final-reads")
+    broken = Path("broken.parquet")
+    broken.write_bytes(b"PAR1")
+    check = ["check", "--workload", "log", *engine]
+    assert stormproof(*check, valid, unknown).code == 2
+    assert stormproof(*check, unknown, broken, valid).code == 254
+    answer = stormproof(*check, broken, unknown, invalid, valid, "--json")
+    entries = [json.loads(line) for line in answer.out.splitlines()]
+    assert answer.code == 1
+    assert [entry["exit_code"] for entry in entries] == [254, 2, 1, 0]
+    assert "broken.parquet: not a Parquet file" in entries[0]["error"]
+
+
+def test_a_failed_harness_outranks_unknown_and_invalid_outranks_it(stormproof: Stormproof, stored_run: Path) -> None:
+    unknown, invalid = written("log/no-final-reads"), written("log/lost-write")
+    unreadable = Path("recorded.arrows")
+    with (
+        pq.ParquetFile(stored_run / "history.parquet") as file,
+        pa.ipc.new_stream(unreadable, file.schema_arrow) as out,
+    ):
+        out.write_table(file.read())
+    Path("recorded.parquet.partial").mkdir()  # where the recovered history would be written
+    check = ["check", "--workload", "log", "--engine", "inprocess"]
+    assert stormproof(*check, unreadable).code == 255
+    assert stormproof(*check, unknown, unreadable).code == 255
+    assert stormproof(*check, unknown, unreadable, invalid).code == 1
+
+
+def test_a_stored_run_is_judged_again_by_either_engine(
+    stormproof: Stormproof, engine: list[str], stored_run: Path
+) -> None:
+    before = (stored_run / "verdict.json").read_text()
+    answer = stormproof("check", stored_run, *engine)
+    assert answer.code == 0
+    assert "verdict   VALID" in answer.out
+    assert (stored_run / "verdict.json").read_text() == before
+
+
+def test_a_history_of_something_else_is_no_pass(stormproof: Stormproof) -> None:
+    answer = stormproof("check", written("log/lost-write-none"), "--workload", "register", "--engine", "inprocess")
+    assert answer.code == 2
+    assert "no read or write succeeded; is this a history of register?" in answer.out
+
+
+def test_an_empty_history_is_no_pass(stormproof: Stormproof) -> None:
+    path = written("log/lost-write-none")
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    assert stormproof("check", path, "--workload", "log", "--engine", "inprocess").code == 2
+
+
+def test_the_storms_operations_alone_make_a_run_worth_a_verdict(
+    stormproof: Stormproof, tmp_path: Path, stored_run: Path
+) -> None:
+    """What succeeded only after the storm, in the final reads, is not counted."""
+    run = Path(shutil.copytree(stored_run, tmp_path / "run"))
+    record = json.loads((run / "scenario.json").read_text())
+    record["facts"]["final_from_ns"] = record["facts"]["storm_from_ns"]
+    (run / "scenario.json").write_text(json.dumps(record))
+    answer = stormproof("check", run, "--engine", "inprocess")
+    assert answer.code == 2
+    assert "too little happened: 0 send succeeded in the storm, 20 are required" in answer.out

@@ -1,0 +1,74 @@
+"""Suites in several processes, and replays, with the real system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import Stormproof
+
+from harness.cli.suite_file import load_suite
+
+SUITE = """
+name = "mine"
+
+[defaults]
+system = "rocketmq"
+time_limit_s = 12
+recovery_s = 10
+
+[[matrix]]
+workload = ["log", "register"]
+nemesis = "kill"
+seeds = [1]
+
+[[matrix]]
+workload = "log"
+nemesis = "isolate primary every 12 for 6"
+mutant = "dispatch-to-max"
+time_limit_s = 30
+rate = 200
+seeds = [1]
+"""
+
+
+@pytest.mark.slow
+def test_two_jobs_give_the_same_verdicts_as_one_and_one_junit_with_a_case_each(stormproof: Stormproof) -> None:
+    Path("mine.toml").write_text(SUITE)
+    verdicts = []
+    for jobs in ("1", "2"):
+        junit = Path(f"junit-{jobs}.xml")
+        options = ["--jobs", jobs, "--engine", "inprocess", "--junit", junit, "--runs", f"runs-{jobs}", "--json"]
+        answer = stormproof("suite", "mine.toml", *options)
+        assert answer.code == 1, answer.err
+        verdicts.append([(entry["scenario"]["workload"], entry["verdict"]) for entry in answer.json["scenarios"]])
+        suite = ElementTree.parse(junit).getroot()[0]
+        assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "0")
+        problems = [[child.get("type") for child in case if child.tag == "failure"] for case in suite]
+        assert problems == [[], [], ["invalid"]]
+    assert verdicts[0] == verdicts[1] == [("log", "valid"), ("register", "valid"), ("log", "invalid")]
+
+
+def test_a_stored_run_replays_event_for_event(stormproof: Stormproof, stored_run: Path) -> None:
+    answer = stormproof("replay", stored_run, "--engine", "inprocess")
+    assert answer.code == 0, answer.err
+    assert "replayed  the same, event for event (trace " in answer.out
+
+
+def test_the_smoke_suite_is_small_and_covers_both_workloads_and_every_fault_without_mutants() -> None:
+    scenarios = load_suite("smoke").scenarios
+    assert len(scenarios) <= 12
+    assert sum(scenario.time_limit_s + scenario.recovery_s for scenario in scenarios) <= 600
+    assert {scenario.workload for scenario in scenarios} == {"log", "register"}
+    assert {fault for scenario in scenarios for fault in scenario.nemesis} >= {
+        "partition", "kill", "pause", "clock", "power",
+    }  # fmt: skip
+    assert {scenario.environment for scenario in scenarios} == {"simulated"}
+    assert {scenario.mutant for scenario in scenarios} == {None}
+
+
+def test_the_nightly_suite_runs_in_containers_as_well() -> None:
+    scenarios = load_suite("nightly").scenarios
+    assert {scenario.environment for scenario in scenarios} == {"simulated", "docker"}
+    assert {scenario.mutant for scenario in scenarios} == {None}

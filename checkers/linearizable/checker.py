@@ -1,12 +1,14 @@
 """The linearizability checker for registers: each register behaves as if its operations happened one by one.
 
-It claims that the operations on each key can be put in a row in which a read gives the value written last (null before
-the first write), a cas succeeds exactly on the value that it expects, and whatever ended before something else began
-comes before it. Registers are independent: where each of them is linearizable, all of them together are.
+It claims that the operations on each key can be put in a row in which a read gives the value written last (before the
+first write the initial one, null unless another is given), a cas succeeds exactly on the value that it expects, and
+whatever ended before something else began comes before it. Registers are independent: where each of them is
+linearizable, all of them together are.
 
 It takes histories of the register workload: `read`, `write` and `cas`, with the register as key. What failed did not
-happen; a cas that found another value is such a failure. What is indefinite, or never completed, may have taken
-effect at any time after its invocation, or never.
+happen; a cas that found another value is such a failure, and tells nothing unless `FailedCas.ANSWER` says so. Where
+the initial value is not null and nobody writes null, a read of null tells nothing. What is indefinite, or never
+completed, may have taken effect at any time after its invocation, or never.
 
 What breaks it: `nonlinearizable`, one anomaly a register, with the operations that contradict each other. A register
 that could not be decided within bounds makes the result UNKNOWN, with how far it came.
@@ -24,12 +26,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.linearizable.operations import COLUMNS, ROWS, Operations, operations_by_key, register_rows, shown
+from checkers.kernels.columns import NONE
+from checkers.linearizable.models import FailedCas
+from checkers.linearizable.operations import (
+    CAS_MISS,
+    COLUMNS,
+    READ,
+    ROWS,
+    Operations,
+    operations_by_key,
+    register_rows,
+    shown,
+)
 from checkers.linearizable.search import NOT_LINEARIZABLE, UNDECIDED, Searched, search
 from checkers.linearizable.unique_values import Violation, has_unique_values, violation
 from checkers.plan import CheckRequest, Engine
@@ -42,17 +56,22 @@ NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_REGISTER = "undecided"
 
 
+@dataclass(frozen=True, kw_only=True)
 class LinearizableRegister:
     """Judges a register workload's history, register by register."""
 
-    name = "linearizable"
+    initial: int = NONE
+    """What each register holds before anything is written; NONE for null."""
+    failed_cas: FailedCas = FailedCas.IGNORED
+    name: str = "linearizable"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         limit = int(request.options.get("max_configurations", CONFIGURATIONS))
         history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(register_rows, buckets=buckets), ROWS)
-        findings = engine.grouped(rows, ("bucket",), partial(register_findings, limit=limit), FINDINGS)
+        rows = engine.mapped(history, partial(register_rows, buckets=buckets, failed_cas=self.failed_cas), ROWS)
+        kernel = partial(register_findings, limit=limit, initial=self.initial)
+        findings = engine.grouped(rows, ("bucket",), kernel, FINDINGS)
         found = dict(gathered_findings(engine, findings))
 
         registers = found.pop(REGISTERS, None)
@@ -80,10 +99,10 @@ class _Verdicts:
     undecided: list[Example]
 
 
-def register_findings(rows: pa.Table, *, limit: int) -> pa.Table:
+def register_findings(rows: pa.Table, *, limit: int, initial: int) -> pa.Table:
     """Kernel over all rows of a bucket of registers."""
     verdicts = _Verdicts([], [])
-    registers = operations_by_key(rows)
+    registers = operations_by_key(rows, initial)
     for key, operations in registers:
         _judge(key, operations, limit, verdicts)
     findings = Findings()
@@ -115,7 +134,9 @@ def _stuck(operations: Operations, searched: Searched) -> Violation:
     is_open = (operations.start < end) & (operations.end >= end) & operations.definite
     witnesses = {stuck, *(int(number) for number in is_open.nonzero()[0])}
     for value in searched.possible:
-        writers = ((operations.value == value) & (operations.f != 0) & (operations.start < end)).nonzero()[0]
+        writers = (
+            (operations.value == value) & ~np.isin(operations.f, (READ, CAS_MISS)) & (operations.start < end)
+        ).nonzero()[0]
         witnesses |= {int(number) for number in writers[-1:]}
     possible = " or ".join(shown(operations.values[value]) for value in searched.possible)
     return Violation(

@@ -16,7 +16,7 @@ from checkers.linearizable.decision import (
     decide,
 )
 from checkers.linearizable.kernel import OTHER, OVERWRITES, READS
-from checkers.linearizable.operations import CAS, INITIAL, READ, WRITE, Operations
+from checkers.linearizable.operations import CAS, CAS_MISS, INITIAL, READ, WRITE, Operations
 
 __all__ = ["LINEARIZABLE", "NOT_LINEARIZABLE", "UNDECIDED", "Searched", "register_problem", "search"]
 
@@ -54,10 +54,12 @@ def register_problem(operations: Operations) -> Problem:
     def step(state: Hashable, number: int) -> tuple[Hashable, ...]:
         if f[number] == WRITE:
             return (value[number],)
+        if f[number] == CAS_MISS:
+            return () if state == expected[number] else (state,)
         return (value[number],) if state == (value if f[number] == READ else expected)[number] else ()
 
     does = np.where(kinds[0] == WRITE, OVERWRITES, OTHER).astype(np.int64)
-    does[(kinds[0] == READ) | (kinds[1] == kinds[2])] = READS
+    does[(kinds[0] == READ) | (kinds[0] == CAS_MISS) | (kinds[1] == kinds[2])] = READS
     return Problem(
         start=operations.start,
         end=operations.end,
@@ -80,6 +82,14 @@ def _last_told(operations: Operations, kinds: Int64) -> Int64:
     swaps = definite[operations.f[definite] == CAS]
     np.maximum.at(last, operations.value[reads], operations.end[reads])
     np.maximum.at(last, operations.expected[swaps], operations.end[swaps])
+    misses = definite[operations.f[definite] == CAS_MISS]
+    for expected in np.unique(operations.expected[misses]):
+        others = np.arange(len(last)) != expected
+        last[others] = np.maximum(last[others], operations.end[misses[operations.expected[misses] == expected]].max())
+    misses = definite[operations.f[definite] == CAS_MISS]
+    for expected in np.unique(operations.expected[misses]):
+        others = np.arange(len(last)) != expected
+        last[others] = np.maximum(last[others], operations.end[misses[operations.expected[misses] == expected]].max())
     passed_on = kinds[:, kinds[0] == CAS]
     while True:
         before = last.copy()

@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.kernels.columns import Bool, Int8, Int64, run_starts
 from checkers.kernels.compiled import compiled
-from checkers.linearizable.operations import CAS, INITIAL, NEVER, READ, Operations, shown
+from checkers.linearizable.operations import CAS, CAS_MISS, INITIAL, NEVER, READ, Operations, shown
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ LINKS = 16
 
 
 def has_unique_values(operations: Operations) -> bool:
-    """No value is written twice, and none is null."""
+    """No value is written twice, none is the initial one, and every failed cas tells nothing."""
+    if np.any(operations.f == CAS_MISS):
+        return False
     written = operations.value[operations.f != READ]
     return not bool(np.any(written == INITIAL)) and len(np.unique(written)) == len(written)
 
@@ -247,7 +249,10 @@ def _no_row(operations: Operations, writer: Int64, zones: _Zones, one: int, othe
         began = int(zones.last_started[after])
         witnesses |= _linked(operations, writer, began, int(zones.first_ended[after]))
         if zones.least[before] == BEFORE_ALL:
-            sentences.append(f"null came before {_value(operations, began)}, because every register begins as null")
+            first = shown(operations.values[INITIAL])
+            sentences.append(
+                f"{first} came before {_value(operations, began)}, because every register begins as {first}"
+            )
             continue
         ended = int(zones.first_ended[before])
         sentences.append(

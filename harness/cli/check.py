@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
+import shutil
 import sys
+import tempfile
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,50 +16,82 @@ import click
 
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.statistics import Statistics
-from checkers.verdict import Verdict, found, merge
+from checkers.verdict import CheckerResult, Verdict, found, merge
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
+from harness.cli.judgement import MODELS, Judgement, of_model, of_workload
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
-from harness.cli.outcome_text import as_json as outcome_as_json
 from harness.cli.outcome_text import tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
+from harness.foreign import convert
 from harness.history import MalformedHistory, close_torn
-from harness.scenario import SettingValue
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
 
 MOST_AT_ONCE = 1_000
 """Verdicts over histories of one name in one second."""
-HISTORY_SUFFIXES = (".parquet", ".arrows")
+OWN_SUFFIXES = (".parquet", ".arrows")
 
 EXAMPLES = """
 stormproof check runs/latest
 stormproof check runs/latest --engine inprocess --json
 stormproof check my-history.parquet --workload register
+stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --engine inprocess
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreign:
-    """How a history that came without its run is to be judged."""
+class Checked:
+    """What one PATH came to."""
 
-    workload: str | None
-    settings: dict[str, SettingValue]
+    code: ExitCode
+    verdict: Verdict | None = None
+    anomalies: Mapping[str, int] | None = None
+    reasons: tuple[str, ...] = ()
+    directory: Path | None = None
+    """Where the report is, if there is one."""
+    error: str = ""
+
+    def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "path": str(path),
+            "verdict": self.verdict.value if self.verdict else None,
+            "anomalies": dict(self.anomalies or {}),
+            "seconds": round(seconds, 6),
+            "exit_code": int(self.code),
+            "reasons": list(self.reasons),
+        }
+        if self.directory is not None:
+            told["directory"] = str(self.directory)
+        if self.error:
+            told["error"] = self.error
+        return told
 
 
 @click.command("check", epilog=example(EXAMPLES))
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--workload", metavar="W", help="What a foreign history (.parquet, .arrows) is a history of.")
+@click.option("--workload", metavar="W", help="What a history without its run is a history of.")
+@click.option("--model", type=click.Choice(tuple(MODELS)), help="The object that it is a history of.")
+@click.option("--initial", metavar="JSON", default="null", show_default=True, help="What that object begins with.")
+@click.option(
+    "--failed-cas",
+    type=click.Choice(["ignored", "answer"]),
+    default="ignored",
+    show_default=True,
+    help="Whether a failed cas without an error tells nothing, or that it found another value.",
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
 @execution_options
 @output_options
 def command(
     paths: tuple[Path, ...],
     workload: str | None,
+    model: str | None,
+    initial: str,
+    failed_cas: str,
     settings: tuple[str, ...],
     runs: Path,
     engine: str,
@@ -64,120 +99,157 @@ def command(
     as_json: bool,
     progress: bool | None,
 ) -> int:
-    """Check each PATH again: a run directory, also of a run that was killed, or a history with --workload.
+    """Check each PATH again: a run directory, also of a run that was killed, or a history with --workload or --model.
 
-    Over several: invalid outranks all, then a failed harness, then unknown.
+    Histories are ours (.parquet, .arrows), or Jepsen's: EDN, JSON, or lines of its log. --json prints one object a
+    line for each PATH. Over several: invalid outranks all, then a failed harness, then unknown. Only a history that
+    is checked alone gets a report.
     """
+    if workload is not None and model is not None:
+        raise UsageError("a history is judged by --workload or by --model, not by both")
+    judgement: Judgement | None = None
+    if workload is not None:
+        judgement = of_workload(workload, dict(registry.parse_setting(text) for text in settings))
+    elif model is not None:
+        judgement = of_model(model, initial=initial, failed_cas=failed_cas)
     console = console_of(as_json, progress)
     execution = Execution(runs=runs, engine=engine, master=master)
-    foreign = Foreign(workload=workload, settings=dict(registry.parse_setting(text) for text in settings))
     require_java(engine)
-    checked = [_check(path, foreign, execution, console) for path in paths]
-    code = combined(entry["exit_code"] for entry in checked)
+    reports = runs / "checked" if len(paths) == 1 else None
+    codes = []
+    for path in paths:
+        console.say(f"history   {path}")
+        begun = time.monotonic()
+        checked = _check(path, judgement, execution, console, reports)
+        console.result(checked.to_json(path, time.monotonic() - begun))
+        codes.append(checked.code)
+    code = combined(codes)
     if len(paths) > 1:
         console.say(f"all       {code.name.replace('_', ' ')}")
-    console.result(checked[0] if len(paths) == 1 else {"exit_code": int(code), "checks": checked})
     return code
 
 
-def _check(path: Path, foreign: Foreign, execution: Execution, console: Console) -> dict[str, Any]:
-    console.say(f"history   {path}")
+def _check(
+    path: Path, judgement: Judgement | None, execution: Execution, console: Console, reports: Path | None
+) -> Checked:
     try:
-        if path.suffix in HISTORY_SUFFIXES and not path.is_dir():
-            return _check_history(path, foreign, execution, console)
-        return _check_directory(path, execution, console)
+        if path.is_dir():
+            return _check_directory(path, execution, console)
+        if judgement is None:
+            raise _no_judgement(path)
+        if not path.exists():
+            raise UsageError(f"there is no history {path}")
+        with tempfile.TemporaryDirectory(prefix="stormproof-") as scratch:
+            return _check_history(path, judgement, execution, console, Path(scratch), reports)
     except (MalformedHistory, UsageError) as error:
-        return _failed(path, ExitCode.WRONG_USAGE, error)
+        return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:
-        return _failed(path, ExitCode.HARNESS_FAILED, error)
+        return _failed(ExitCode.HARNESS_FAILED, error)
 
 
-def _failed(path: Path, code: ExitCode, error: Exception) -> dict[str, Any]:
+def _no_judgement(path: Path) -> UsageError:
+    if not path.exists() and path.suffix not in OWN_SUFFIXES:
+        return UsageError(f"{path} is no run directory and no history; stormproof list shows runs")
+    workloads, models = ", ".join(registry.names("workloads")), ", ".join(MODELS)
+    return UsageError(
+        f"{path} is a history without its run: say what it is one of with --workload ({workloads}) "
+        f"or --model ({models})"
+    )
+
+
+def _failed(code: ExitCode, error: Exception) -> Checked:
     print(f"stormproof: {error}", file=sys.stderr, flush=True)
-    return {"path": str(path), "exit_code": int(code), "error": str(error)}
+    return Checked(code=code, error=str(error))
 
 
-def _check_directory(path: Path, execution: Execution, console: Console) -> dict[str, Any]:
-    if not path.is_dir():
-        raise UsageError(f"{path} is no run directory and no history (.parquet, .arrows); stormproof list shows runs")
+def _check_directory(path: Path, execution: Execution, console: Console) -> Checked:
     outcome = check_run(path, engine=execution.engine, master=execution.master, progress=console.progress)
     for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
         console.say(line)
     tell_where(outcome, console)
-    return {"path": str(path), **outcome_as_json(outcome)}
+    return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory)
 
 
-def _check_history(path: Path, foreign: Foreign, execution: Execution, console: Console) -> dict[str, Any]:
+def _checked(
+    verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult], directory: Path | None
+) -> Checked:
+    counts: dict[str, int] = {}
+    for result in results.values():
+        for name, summary in result.anomalies.items():
+            if summary.count:
+                counts[name] = counts.get(name, 0) + summary.count
+    return Checked(
+        code=exit_code_of(verdict),
+        verdict=verdict,
+        anomalies=dict(sorted(counts.items())),
+        reasons=(*found(results), *reasons),
+        directory=directory,
+    )
+
+
+def _check_history(
+    path: Path, judgement: Judgement, execution: Execution, console: Console, scratch: Path, reports: Path | None
+) -> Checked:
     """A history without its run: nothing is known of faults, so no loss is legal and none is demanded."""
-    if foreign.workload is None:
-        known = ", ".join(registry.names("workloads"))
-        raise UsageError(f"{path} is a history without its run: say what it is one of with --workload ({known})")
-    workload = registry.workload(foreign.workload)
-    unknown = sorted(set(foreign.settings) - {field.name for field in dataclasses.fields(workload.settings_type)})
-    if unknown:
-        raise UsageError(
-            f"workload {foreign.workload} has no setting {unknown[0]!r}; stormproof list shows its settings"
-        )
-    checkers = {
-        **workload.checkers(registry.typed_settings(workload.settings_type, foreign.settings)),
-        "statistics": Statistics(),
-    }
-    if not path.exists():
-        raise UsageError(f"there is no history {path}")
     reasons: list[str] = []
+    history = path
     if path.suffix == ".arrows":
         recovered = close_torn(path)
         reasons += [f"a torn history: {recovered}"] if recovered.dropped_bytes else []
-        path = recovered.parquet
+        history = recovered.parquet
+    elif path.suffix != ".parquet":
+        history = scratch / "history.parquet"
+        console.progress(f"reading {path}")
+        convert(path, history, judgement.shape)
     console.progress(f"checking {path} ({execution.engine})")
-    request = CheckRequest(history=path)
-    results = check_history(request, checkers, make_engine(execution.engine, execution.master))
-    operations = results["statistics"].statistics.get("operations", {})
-    if not any(operations.get(f, {}).get("ok") for f in workload.required_ok):
-        asked = " or ".join(sorted(workload.required_ok))
-        reasons.append(f"too little happened: no {asked} succeeded; is this a history of {foreign.workload}?")
+    request = CheckRequest(history=history)
+    results = check_history(request, judgement.checkers, make_engine(execution.engine, execution.master))
+    operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
+    if judgement.required_ok and not any(operations.get(f, {}).get("ok") for f in judgement.required_ok):
+        asked = " or ".join(sorted(judgement.required_ok))
+        reasons.append(f"too little happened: no {asked} succeeded; is this a history of {judgement.name}?")
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]
-    directory = _folder_for(path, execution.runs)
-    content = VerdictFile(
-        verdict=verdict, reasons=tuple(reasons), checkers=results, operations=operations, versions=versions()
-    )
-    write_verdict(directory, content)
-    problem = write_report(directory)
     for line in verdict_lines(verdict, tuple(reasons), results):
         console.say(line)
+    directory = None if reports is None else _folder_for(path, reports)
+    if directory is not None:
+        content = VerdictFile(
+            verdict=verdict, reasons=tuple(reasons), checkers=results, operations=operations, versions=versions()
+        )
+        _report(path, history, content, directory, console)
+    return _checked(verdict, tuple(reasons), results, directory)
+
+
+def _report(path: Path, history: Path, content: VerdictFile, directory: Path, console: Console) -> None:
+    """The verdict as data and as a page, beside the history: a link to one of ours, or what a foreign one became."""
+    kept = directory / "history.parquet"
+    if path.suffix in OWN_SUFFIXES:
+        kept.symlink_to(history.resolve())
+    else:
+        shutil.move(history, kept)
+    write_verdict(directory, content)
+    problem = write_report(directory)
     console.say(f"report    {directory / 'report.html'}")
     if problem:
         print(f"stormproof: {problem}", file=sys.stderr, flush=True)
-    return {
-        "path": str(path),
-        "verdict": verdict.value,
-        "exit_code": int(exit_code_of(verdict)),
-        "reasons": [*found(results), *reasons],
-        "directory": str(directory),
-        "anomalies": {
-            checker: {name: summary.count for name, summary in sorted(result.anomalies.items())}
-            for checker, result in sorted(results.items())
-        },
-    }
 
 
-def _folder_for(history: Path, runs: Path) -> Path:
-    """A fresh folder for the verdict, with a link to the history. Raises UsageError."""
+def _folder_for(history: Path, reports: Path) -> Path:
+    """A fresh folder for the verdict. Raises UsageError."""
     try:
         for attempt in range(1, MOST_AT_ONCE):
             name = f"{history.stem}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
-            directory = runs / "checked" / name
+            directory = reports / name
             try:
                 directory.mkdir(parents=True)
             except FileExistsError:
                 continue
-            (directory / "history.parquet").symlink_to(history.resolve())
             return directory
     except OSError as error:
         raise UsageError(
-            f"cannot write into {runs}: {error.strerror or error}; make it writable, "
+            f"cannot write into {reports}: {error.strerror or error}; make it writable, "
             "or choose another place with --runs"
         ) from error
     raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history.stem} were reached in one second")

@@ -24,6 +24,7 @@ _COMMANDS = {
     "run": "Put a system through a storm and decide whether it kept its promises.",
     "suite": "Run many scenarios from a TOML file; one verdict each and one for all.",
     "check": "Check stored or foreign histories again.",
+    "export": "Write a history for Jepsen's tools.",
     "replay": "Run the same seed again and compare.",
     "list": "Show what can be run, and what was.",
     "doctor": "Say what this machine has and what that makes possible.",

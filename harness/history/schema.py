@@ -19,12 +19,14 @@ class MalformedHistory(Exception):
     """Input that is not a history, which is no statement about the system that it came from.
 
     `position` is the row, counted from 0; None where the whole is meant (its columns, or the file itself).
+    `line` is where that row begins in a file of text, counted from 1.
     """
 
-    def __init__(self, position: int | None, reason: str, *, path: Path | None = None) -> None:
-        where = "" if position is None else f"row {position}: "
+    def __init__(self, position: int | None, reason: str, *, path: Path | None = None, line: int | None = None) -> None:
+        where = "" if position is None else f"row {position}: " if line is None else f"line {line}, row {position}: "
         super().__init__(f"{path or 'malformed history'}: {where}{reason}")
         self.position = position
+        self.line = line
         self.reason = reason
 
 

@@ -58,8 +58,8 @@ def test_a_bare_history_gets_its_verdict_as_exit_code_and_as_json(
     assert answer.json["exit_code"] == code
     assert answer.json["verdict"] == ["valid", "invalid", "unknown"][code]
     assert bool(answer.json["reasons"]) is (code != 0)
-    found = {name for anomalies in answer.json["anomalies"].values() for name, count in anomalies.items() if count}
-    assert bool(found) is (code == 1)
+    assert bool(answer.json["anomalies"]) is (code == 1)
+    assert all(count > 0 for count in answer.json["anomalies"].values())
     directory = Path(answer.json["directory"])
     assert (directory / "report.html").exists()
     assert (directory / "verdict.json").exists()
@@ -75,9 +75,10 @@ def test_several_histories_go_on_after_a_malformed_one_and_the_worst_decides(
     assert stormproof(*check, valid, unknown).code == 2
     assert stormproof(*check, unknown, broken, valid).code == 254
     answer = stormproof(*check, broken, unknown, invalid, valid, "--json")
-    assert answer.code == answer.json["exit_code"] == 1
-    assert [entry["exit_code"] for entry in answer.json["checks"]] == [254, 2, 1, 0]
-    assert "broken.parquet: not a Parquet file" in answer.json["checks"][0]["error"]
+    entries = [json.loads(line) for line in answer.out.splitlines()]
+    assert answer.code == 1
+    assert [entry["exit_code"] for entry in entries] == [254, 2, 1, 0]
+    assert "broken.parquet: not a Parquet file" in entries[0]["error"]
 
 
 def test_a_failed_harness_outranks_unknown_and_invalid_outranks_it(stormproof: Stormproof, stored_run: Path) -> None:

@@ -10,7 +10,17 @@ import pyarrow as pa
 import pytest
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
-from checkers.linearizable.operations import CAS, NEVER, READ, ROWS, WRITE, Operations, operations_by_key
+from checkers.linearizable.models import FailedCas
+from checkers.linearizable.operations import (
+    CAS,
+    CAS_MISS,
+    NEVER,
+    READ,
+    ROWS,
+    WRITE,
+    Operations,
+    operations_by_key,
+)
 from checkers.linearizable.search import LINEARIZABLE, search
 from checkers.linearizable.unique_values import has_unique_values, violation
 
@@ -41,8 +51,8 @@ def brute_force(operations: Operations) -> bool:
             if any(operations.end[j] < operations.start[i] for j in left):
                 continue
             f, of_i, expected = operations.f[i], int(operations.value[i]), operations.expected[i]
-            fits = f == WRITE or value == (of_i if f == READ else expected)
-            if fits and explained(of_i, left - {i}):
+            fits = f == WRITE or (value == (of_i if f == READ else expected)) == (f != CAS_MISS)
+            if fits and explained(value if f == CAS_MISS else of_i, left - {i}):
                 return True
             if operations.end[i] == NEVER and explained(value, left - {i}):
                 return True
@@ -102,11 +112,14 @@ def _complete(call: Call, rows: list[tuple[int, int, int, int, int]], process_of
         process_of[place] += 4
 
 
-def registers(histories: Sequence[list[tuple[int, int, int, int, int]]]) -> list[tuple[str, Operations]]:
+def registers(
+    histories: Sequence[list[tuple[int, int, int, int, int]]], failed_cas: FailedCas = FailedCas.IGNORED
+) -> list[tuple[str, Operations]]:
     columns: dict[str, list[object]] = {name: [] for name in ROWS.names}
     for number, rows in enumerate(histories):
         for index, (process, kind, f, value, expected) in enumerate(rows):
-            row = (0, f"{number:05}", index, process, kind, f, value, expected)
+            answered = failed_cas is FailedCas.ANSWER and f == CAS and kind == FAIL
+            row = (0, f"{number:05}", index, process, kind, f, value, expected, answered)
             for name, cell in zip(ROWS.names, row, strict=True):
                 columns[name].append(cell)
     return operations_by_key(pa.table(columns, schema=ROWS))
@@ -125,6 +138,19 @@ def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> Non
         if has_unique_values(operations):
             assert (violation(operations) is None) is expected, histories[int(key)]
     assert min(valid, invalid) > HISTORIES // 20
+
+
+def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
+    rng = random.Random(99)
+    histories = [made_up(rng, unique=False) for _ in range(HISTORIES // 2)]
+    ignoring = {key: search(operations, limit=LIMIT).outcome for key, operations in registers(histories)}
+    told = 0
+    for key, operations in registers(histories, FailedCas.ANSWER):
+        expected = brute_force(operations)
+        outcome = search(operations, limit=LIMIT).outcome
+        assert (outcome == LINEARIZABLE) is expected, histories[int(key)]
+        told += outcome != ignoring.get(key, LINEARIZABLE)
+    assert told > 10, "a failed cas must decide some of them"
 
 
 def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None:

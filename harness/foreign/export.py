@@ -1,0 +1,60 @@
+"""Our histories, written for Jepsen's tools: EDN, or JSON, one operation a line.
+
+A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, others as maps. An
+operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads do. What the nemesis did has
+`:nemesis` as its process. Memory is bounded by one batch.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from harness.foreign.edn import Keyword, written
+from harness.history import History
+from harness.operation import NEMESIS
+
+EXPORTED = ("index", "time", "process", "type", "f", "key", "value", "error", "node")
+
+
+class Format(Enum):
+    EDN = "edn"
+    JSON = "json"
+
+
+def export(history: History, form: Format, file: TextIO) -> None:
+    """Write all operations. Raises OSError."""
+    line = _edn_line if form is Format.EDN else _json_line
+    kind = history.value_type
+    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected"}
+    for batch in history.batches(EXPORTED):
+        file.writelines(line(_exported(row, single)) for row in batch.to_pylist())
+
+
+def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
+    value = row["value"]
+    if single and value is not None:
+        value = [value.get("expected"), value["value"]] if row["f"] == "cas" else value["value"]
+    operation = {
+        "index": row["index"],
+        "time": row["time"],
+        "process": Keyword("nemesis") if row["process"] == NEMESIS else row["process"],
+        "type": Keyword(row["type"]),
+        "f": Keyword(row["f"]),
+        "value": value if row["key"] is None else [row["key"], value],
+    }
+    for name in ("error", "node"):
+        if row[name] is not None:
+            operation[name] = row[name]
+    return operation
+
+
+def _edn_line(operation: dict[str, Any]) -> str:
+    return f"{written(operation)}\n"
+
+
+def _json_line(operation: dict[str, Any]) -> str:
+    return json.dumps(operation, ensure_ascii=False) + "\n"

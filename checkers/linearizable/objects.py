@@ -5,9 +5,9 @@ whatever ended before something else began comes before it. Objects are independ
 linearizable, all of them together are.
 
 It takes histories whose functions are those of the model, with the object as key. The value is a struct: a member
-`json` holds any value as JSON text; else `expected` and `value`, where both are there, are the pair of a
-compare-and-set, and otherwise `value` is the value. What is indefinite, or never completed, may have taken effect at
-any time after its invocation, or never.
+`json` holds any value as JSON text; else `expected` and `value` are the pair of a compare-and-set, and otherwise
+`value` is the value. What is indefinite, or never completed, may have taken effect at any time after its invocation,
+or never.
 
 What breaks it: `nonlinearizable`, one anomaly a key, with the shortest window found that cannot be ordered, and for
 each longest valid order what would have had to be told. An object that could not be decided within bounds makes the
@@ -142,7 +142,8 @@ def object_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel: what of a batch clients did."""
     batch = batch.take(pa.array(np.flatnonzero(batch["process"].to_numpy() >= 0)))
     key = batch["key"].combine_chunks()
-    values = [json.dumps(_value(value), sort_keys=True) for value in batch["value"].to_pylist()]
+    told = zip(batch["f"].to_pylist(), batch["value"].to_pylist(), strict=True)
+    values = [json.dumps(_value(f, value), sort_keys=True) for f, value in told]
     return pa.Table.from_arrays(
         [
             pa.array(bucket_of(mixed_column(key), buckets)),
@@ -158,12 +159,12 @@ def object_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
     )
 
 
-def _value(struct: dict[str, Any] | None) -> Any:
+def _value(f: str, struct: dict[str, Any] | None) -> Any:
     if struct is None:
         return None
     if "json" in struct:
         return json.loads(struct["json"]) if struct["json"] is not None else None
-    if struct.get("expected") is not None:
+    if f == "cas" and "expected" in struct:
         return [struct["expected"], struct.get("value")]
     return struct.get("value")
 
@@ -204,9 +205,14 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
             because = f"{model.name} has no {wrong.f!r}, only {', '.join(model.functions)}"
             found[MALFORMED].append(Example(key=key, operations=(wrong.at,), because=because))
             continue
-        calls = calls_of(model, own)
-        problem = problem_of(model, calls)
-        decision = decide(problem, limit=limit)
+        try:
+            calls = calls_of(model, own)
+            problem = problem_of(model, calls)
+            decision = decide(problem, limit=limit)
+        except (TypeError, ValueError) as error:
+            because = f"object {key!r} has a value that means nothing to model {model.name}: {error}"
+            found[MALFORMED].append(Example(key=key, operations=(own[0].at,), because=because))
+            continue
         if decision.outcome == NOT_LINEARIZABLE:
             found[NONLINEARIZABLE].append(_broken(key, model, calls, problem, decision, limit))
         elif decision.outcome == UNDECIDED:

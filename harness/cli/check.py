@@ -13,21 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
-from checkers.plan import CheckRequest
+from checkers.linearizable import MODELS, Linearizable
+from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
-from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
-from harness.cli.judgement import MODELS, Judgement, of_model, of_workload
+from harness.cli.judgement import Judgement, of_model, of_workload, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert
-from harness.history import MalformedHistory, close_torn
+from harness.history import MalformedHistory, close_torn, read_history
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
 
@@ -39,6 +40,7 @@ EXAMPLES = """
 stormproof check runs/latest
 stormproof check runs/latest --engine inprocess --json
 stormproof check my-history.parquet --workload register
+stormproof check queue.edn --workload queue --set delivery=exactly-once
 stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --engine inprocess
 """
 
@@ -73,15 +75,21 @@ class Checked:
 
 @click.command("check", epilog=example(EXAMPLES))
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--workload", metavar="W", help="What a history without its run is a history of.")
+@click.option(
+    "--workload", metavar="W", help=f"What a history without its run is a history of: {', '.join(workloads())}."
+)
 @click.option("--model", type=click.Choice(tuple(MODELS)), help="The object that it is a history of.")
-@click.option("--initial", metavar="JSON", default="null", show_default=True, help="What that object begins with.")
+@click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 unless told.")
 @click.option(
     "--failed-cas",
     type=click.Choice(["ignored", "answer"]),
-    default="ignored",
-    show_default=True,
-    help="Whether a failed cas without an error tells nothing, or that it found another value.",
+    help="Whether a failed cas without an error tells nothing (unless told), or that it found another value.",
+)
+@click.option(
+    "--certify",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write an order for each object that has one, as --model sees it.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
 @execution_options
@@ -90,8 +98,9 @@ def command(
     paths: tuple[Path, ...],
     workload: str | None,
     model: str | None,
-    initial: str,
-    failed_cas: str,
+    initial: str | None,
+    failed_cas: str | None,
+    certify: Path | None,
     settings: tuple[str, ...],
     runs: Path,
     engine: str,
@@ -107,11 +116,17 @@ def command(
     """
     if workload is not None and model is not None:
         raise UsageError("a history is judged by --workload or by --model, not by both")
+    if model is None and (initial is not None or failed_cas is not None):
+        raise UsageError("--initial and --failed-cas are for --model, not for --workload or a run")
+    if certify is not None and (model is None or len(paths) > 1):
+        raise UsageError("--certify is for a single history with --model")
+    if workload is None and settings:
+        raise UsageError("--set is for --workload, not for --model or a run")
     judgement: Judgement | None = None
     if workload is not None:
-        judgement = of_workload(workload, dict(registry.parse_setting(text) for text in settings))
+        judgement = of_workload(workload, settings)
     elif model is not None:
-        judgement = of_model(model, initial=initial, failed_cas=failed_cas)
+        judgement = of_model(model, initial=initial, failed_cas=failed_cas, certificate=certify)
     console = console_of(as_json, progress)
     execution = Execution(runs=runs, engine=engine, master=master)
     require_java(engine)
@@ -150,10 +165,9 @@ def _check(
 def _no_judgement(path: Path) -> UsageError:
     if not path.exists() and path.suffix not in OWN_SUFFIXES:
         return UsageError(f"{path} is no run directory and no history; stormproof list shows runs")
-    workloads, models = ", ".join(registry.names("workloads")), ", ".join(MODELS)
     return UsageError(
-        f"{path} is a history without its run: say what it is one of with --workload ({workloads}) "
-        f"or --model ({models})"
+        f"{path} is a history without its run: say what it is one of with --workload ({', '.join(workloads())}) "
+        f"or --model ({', '.join(MODELS)})"
     )
 
 
@@ -200,10 +214,15 @@ def _check_history(
     elif path.suffix != ".parquet":
         history = scratch / "history.parquet"
         console.progress(f"reading {path}")
-        convert(path, history, judgement.shape)
+        judgement = _converted(path, history, judgement)
     console.progress(f"checking {path} ({execution.engine})")
+    if judgement.otherwise is not None and _holds_json(history):
+        judgement = judgement.otherwise
     request = CheckRequest(history=history)
-    results = check_history(request, judgement.checkers, make_engine(execution.engine, execution.master))
+    engine = make_engine(execution.engine, execution.master)
+    results = check_history(request, judgement.checkers, engine)
+    if judgement.certifier is not None and judgement.certificate is not None:
+        _certify(judgement.certifier, judgement.certificate, request, engine, console)
     operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
     if judgement.required_ok and not any(operations.get(f, {}).get("ok") for f in judgement.required_ok):
         asked = " or ".join(sorted(judgement.required_ok))
@@ -220,6 +239,31 @@ def _check_history(
         )
         _report(path, history, content, directory, console)
     return _checked(verdict, tuple(reasons), results, directory)
+
+
+def _holds_json(history: Path) -> bool:
+    kind = read_history(history).value_type
+    return pa.types.is_struct(kind) and "json" in kind.names
+
+
+def _certify(certifier: Linearizable, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:
+    try:
+        count = certifier.certify(request, engine, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    console.say(f"orders    {count} in {path}")
+
+
+def _converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
+    """What the history turned out to be judged by."""
+    try:
+        convert(path, history, judgement.shape)
+    except MalformedHistory:
+        if judgement.otherwise is None:
+            raise
+        judgement = judgement.otherwise
+        convert(path, history, judgement.shape)
+    return judgement
 
 
 def _report(path: Path, history: Path, content: VerdictFile, directory: Path, console: Console) -> None:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from checkers.by_workload import WORKLOADS, checker_for
 from checkers.kernels.columns import NONE
-from checkers.linearizable import FailedCas, LinearizableRegister
+from checkers.linearizable import MODELS, FailedCas, Linearizable, LinearizableRegister, Model, cas_register
 from checkers.statistics import Statistics
 from harness.cli import registry
 from harness.errors import UsageError
 from harness.foreign import Shape
-from harness.scenario import SettingValue
 
-REGISTER = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
+INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
+ANYTHING = pa.struct([("json", pa.string())])
 
-MODELS: Mapping[str, Shape] = {
-    "register": Shape(value_type=REGISTER, functions=("read", "write")),
-    "cas-register": Shape(value_type=REGISTER, functions=("read", "write", "cas")),
-}
+REGISTERS = ("register", "cas-register")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +34,30 @@ class Judgement:
     shape: Shape
     required_ok: tuple[str, ...] = ()
     """Of these f one must have succeeded, or the verdict would be vacuous."""
+    otherwise: Judgement | None = None
+    """For a history whose values are not of that shape."""
+    certifier: Linearizable | None = None
+    certificate: Path | None = None
+    """Where its orders are written, if they are asked for."""
 
 
-def of_workload(name: str, settings: Mapping[str, SettingValue]) -> Judgement:
-    """Raises UsageError."""
+def workloads() -> tuple[str, ...]:
+    return tuple(sorted({*registry.names("workloads"), *WORKLOADS}))
+
+
+def of_workload(name: str, settings: Sequence[str]) -> Judgement:
+    """`settings` read key=value. Raises UsageError."""
+    known = workloads()
+    if name not in known:
+        raise UsageError(f"unknown workload {name!r}; known are: {', '.join(known)}")
+    typed = dict(registry.parse_setting(text) for text in settings)
+    if name not in registry.names("workloads"):
+        return _of_checked_workload(name, {key: str(value) for key, value in typed.items()})
     workload = registry.workload(name)
-    unknown = sorted(set(settings) - {field.name for field in dataclasses.fields(workload.settings_type)})
+    unknown = sorted(set(typed) - {field.name for field in dataclasses.fields(workload.settings_type)})
     if unknown:
         raise UsageError(f"workload {name} has no setting {unknown[0]!r}; stormproof list shows its settings")
-    checkers = workload.checkers(registry.typed_settings(workload.settings_type, settings))
+    checkers = workload.checkers(registry.typed_settings(workload.settings_type, typed))
     return Judgement(
         name=name,
         checkers={**checkers, "statistics": Statistics()},
@@ -52,13 +66,64 @@ def of_workload(name: str, settings: Mapping[str, SettingValue]) -> Judgement:
     )
 
 
-def of_model(name: str, *, initial: str, failed_cas: str) -> Judgement:
-    """`initial` is JSON. Raises UsageError."""
+def _of_checked_workload(name: str, options: Mapping[str, str]) -> Judgement:
+    """One that is only checked here, never run. Raises UsageError."""
+    try:
+        checker = checker_for(name, options)
+    except ValueError as error:
+        raise UsageError(f"--set: {error}") from None
+    judged = WORKLOADS[name]
+    return Judgement(
+        name=name,
+        checkers={checker.name: checker, "statistics": Statistics()},
+        shape=Shape(value_type=judged.value_type, functions=judged.functions),
+    )
+
+
+def of_model(name: str, *, initial: str | None, failed_cas: str | None, certificate: Path | None = None) -> Judgement:
+    """`initial` is JSON; None for what the model begins with. Raises UsageError."""
+    if failed_cas is not None and name != "cas-register":
+        raise UsageError(f"--failed-cas is for --model cas-register, {name} has no cas")
+    what_failed = FailedCas(failed_cas or FailedCas.IGNORED.value)
+    model = cas_register(what_failed) if name == "cas-register" else MODELS[name]
+    if initial is not None:
+        model = _beginning_with(model, initial)
+    checker = Linearizable(model)
+    judgement = Judgement(
+        name=name,
+        checkers={checker.name: checker},
+        shape=Shape(value_type=ANYTHING, functions=model.functions),
+        certifier=checker,
+        certificate=certificate,
+    )
+    if certificate is not None or name not in REGISTERS or not _is_integer_or_null(model.initial):
+        return judgement
+    register = LinearizableRegister(
+        initial=NONE if model.initial is None else model.initial, failed_cas=model.failed_cas
+    )
+    return Judgement(
+        name=name,
+        checkers={register.name: register},
+        shape=Shape(value_type=INTEGERS, functions=model.functions),
+        otherwise=judgement,
+    )
+
+
+def _beginning_with(model: Model, initial: str) -> Model:
+    """Raises UsageError."""
     try:
         value = json.loads(initial)
     except ValueError:
         raise UsageError(f"--initial takes a value as JSON, e.g. 0 or null, got {initial!r}") from None
-    if value is not None and (type(value) is not int or not NONE < value <= -(NONE + 1)):
-        raise UsageError(f"a register begins with a whole number of 64 bits or null, --initial is {initial}")
-    checker = LinearizableRegister(initial=NONE if value is None else value, failed_cas=FailedCas(failed_cas))
-    return Judgement(name=name, checkers={checker.name: checker}, shape=MODELS[name])
+    try:
+        begun = model.beginning_with(value)
+    except (AttributeError, TypeError, ValueError):
+        begun = None
+    if begun is None or (model.initial is not None and type(begun.initial) is not type(model.initial)):
+        raise UsageError(f"--initial is nothing that model {model.name} can begin with: {initial}")
+    return begun
+
+
+def _is_integer_or_null(value: Any) -> bool:
+    """Of 64 bits; the least of them stands for null."""
+    return value is None or (type(value) is int and NONE < value <= -(NONE + 1))

@@ -5,8 +5,10 @@ own, a new one after each operation of unknown outcome, for the old one may stil
 as process (`:nemesis`) is the nemesis. Operations without a time get their place in the order recorded, which
 decides also where times of neighbours run back by less than a millisecond; by more, it is no history.
 
-A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b. In a history without `:key`
-a value that is a pair where a single one belongs is taken as lifted by its key, `[k v]`, and so are all that follow.
+A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
+`values` where there is one, a map from accounts to amounts the field `balances`. Where the struct is but `json`, any
+value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
+where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow.
 A failed or indefinite operation may carry its error in place of a value.
 
 Memory is bounded by one batch, and some words for each process that ever took part.
@@ -14,6 +16,7 @@ Memory is bounded by one batch, and some words for each process that ever took p
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -93,7 +96,7 @@ class _Batches:
         self.rows = 0
         self._path = path
         self._functions = frozenset(shape.functions)
-        self._values = _Values(shape.value_type)
+        self._values = (_JsonValues if shape.value_type.names == ["json"] else _Values)(shape.value_type)
         self._numbers: dict[int, int] = {}
         self._next_number = 0
         self._open: dict[int, tuple[str, str | None]] = {}
@@ -167,8 +170,10 @@ class _Batches:
             fields = self._values.none
         else:
             assert isinstance(process, int)
-            if kind > _OK and isinstance(value, str) and not self._values.may_be(value):
+            if kind > _OK and isinstance(value, str) and not self._values.may_be(f, value):
                 error, value = error or value, None
+            if self._values.lifted is None and value is not None and kind != _INVOKE:
+                self._values.lifted = False
             if key is None and self._values.lifted is not False and value is not None:
                 key, value = self._values.split(f, value)
             key = key if key is None or key.__class__ is str else _text(key)
@@ -264,12 +269,14 @@ class _Values:
         self._after = self.none[(self._single or 0) + 1 :]
         kind = None if self._single is None else value_type.field(self._single).type
         self._is_text = kind is not None and pa.types.is_string(kind)
+        self._sequence = self._position.get("values")
+        self._balances = self._position.get("balances")
         self._is_sequence = kind is not None and pa.types.is_list(kind)
         self._has_floats = "float" in str(value_type) or "double" in str(value_type)
         self.lifted: bool | None = None
         """Whether values come as `[k v]`; None while nothing has told."""
 
-    def may_be(self, value: str) -> bool:
+    def may_be(self, f: str, value: str) -> bool:
         return self._is_text and not isinstance(value, edn.Keyword)
 
     def split(self, f: str, value: Any) -> tuple[Any, Any]:
@@ -292,13 +299,17 @@ class _Values:
         if not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
             raise _Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
-        cells = [None] * len(self.none)
-        if isinstance(value, dict):
+        cells: list[Any] = [None] * len(self.none)
+        if isinstance(value, dict) and self._balances is not None and not value.keys() <= self._position.keys():
+            cells[self._balances] = [{"account": _number(name), "amount": amount} for name, amount in value.items()]
+        elif isinstance(value, dict):
             for name, cell in value.items():
                 if name not in self._position:
                     known = ", ".join(self._position)
                     raise _Malformed(f"value has a field {edn.written(name)}; known are {known}")
                 cells[self._position[name]] = cell
+        elif self._sequence is not None and isinstance(value, tuple | list):
+            cells[self._sequence] = value
         elif self._single is None:
             known = ", ".join(self._position)
             raise _Malformed(f"value must be a map with {known}, it is {edn.written(value)}")
@@ -317,6 +328,27 @@ class _Values:
         return not self._is_sequence or value[1] is None or isinstance(value[1], tuple | list)
 
 
+class _JsonValues(_Values):
+    """Any values, as JSON."""
+
+    def may_be(self, f: str, value: str) -> bool:
+        return f != "cas" and not isinstance(value, edn.Keyword)
+
+    def fields(self, f: str, value: Any) -> tuple[Any, ...]:
+        """Raises _Malformed."""
+        if f == "cas" and value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
+            raise _Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+        try:
+            return (json.dumps(value),)
+        except TypeError:
+            raise _Malformed(f"value has a key that is no JSON: {edn.written(value)}") from None
+
+    def _is_lifted(self, f: str, value: Any) -> bool:
+        if f == "cas":
+            return value[1] is None or isinstance(value[1], tuple | list)
+        return not isinstance(value[0], tuple | list)
+
+
 class _Malformed(Exception):
     """An operation that does not fit those before it, or that is none."""
 
@@ -328,6 +360,14 @@ def _holds_float(value: Any) -> bool:
     elif kind is not tuple and kind is not list:
         return kind is float
     return any(cell.__class__ is not int and _holds_float(cell) for cell in value)
+
+
+def _number(name: Any) -> Any:
+    """Names in JSON are always text."""
+    try:
+        return int(name)
+    except (TypeError, ValueError):
+        raise _Malformed(f"an account must be a number, it is {edn.written(name)}") from None
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Our histories, written for Jepsen's tools: EDN, or JSON, one operation a line.
 
-A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, others as maps. An
-operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads do. What the nemesis did has
-`:nemesis` as its process. Memory is bounded by one batch.
+A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
+what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
+do. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def export(history: History, form: Format, file: TextIO) -> None:
     """Write all operations. Raises OSError."""
     line = _edn_line if form is Format.EDN else _json_line
     kind = history.value_type
-    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected"}
+    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected", "json"}
     for batch in history.batches(EXPORTED):
         file.writelines(line(_exported(row, single)) for row in batch.to_pylist())
 
@@ -37,7 +37,7 @@ def export(history: History, form: Format, file: TextIO) -> None:
 def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
     value = row["value"]
     if single and value is not None:
-        value = [value.get("expected"), value["value"]] if row["f"] == "cas" else value["value"]
+        value = _plain(row["f"], value)
     operation = {
         "index": row["index"],
         "time": row["time"],
@@ -50,6 +50,12 @@ def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
         if row[name] is not None:
             operation[name] = row[name]
     return operation
+
+
+def _plain(f: str, value: dict[str, Any]) -> Any:
+    if "json" in value:
+        return None if value["json"] is None else json.loads(value["json"])
+    return [value.get("expected"), value["value"]] if f == "cas" else value["value"]
 
 
 def _edn_line(operation: dict[str, Any]) -> str:

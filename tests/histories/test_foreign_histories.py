@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checkers.by_workload import WORKLOADS
+from checkers.linearizable import MODELS
 from harness.cli import main
 
 FOREIGN = Path(__file__).parents[3] / "shared" / "histories"
@@ -41,6 +45,95 @@ def test_registers_get_the_known_verdict(
         assert answer["anomalies"] == ({"nonlinearizable": 1} if answer["verdict"] == "invalid" else {})
         assert answer["seconds"] > 0
     assert code == 1
+
+
+@needs_histories
+def test_logs_of_a_key_value_store_are_judged_as_maps(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = sorted((FOREIGN / "kv").glob("*.txt"))
+    _, answers = checked(capsys, paths, "--model", "map")
+    assert len(answers) >= 2
+    for answer in answers:
+        assert answer["verdict"] == ("valid" if answer["path"].endswith("-ok.txt") else "invalid")
+
+
+def edn(*operations: str) -> str:
+    """Operations of one process, each `f asked told`."""
+    lines = []
+    for operation in operations:
+        f, asked, told = operation.split(" ", 2)
+        for kind, value in (("invoke", asked), ("ok", told)):
+            lines.append(f"{{:process 0, :type :{kind}, :f :{f}, :value {value.replace('_', ' ')}}}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "valid", "invalid"),
+    [
+        ("--model register", ('write "a" "a"', 'read nil "a"'), ('write "a" "a"', 'read nil "b"')),
+        ("--model cas-register", ("write 1.5 1.5", "cas [1.5_2] [1.5_2]"), ("write 1.5 1.5", "cas [1_2] [1_2]")),
+        (
+            "--model multi-register",
+            ("txn [[w_x_1]] [[w_x_1]]", "txn [[r_x_nil]] [[r_x_1]]"),
+            ("txn [[r_x_nil]] [[r_x_1]]",),
+        ),
+        ("--model map", ('put ["k"_"a"] ["k"_"a"]', 'get ["k"_nil] ["k"_"a"]'), ('get ["k"_nil] ["k"_"a"]',)),
+        ("--model set", ("add 1 1", "read nil #{1}"), ("add 1 1", "read nil #{}")),
+        ("--model set --initial [1,2]", ("read nil [1_2]",), ("read nil [1]",)),
+        ("--model mutex", ("acquire nil nil", "release nil nil"), ("acquire nil nil", "acquire nil nil")),
+        ("--model fenced-lock", ("acquire nil 1", "release 1 1"), ("acquire nil 1", "acquire nil 2")),
+        ("--model counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),
+        ("--model fifo-queue", ("enqueue 1 1", "enqueue 2 2", "dequeue nil 1"), ("enqueue 1 1", "dequeue nil 2")),
+        ("--model unordered-queue", ("enqueue 1 1", "enqueue 2 2", "dequeue nil 2"), ("dequeue nil 2",)),
+        ("--model priority-queue", ("enqueue 2 2", "enqueue 1 1", "dequeue nil 1"), ("enqueue 2 2", "dequeue nil 1")),
+        ("--model stack", ("push 1 1", "push 2 2", "pop nil 2"), ("push 1 1", "push 2 2", "pop nil 1")),
+        ("--model append-log", ("append 7 [0_7]", "read nil [7]"), ("append 7 [1_7]",)),
+        ("--workload queue", ("enqueue 1 1", "dequeue nil 1", "drain nil []"), ("enqueue 1 1", "drain nil []")),
+        ("--workload set", ("add 1 1", "read nil #{1}"), ("add 1 1", "read nil #{}")),
+        ("--workload counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),
+        ("--workload unique-ids", ("generate nil 1", "generate nil 2"), ("generate nil 1", "generate nil 1")),
+        ("--workload bank", ("read nil {0_5,_1_5}", "read nil {0_4,_1_6}"), ("read nil {0_5}", "read nil {0_4}")),
+        ("--workload bank --set total=10", ("read nil {0_5,_1_5}",), ("read nil {0_5}",)),
+    ],
+)
+def test_each_model_and_each_workload_judges_what_others_recorded(
+    judged_by: str, valid: tuple[str, ...], invalid: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "valid.edn").write_text(edn(*valid))
+    (tmp_path / "invalid.edn").write_text(edn(*invalid))
+    code, answers = checked(capsys, [tmp_path / "valid.edn", tmp_path / "invalid.edn"], *judged_by.split())
+    assert [answer["verdict"] for answer in answers] == ["valid", "invalid"]
+    assert code == 1
+
+
+def test_orders_are_certified_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, orders = tmp_path / "h.edn", tmp_path / "orders"
+    path.write_text(edn("write 1 1", "cas [1_2] [1_2]", "read nil 2"))
+    runs = ("--runs", str(tmp_path / "runs"))
+    _, (answer,) = checked(capsys, [path], "--model", "cas-register", "--certify", str(orders), *runs)
+    assert [json.loads(line) for line in orders.read_text().splitlines()] == [{"key": "", "order": [0, 2, 4]}]
+    history = Path(answer["directory"]) / "history.parquet"
+    program = [sys.executable, "-m", "checkers.linearizable.replay", str(history), str(orders), "cas-register"]
+    assert subprocess.run(program, capture_output=True, timeout=60, check=False).returncode == 0
+    # What was converted is one of ours, and judged as such.
+    _, (again,) = checked(capsys, [history], "--model", "cas-register", *runs)
+    assert again["verdict"] == "valid"
+
+
+def test_orders_that_cannot_be_written_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "h.edn").write_text(WRITE)
+    nowhere = str(tmp_path / "missing" / "orders")
+    code, (answer,) = checked(capsys, [tmp_path / "h.edn"], "--model", "register", "--certify", nowhere)
+    assert code == 254
+    assert "cannot write" in answer["error"]
+
+
+def test_a_value_that_means_nothing_to_the_model_is_malformed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "h.edn").write_text(edn('add "a" "a"'))
+    code, (answer,) = checked(capsys, [tmp_path / "h.edn"], "--model", "counter")
+    assert (code, answer["verdict"]) == (254, None)
+    assert "means nothing to model counter" in answer["error"]
 
 
 WRITE = "{:process 0, :type :invoke, :f :write, :value 1}\n{:process 0, :type :ok, :f :write, :value 1}\n"
@@ -90,6 +183,12 @@ def test_an_operation_that_the_model_has_not_is_malformed(tmp_path: Path, capsys
     assert "f must be one of read, write, it is cas" in answer["error"]
 
 
+def test_help_names_all_models_and_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["check", "--help"]) == 0
+    told = "".join(capsys.readouterr().out.split())
+    assert all(name in told for name in (*MODELS, *WORKLOADS))
+
+
 def test_a_history_checked_alone_gets_a_report_with_what_it_became(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,7 +221,18 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
     [
         (["--model", "register", "--workload", "register"], "not by both"),
         (["--model", "register", "--initial", "zero"], "--initial takes a value as JSON"),
-        (["--model", "register", "--initial", '"a"'], "begins with a whole number"),
+        (["--model", "counter", "--initial", '"a"'], "--initial is nothing that model counter can begin with"),
+        (["--model", "set", "--initial", "[[1]"], "--initial takes a value as JSON"),
+        (["--model", "multi-register", "--initial", "[]"], "nothing that model multi-register can begin with"),
+        (["--model", "map", "--failed-cas", "answer"], "map has no cas"),
+        (["--model", "set", "--set", "reads=current"], "--set is for --workload"),
+        (["--workload", "set", "--initial", "0"], "--initial and --failed-cas are for --model"),
+        (["--workload", "register", "--failed-cas", "answer"], "--initial and --failed-cas are for --model"),
+        (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
+        (["--workload", "heap"], "known are: bank, counter, log, queue, register, set, unique-ids"),
+        (["--workload", "queue", "--set", "reads=current"], "workload queue has no option 'reads'"),
+        (["--workload", "queue", "--set", "delivery=twice"], "'twice' is not a valid Delivery"),
+        (["--workload", "bank", "--set", "total=much"], "--set: "),
         ([], "say what it is one of with --workload"),
     ],
 )
@@ -131,4 +241,6 @@ def test_a_wrong_question_is_told_in_one_line(
 ) -> None:
     (tmp_path / "h.edn").write_text(WRITE)
     assert main.run(["check", str(tmp_path / "h.edn"), "--engine", "inprocess", *options]) == 254
-    assert words in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1

@@ -207,3 +207,51 @@ def test_a_broken_line_three_million_lines_in_is_told_with_its_place(tmp_path: P
     with pytest.raises(MalformedHistory) as caught:
         convert(source, tmp_path / "h.parquet", REGISTER)
     assert (caught.value.position, caught.value.line) == (3_000_000, 3_000_001)
+
+
+ANYTHING = Shape(value_type=pa.struct([("json", pa.string())]))
+ELEMENTS = Shape(value_type=pa.struct([("value", pa.int64()), ("values", pa.list_(pa.int64()))]))
+
+
+def edn(kind: str, f: str, value: str) -> str:
+    return f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "text"),
+    [
+        ('"a"', None, '"a"'),
+        ("1.5", None, "1.5"),
+        ("[k [1 nil]]", "k", "[1, null]"),
+        ("[[r x 1] [w x 2]]", None, '[["r", "x", 1], ["w", "x", 2]]'),
+        ("{:a #{1 2}}", None, '{"a": [1, 2]}'),
+    ],
+)
+def test_any_value_is_kept_as_json_where_that_is_asked_for(value: str, key: str, text: str, tmp_path: Path) -> None:
+    (row,) = converted(tmp_path, edn("invoke", "write", value), ANYTHING)
+    assert (row["key"], row["value"]) == (key, {"json": text})
+
+
+@pytest.mark.parametrize(("f", "value"), [("cas", "[1 2 3]"), ("write", "{[1] 2}")])
+def test_what_cannot_be_kept_as_json_is_refused(f: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(MalformedHistory, match="line 1"):
+        converted(tmp_path, edn("invoke", f, value), ANYTHING)
+
+
+def test_a_pair_that_was_told_is_no_key_if_none_was_asked_with(tmp_path: Path) -> None:
+    rows = converted(tmp_path, edn("invoke", "read", "nil") + edn("ok", "read", "[1 2]"), ELEMENTS)
+    assert told(rows, "key", "value") == [
+        (None, {"value": None, "values": None}),
+        (None, {"value": None, "values": [1, 2]}),
+    ]
+
+
+def test_balances_by_account_are_read_from_json_as_well(tmp_path: Path) -> None:
+    shape = Shape(
+        value_type=pa.struct([("balances", pa.list_(pa.struct([("account", pa.int64()), ("amount", pa.int64())])))])
+    )
+    row = {"process": 0, "type": "invoke", "f": "read", "value": {"0": 5, "1": -2}}
+    (read,) = converted(tmp_path, json.dumps(row) + "\n", shape)
+    assert read["value"] == {"balances": [{"account": 0, "amount": 5}, {"account": 1, "amount": -2}]}
+    with pytest.raises(MalformedHistory, match="an account must be a number"):
+        converted(tmp_path, json.dumps(row | {"value": {"a": 5}}), shape)

@@ -121,3 +121,10 @@ def test_a_forbidden_import_would_be_found() -> None:
 )
 def test_touching_the_world_would_be_found(source: str) -> None:
     assert touches(source)
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Without packages a test file is known by its name alone: two of one name could not be collected together."""
+    files = [path.name for folder in ("tests", "examples") for path in (ROOT / folder).rglob("test_*.py")]
+    assert len(files) > 50
+    assert sorted({name for name in files if files.count(name) > 1}) == []

@@ -76,7 +76,10 @@ def _ensure_java() -> None:
         return
     java = get_java(say, _install_jdk)
     if java is None:
-        raise SetUpFailed(f"no Java for Spark, and none could be fetched; {HOW_TO_GET}")
+        raise SetUpFailed(
+            f"no Java for Spark, and none could be fetched; {HOW_TO_GET} "
+            "(all else is ready: .venv/bin/stormproof run rocketmq --engine inprocess)"
+        )
     say(f"Java {java.version} is at {java.home}")
 
 

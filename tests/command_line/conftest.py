@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.cli import main
-
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(self.out)
-        return data
-
-
-Stormproof = Callable[..., Answer]
+from tests.command_line.answers import Answer, Stormproof
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Answer, Stormproof
 
 from harness.cli import java
+from tests.command_line.answers import Answer, Stormproof
 
 WRONG_USAGE, HARNESS_FAILED = 254, 255
 

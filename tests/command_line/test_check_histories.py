@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Stormproof
 
 from checkers.spark.java import JavaMissing, find_java
+from tests.command_line.answers import Stormproof
 from tests.histories.history_language import parse_history
 
 HISTORIES = Path(__file__).parents[1] / "histories"

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Stormproof
+
+from tests.command_line.answers import Stormproof
 
 LONGEST_WAIT_S = 120.0
 KEPT = ("history.arrows", "nemesis.jsonl", "nodes", "scenario.json")

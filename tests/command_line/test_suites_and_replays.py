@@ -6,9 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import Stormproof
 
 from harness.cli.suite_file import load_suite
+from tests.command_line.answers import Stormproof
 
 SUITE = """
 name = "mine"

@@ -43,7 +43,7 @@ def told(answer: Answer) -> str:
         ("run rocketmq --liveness 61", "liveness_s is a part of the storm, so at most time_limit_s (60), got 61"),
         ("run rocketmq --runs /proc/nowhere --engine inprocess", "cannot make a run directory in /proc/nowhere"),
         ("suite nowhere.toml", "no suite file nowhere.toml; give a TOML file, or one of: nightly, smoke"),
-        ("check nowhere", "nowhere is no run directory and no history (.parquet, .arrows)"),
+        ("check nowhere", "nowhere is no run directory and no history; stormproof list shows runs"),
         ("replay nowhere", "nowhere is not a run directory: it has no scenario.json"),
     ],
 )

@@ -110,5 +110,5 @@ def test_a_broken_promise_is_found_in_what_a_killed_run_recorded(killed: Path, s
         process.wait()
     answer = stormproof("check", "runs/latest", "--engine", "inprocess", "--json")
     assert answer.code == 1
-    assert answer.json["anomalies"]["log"]["inconsistent-offsets"] > 0
+    assert answer.json["anomalies"]["inconsistent-offsets"] > 0
     assert any(reason.startswith("the run was cut short") for reason in answer.json["reasons"])

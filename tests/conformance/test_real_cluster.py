@@ -107,6 +107,7 @@ def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: 
             await until_both_have(client, 20)
             master = sent[-1].broker.partition(":")[0]
             cluster.processes[master].kill()
+            cluster.processes[master].wait(timeout=20)  # until then it holds its ports
             after = await send_until_taken(client, b"after")
             assert after.broker != sent[-1].broker
             bodies = [body for _, body in (await client.pull("T", 0, 0, 100, "G")).messages]

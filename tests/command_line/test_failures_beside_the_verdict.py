@@ -1,0 +1,83 @@
+"""A verdict that was reached is not hidden by what fails beside it; a harness that fails before it is 255."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import pipeline, registry
+from harness.cli.environments import simulated
+from harness.errors import HarnessError
+from tests.command_line.answers import Stormproof
+
+RUN = ["run", "rocketmq", "--nemesis", "kill", "--time-limit", "10", "--recovery", "10", "--seed", "11"]
+RUN += ["--engine", "inprocess"]
+
+
+class LosesItsLogs:
+    """The simulator, with a teardown that fails after all was done."""
+
+    faults = simulated.faults
+
+    def run(self, main: Any, **rest: Any) -> Any:
+        simulated.run(main, **rest)
+        raise HarnessError("the nodes' logs could not be brought home")
+
+
+class BreaksDown:
+    """A world that ends before anything happened, and then cannot even be tidied up."""
+
+    faults = simulated.faults
+
+    def run(self, main: Any, **rest: Any) -> Any:
+        try:
+            raise HarnessError("the engine went away")
+        finally:
+            raise OSError(28, "No space left on device", "nodes/b1/node.log")
+
+
+def test_a_teardown_that_fails_is_told_beside_the_verdict(
+    stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "world", lambda scenario, packages: LosesItsLogs())
+    answer = stormproof(*RUN)
+    assert answer.code == 0
+    assert "verdict   VALID" in answer.out
+    assert answer.err == "stormproof: the harness failed: the nodes' logs could not be brought home\n"
+
+
+def test_what_failed_first_is_told_and_no_verdict_is_made_up(
+    stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "world", lambda scenario, packages: BreaksDown())
+    answer = stormproof(*RUN)
+    assert answer.code == 255
+    assert answer.err == "stormproof: the engine went away\n"
+    again = stormproof("check", "runs/latest", "--engine", "inprocess")
+    assert again.code == 2
+    assert "the harness failed: the engine went away" in again.out
+
+
+def test_a_report_that_cannot_be_drawn_is_told_beside_the_verdict(
+    stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch, stored_run: Path
+) -> None:
+    monkeypatch.setattr(pipeline, "write_report", lambda directory: "the report could not be written: no ink")
+    answer = stormproof("check", stored_run, "--engine", "inprocess", "--progress")
+    assert answer.code == 0
+    assert "stormproof: the report could not be written: no ink" in answer.err
+    assert "s  the report could not be written: no ink" in answer.err
+
+
+def test_a_verdict_that_cannot_be_written_is_still_the_exit_code(
+    stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch, stored_run: Path
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pipeline, "write_verdict", full)
+    answer = stormproof("check", stored_run, "--engine", "inprocess")
+    assert answer.code == 0
+    assert "verdict   VALID" in answer.out
+    assert f"the verdict could not be written to {stored_run}: No space left on device" in answer.err

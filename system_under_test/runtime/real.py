@@ -186,6 +186,13 @@ class RealNetwork:
         self._spawn = spawn
         self._addresses = dict(addresses)
         self._bind = bind
+        self._listeners: list[RealListener] = []
+
+    def close(self) -> None:
+        """Stop listening, everywhere."""
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
 
     async def listen(self, port: int, accept: Callable[[Connection], Coroutine[Any, Any, None]]) -> RealListener:
         def accepted(connection: RealConnection) -> None:
@@ -193,7 +200,9 @@ class RealNetwork:
 
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: RealConnection("", accepted), self._bind, port, reuse_address=True)
-        return RealListener(server)
+        listener = RealListener(server)
+        self._listeners.append(listener)
+        return listener
 
     async def connect(self, address: str, timeout_s: float) -> RealConnection:
         host, _, port = self._addresses.get(address, address).rpartition(":")
@@ -259,7 +268,8 @@ class RealHost:
         pass
 
     async def close(self) -> None:
-        """End all tasks of this host and wait until they have ended."""
+        """Stop listening, end all tasks of this host and wait until they have ended."""
+        self.network.close()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -455,3 +455,17 @@ def test_a_cancelled_task_is_no_panic(world):
         assert not world.panics()
 
     world.run(body)
+
+
+def test_a_closed_host_has_left_its_ports(tmp_path: Path) -> None:
+    async def listen_twice() -> None:
+        for life in ("first", "second"):
+            host = RealHost("a", tmp_path / life, bind="127.0.0.9")
+            await host.network.listen(PORT, _ignore)
+            await host.close()
+
+    asyncio.run(listen_twice())
+
+
+async def _ignore(connection: Connection) -> None:
+    connection.close()

@@ -1,0 +1,73 @@
+"""What deciders of single objects take and give: operations as flat arrays in, an answer in numbers out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from checkers.kernels.columns import NONE, Bool, Int8, Int64
+from checkers.linearizable.operations import NEVER
+
+__all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outcome", "Spans"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """Operations on one object by ascending start, without those that certainly did not happen or tell nothing.
+
+    Times are history indices: `end` < `start` of another operation means that it came first.
+    """
+
+    start: Int64
+    end: Int64
+    """NEVER if indefinite."""
+    f: Int8
+    """Position in the model's functions."""
+    argument: Int64
+    """NONE if there is none, or null."""
+    result: Int64
+    """NONE if there is none, or null, or nobody knows it."""
+
+    @property
+    def definite(self) -> Bool:
+        return np.asarray(self.end != NEVER)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The object is linearizable."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """The object is not linearizable."""
+
+    operations: frozenset[int]
+    """Positions in the spans: these alone cannot be ordered."""
+    because: str
+    """A sentence in terms of values and history indices."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """Nothing is claimed: this leaves the polynomial case."""
+
+    because: str
+
+
+Outcome = Ordered | Contradiction | Open
+
+
+class Decider(Protocol):
+    """Decides one kind of object where no value is given to it twice."""
+
+    def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
+        """`initial`: what the object holds before anything happens, in its own order. Cost: O(n log n)."""
+
+    def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
+        """Positions of all operations that took effect, as they did; only of spans that are `Ordered`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,10 +30,23 @@ class Spans:
     """NONE if there is none, or null."""
     result: Int64
     """NONE if there is none, or null, or nobody knows it."""
+    names: Sequence[str] | None = None
+    """What the numbers stand for, where the values are no integers."""
 
     @property
     def definite(self) -> Bool:
         return np.asarray(self.end != NEVER)
+
+    def shown(self, value: int) -> str:
+        """A value as people wrote it."""
+        if value == NONE:
+            return "null"
+        return str(int(value)) if self.names is None else self.names[value]
+
+    def when(self, position: int) -> str:
+        """Which operation of the history it is."""
+        end = "of unknown outcome" if self.end[position] == NEVER else f"completed by {self.end[position]}"
+        return f"operation {self.start[position]}, {end}"
 
     def __len__(self) -> int:
         return len(self.start)
@@ -50,7 +64,7 @@ class Contradiction:
     operations: frozenset[int]
     """Positions in the spans: these alone cannot be ordered."""
     because: str
-    """A sentence in terms of values and history indices."""
+    """A sentence in terms of values (`Spans.shown`) and history indices."""
 
 
 @dataclass(frozen=True)

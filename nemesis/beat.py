@@ -22,15 +22,15 @@ from nemesis.shapes import (
     ClockShape,
     Isolate,
     IsolateWithCompany,
-    KillShape,
     MajoritiesRing,
     OneWay,
-    PauseShape,
-    PowerShape,
     RandomHalves,
-    RestartShape,
     Shape,
     Together,
+    kill,
+    pause,
+    power_off,
+    restart,
 )
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One, Role, Target
 
@@ -60,10 +60,10 @@ _SHAPES: tuple[tuple[str, Shape], ...] = (
     ("partition", Apart(PRIMARY, CONTROLLERS)),
     ("partition", RandomHalves()),
     *(("partition", shape(group)) for group in ("brokers", "controllers") for shape in (Bridge, MajoritiesRing)),
-    *(("kill", KillShape(target)) for target in TARGETS),
-    *(("kill", RestartShape(target)) for target in TARGETS),
-    *(("pause", PauseShape(target)) for target in TARGETS),
-    *(("power", PowerShape(target)) for target in TARGETS),
+    *(("kill", kill(target)) for target in TARGETS),
+    *(("kill", restart(target)) for target in TARGETS),
+    *(("pause", pause(target)) for target in TARGETS),
+    *(("power", power_off(target)) for target in TARGETS),
     *(("clock", ClockShape(target)) for target in TARGETS),
 )
 SHAPES: Mapping[str, tuple[str, Shape]] = {str(shape): (fault, shape) for fault, shape in _SHAPES}
@@ -101,7 +101,7 @@ class Beat:
 
 def quorum(*, from_s: float, until_s: float) -> tuple[Step, ...]:
     """The nodes that the system can do without go down and stay down until the end."""
-    shape = KillShape(DISPENSABLE)
+    shape = kill(DISPENSABLE)
     return (Step(from_s, QUORUM, 0, shape, True), Step(until_s, QUORUM, 0, shape, False))
 
 

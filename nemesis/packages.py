@@ -13,13 +13,13 @@ from nemesis.shapes import (
     ClockShape,
     Isolate,
     IsolateWithCompany,
-    KillShape,
     MajoritiesRing,
     OneWay,
-    PauseShape,
-    PowerShape,
     RandomHalves,
     Shape,
+    kill,
+    pause,
+    power_off,
 )
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Group, Majority, Minority, One
 
@@ -67,14 +67,14 @@ KILL = Package(
     fault="kill",
     about="kills processes with SIGKILL and starts them again",
     shapes=(
-        (3.0, KillShape(PRIMARY)),
-        (1.5, KillShape(ACTIVE_CONTROLLER)),
-        (2.0, KillShape(One("brokers"))),
-        (1.0, KillShape(Majority("brokers"))),
-        (1.0, KillShape(Minority("controllers"))),
-        (0.5, KillShape(Majority("controllers"))),
-        (0.7, KillShape(BROKERS)),
-        (0.3, KillShape(ALL)),
+        (3.0, kill(PRIMARY)),
+        (1.5, kill(ACTIVE_CONTROLLER)),
+        (2.0, kill(One("brokers"))),
+        (1.0, kill(Majority("brokers"))),
+        (1.0, kill(Minority("controllers"))),
+        (0.5, kill(Majority("controllers"))),
+        (0.7, kill(BROKERS)),
+        (0.3, kill(ALL)),
     ),
 )
 PAUSE = Package(
@@ -82,11 +82,11 @@ PAUSE = Package(
     fault="pause",
     about="stops processes with SIGSTOP and lets them go on",
     shapes=(
-        (3.0, PauseShape(PRIMARY)),
-        (1.5, PauseShape(ACTIVE_CONTROLLER)),
-        (2.0, PauseShape(One("brokers"))),
-        (1.0, PauseShape(Majority("brokers"))),
-        (1.0, PauseShape(Minority("controllers"))),
+        (3.0, pause(PRIMARY)),
+        (1.5, pause(ACTIVE_CONTROLLER)),
+        (2.0, pause(One("brokers"))),
+        (1.0, pause(Majority("brokers"))),
+        (1.0, pause(Minority("controllers"))),
     ),
 )
 CLOCK = Package(
@@ -106,12 +106,12 @@ POWER = Package(
     fault="power",
     about="cuts the power: bytes that were not fsynced are gone in whole or in part",
     shapes=(
-        (3.0, PowerShape(PRIMARY)),
-        (1.5, PowerShape(ACTIVE_CONTROLLER)),
-        (2.0, PowerShape(One("brokers"))),
-        (1.0, PowerShape(Minority("controllers"))),
-        (1.0, PowerShape(CONTROLLERS)),
-        (0.5, PowerShape(BROKERS)),
+        (3.0, power_off(PRIMARY)),
+        (1.5, power_off(ACTIVE_CONTROLLER)),
+        (2.0, power_off(One("brokers"))),
+        (1.0, power_off(Minority("controllers"))),
+        (1.0, power_off(CONTROLLERS)),
+        (0.5, power_off(BROKERS)),
     ),
 )
 

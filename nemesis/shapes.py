@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -157,27 +157,35 @@ class MajoritiesRing:
 
 
 @dataclass(frozen=True, slots=True)
-class KillShape:
+class OnNodes:
+    """A fault that strikes the target's nodes themselves, as far as nothing holds them already."""
+
+    verb: str
+    fault: Callable[[tuple[str, ...]], Fault]
     target: Target
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        nodes = _available(self.target, cluster, draw)
-        return Kill(nodes) if nodes else None
+        nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable)
+        return self.fault(nodes) if nodes else None
 
     def __str__(self) -> str:
-        return f"kill {self.target}"
+        return f"{self.verb} {self.target}"
 
 
-@dataclass(frozen=True, slots=True)
-class RestartShape:
-    target: Target
+def kill(target: Target) -> Shape:
+    return OnNodes("kill", Kill, target)
 
-    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        nodes = _available(self.target, cluster, draw)
-        return Restart(nodes) if nodes else None
 
-    def __str__(self) -> str:
-        return f"restart {self.target}"
+def restart(target: Target) -> Shape:
+    return OnNodes("restart", Restart, target)
+
+
+def pause(target: Target) -> Shape:
+    return OnNodes("pause", Pause, target)
+
+
+def power_off(target: Target) -> Shape:
+    return OnNodes("power off", PowerLoss, target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,30 +204,6 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class PauseShape:
-    target: Target
-
-    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        nodes = _available(self.target, cluster, draw)
-        return Pause(nodes) if nodes else None
-
-    def __str__(self) -> str:
-        return f"pause {self.target}"
-
-
-@dataclass(frozen=True, slots=True)
-class PowerShape:
-    target: Target
-
-    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        nodes = _available(self.target, cluster, draw)
-        return PowerLoss(nodes) if nodes else None
-
-    def __str__(self) -> str:
-        return f"power off {self.target}"
-
-
-@dataclass(frozen=True, slots=True)
 class ClockShape:
     """Jumps of milliseconds to minutes either way, and drift of up to ± 50 %, drawn by node."""
 
@@ -235,7 +219,3 @@ class ClockShape:
 
     def __str__(self) -> str:
         return f"skew clocks of {self.target}"
-
-
-def _available(target: Target, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
-    return tuple(node for node in target.pick(cluster, draw) if node not in cluster.unavailable)

@@ -24,7 +24,7 @@ from typing import Any
 from harness.cli.pipeline import Outcome, run_scenario
 from harness.scenario import Scenario, SettingValue
 from nemesis.beat import every
-from nemesis.shapes import ClockShape, Isolate, KillShape, OneWay, PauseShape, PowerShape
+from nemesis.shapes import ClockShape, Isolate, OneWay, kill, pause, power_off
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One
 
 __all__ = [
@@ -34,17 +34,17 @@ __all__ = [
     "Chosen",
     "ClockShape",
     "Isolate",
-    "KillShape",
     "Majority",
     "Minority",
     "One",
     "OneWay",
     "Outcome",
-    "PauseShape",
-    "PowerShape",
     "chosen",
     "every",
+    "kill",
     "log",
+    "pause",
+    "power_off",
     "register",
     "rocketmq",
     "run",

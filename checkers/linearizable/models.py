@@ -44,7 +44,7 @@ class Does(Enum):
     READS = "reads"
     """It never changes a state."""
     OVERWRITES = "overwrites"
-    """It is always possible, and leads to one and the same state from any."""
+    """It is always possible, and leaves all parts that it touches in one and the same state, whatever they were."""
 
 
 class FailedCas(Enum):
@@ -98,6 +98,9 @@ class Model:
     """By what the effect of an indefinite call is known to those that need it; None if everything may need it."""
     needs: Callable[[Call], Collection[Hashable] | None] = _everything
     """The effects without which a call is impossible as it is; None if it may need any."""
+    parts: Callable[[Call], Collection[Hashable] | None] = _everything
+    """What of the object the call reads or changes, by name; None if all of it. Parts change by themselves: what a
+    call does to those that it touches does not depend on the others."""
     begin: Callable[[Value], State] = frozen
     """The state for an initial value as people write it in JSON."""
     failed_cas: FailedCas = FailedCas.IGNORED
@@ -176,14 +179,16 @@ def cas_register(failed_cas: FailedCas) -> Model:
     return replace(REGISTER, name="cas-register", functions=("read", "write", "cas"), failed_cas=failed_cas)
 
 
+WRITES = ("write", "w")
+
+
 def _multi_register(state: State, call: Call) -> list[tuple[State, Value]]:
     """Each call is a list of [read|write, register, value], which take effect together."""
     values = dict(state)
-    asked = call.argument if call.result is UNTOLD else call.result
-    for f, register, value in _micro_operations(asked):
-        if f in ("write", "w"):
+    for f, register, value in _told_operations(call):
+        if f in WRITES:
             values[register] = value
-        elif call.result is not UNTOLD and values.get(register) != value:
+        elif values.get(register) != value:
             return []
     return [(frozenset(values.items()), ANYTHING)]
 
@@ -194,9 +199,32 @@ def _micro_operations(value: Hashable) -> list[tuple[str, Hashable, Hashable]]:
     return [tuple(part) for part in value]
 
 
+def _told_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
+    """Nobody knows what an indefinite call read."""
+    if call.result is not UNTOLD:
+        return _micro_operations(call.result)
+    return [one for one in _micro_operations(call.argument) if one[0] in WRITES]
+
+
 def _multi_register_does(call: Call) -> Does:
-    reads = all(f in ("read", "r") for f, _, _ in _micro_operations(call.argument))
-    return Does.READS if reads else Does.CHANGES
+    writes = [f in WRITES for f, _, _ in _told_operations(call)]
+    if not any(writes):
+        return Does.READS
+    return Does.OVERWRITES if all(writes) else Does.CHANGES
+
+
+def _multi_register_parts(call: Call) -> Collection[Hashable]:
+    return {register for _, register, _ in _told_operations(call)}
+
+
+def _multi_register_effect(call: Call) -> Hashable:
+    """Of several writes nobody can tell which one is needed, unless all are of one register: then it is the last."""
+    written = [(register, value) for f, register, value in _told_operations(call) if f in WRITES]
+    return written[-1] if len({register for register, _ in written}) == 1 else None
+
+
+def _multi_register_needs(call: Call) -> Collection[Hashable]:
+    return [(register, value) for f, register, value in _told_operations(call) if f not in WRITES]
 
 
 def _map(state: State, call: Call) -> list[tuple[State, Value]]:
@@ -230,7 +258,13 @@ def _set(state: State, call: Call) -> list[tuple[State, Value]]:
 
 
 def _set_does(call: Call) -> Does:
-    return Does.READS if call.f in ("read", "contains") else Does.CHANGES
+    if call.f in ("read", "contains"):
+        return Does.READS
+    return Does.CHANGES if isinstance(call.result, bool) else Does.OVERWRITES
+
+
+def _set_parts(call: Call) -> Collection[Hashable] | None:
+    return None if call.f == "read" else (call.argument,)
 
 
 def _set_effect(call: Call) -> Hashable:
@@ -310,6 +344,24 @@ def _queue_needs(call: Call) -> Collection[Hashable] | None:
     return (("element", call.result),) if call.f in ("dequeue", "pop") else ()
 
 
+def _bag_effect(call: Call) -> Hashable:
+    return ("element", call.argument) if call.f == "enqueue" else "emptiness"
+
+
+def _bag_needs(call: Call) -> Collection[Hashable]:
+    """Who dequeues null needs that elements were taken; whoever takes one needs only that it was there."""
+    if call.f == "enqueue" or call.result is UNTOLD:
+        return ()
+    return ("emptiness",) if call.result is None else (("element", call.result),)
+
+
+def _bag_parts(call: Call) -> Collection[Hashable] | None:
+    """An element is a part. Null is told of all of them, and a dequeue that nobody saw end may have taken any."""
+    if call.f == "enqueue":
+        return (call.argument,)
+    return None if call.result is UNTOLD or call.result is None else (call.result,)
+
+
 def _counted(value: Value) -> State:
     return frozenset(Counter(value).items())
 
@@ -349,6 +401,9 @@ _ALL = (
         functions=("read", "write", "txn"),
         apply=_multi_register,
         does=_multi_register_does,
+        effect=_multi_register_effect,
+        needs=_multi_register_needs,
+        parts=_multi_register_parts,
         begin=lambda value: frozenset(frozen(list(value.items()))),  # type: ignore[call-overload]
     ),
     Model(name="map", initial=None, functions=("get", "put", "append"), apply=_map, does=_map_does),
@@ -360,6 +415,7 @@ _ALL = (
         does=_set_does,
         effect=_set_effect,
         needs=_set_needs,
+        parts=_set_parts,
         begin=frozenset,
     ),
     Model(name="mutex", initial=False, functions=("acquire", "release"), apply=_mutex),
@@ -384,8 +440,9 @@ _ALL = (
         initial=frozenset(),
         functions=("enqueue", "dequeue"),
         apply=_unordered_queue,
-        effect=_queue_effect,
-        needs=_queue_needs,
+        effect=_bag_effect,
+        needs=_bag_needs,
+        parts=_bag_parts,
         begin=_counted,
     ),
     Model(

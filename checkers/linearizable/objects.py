@@ -34,7 +34,6 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.decision import (
-    LINEARIZABLE,
     NOT_LINEARIZABLE,
     UNDECIDED,
     Decision,
@@ -45,7 +44,8 @@ from checkers.linearizable.decision import (
 from checkers.linearizable.kernel import READS
 from checkers.linearizable.models import ANYTHING, UNTOLD, Answer, Call, Model, frozen
 from checkers.linearizable.operations import NEVER
-from checkers.linearizable.problem import Calls, Row, calls_of, problem_of
+from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.problem import Calls, Row, calls_of
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.history import MalformedHistory
@@ -186,11 +186,10 @@ def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all rows of a bucket of objects: an order for each that has one within the limit."""
     keys, orders = [], []
     for key, own in _objects(rows):
-        calls = calls_of(model, own)
-        decision = decide_with_orders(problem_of(model, calls), limit=limit)
-        if decision.outcome == LINEARIZABLE:
+        order = order_of_parts(parts(model, calls_of(model, own)), limit=limit)
+        if order is not None:
             keys.append(key)
-            orders.append([int(calls.start[number]) for number in decision.orders[0]])
+            orders.append(order)
     return pa.table({"key": keys, "order": orders}, schema=ORDERS)
 
 
@@ -207,16 +206,15 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
             continue
         try:
             calls = calls_of(model, own)
-            problem = problem_of(model, calls)
-            decision = decide(problem, limit=limit)
+            part, decision = decide_parts(parts(model, calls), limit=limit)
         except (TypeError, ValueError) as error:
             because = f"object {key!r} has a value that means nothing to model {model.name}: {error}"
             found[MALFORMED].append(Example(key=key, operations=(own[0].at,), because=because))
             continue
         if decision.outcome == NOT_LINEARIZABLE:
-            found[NONLINEARIZABLE].append(_broken(key, model, calls, problem, decision, limit))
+            found[NONLINEARIZABLE].append(_broken(key, model, part, decision, limit))
         elif decision.outcome == UNDECIDED:
-            found[UNDECIDED_OBJECT].append(_given_up(key, calls, decision))
+            found[UNDECIDED_OBJECT].append(_given_up(key, part.calls, decision))
     findings = Findings()
     findings.add(OBJECTS, count, [])
     for name, examples in found.items():
@@ -260,8 +258,9 @@ def _unordered(problem: Problem, numbers: Int64, before: tuple[Any, ...]) -> boo
     )
 
 
-def _broken(key: str, model: Model, calls: Calls, problem: Problem, decision: Decision, limit: int) -> Example:
+def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) -> Example:
     """What could not be ordered, and what would have had to be told."""
+    calls, problem = part.calls, part.problem
     found = window(problem, decision, limit)
     call = calls.calls[found.stuck]
     prefixes = []

@@ -41,6 +41,9 @@ class Calls:
     end: Int64
     """NEVER if indefinite."""
 
+    def part(self, chosen: Int64) -> Calls:
+        return Calls(calls=[self.calls[n] for n in chosen.tolist()], start=self.start[chosen], end=self.end[chosen])
+
 
 def recorded(model: Model, rows: Iterable[Row]) -> Problem:
     """The problem of rows in order. Raises ValueError if a row is none of this model."""
@@ -82,18 +85,34 @@ def problem_of(model: Model, calls: Calls) -> Problem:
     kind = np.array([number.setdefault(name, len(number)) for name in named], dtype=np.int64)
     kinds = [Call(f=f, argument=argument, result=result) for f, argument, result, _ in number]
 
+    touched = [model.parts(call) for call in kinds]
+    everything = {name for names in touched for name in names or ()} if None not in touched else None
+
     def step(state: Hashable, at: int) -> list[Hashable]:
         return model.step(state, kinds[at])
+
+    def does(at: int) -> int:
+        names = touched[at]
+        alone = names is not None and (everything is None or not everything.issubset(names))
+        return OTHER if alone and model.does(kinds[at]) is Does.OVERWRITES else NUMBERS[model.does(kinds[at])]
 
     return Problem(
         start=calls.start,
         end=calls.end,
         kind=kind,
-        does=np.array([NUMBERS[model.does(call)] for call in kinds], dtype=np.int64),
+        does=np.array([does(at) for at in range(len(kinds))], dtype=np.int64),
         over=_over(model, calls, kinds),
         initial=model.initial,
         step=step,
     )
+
+
+def useful(model: Model, calls: Calls) -> Calls:
+    """Without the indefinite calls that began when nobody needed them any more."""
+    kinds = list(dict.fromkeys(call for call in calls.calls if call.result is UNTOLD))
+    over = dict(zip(kinds, _over(model, calls, kinds).tolist(), strict=True))
+    needed = [over.get(call, NEVER) > start for call, start in zip(calls.calls, calls.start.tolist(), strict=True)]
+    return calls.part(np.flatnonzero(needed))
 
 
 def _over(model: Model, calls: Calls, kinds: list[Call]) -> Int64:

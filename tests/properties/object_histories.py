@@ -65,6 +65,23 @@ ASKED: dict[str, Callable[[random.Random], Asked]] = {
 
 VARIANTS: dict[str, Model] = {**MODELS, "cas-register answer": cas_register(FailedCas.ANSWER)}
 
+BEGINNINGS: dict[str, Any] = {
+    "register": 2,
+    "cas-register": 2,
+    "cas-register answer": 2,
+    "multi-register": {"x": 1, "y": 3},
+    "map": "a",
+    "set": [1, 3],
+    "fenced-lock": 1,
+    "counter": 2,
+    "fifo-queue": [2, 1],
+    "unordered-queue": [1, 2, 2],
+    "priority-queue": [1, 3],
+    "stack": [1, 2],
+    "append-log": [3],
+}
+"""By variant, values to begin with instead of the usual one."""
+
 
 def made_up(model: Model, rng: random.Random, operations: int) -> Rows:
     """Rows of a history; the object takes effect somewhere between begin and end, or lies."""

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from object_histories import VARIANTS, Rows, made_up
+from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
 
 from checkers.linearizable import replay
 from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
 from checkers.linearizable.models import FailedCas, Model, frozen
 from checkers.linearizable.objects import window
 from checkers.linearizable.operations import NEVER
-from checkers.linearizable.problem import Calls, Row, calls_of, problem_of
+from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.problem import Row, calls_of, problem_of
 
 LIMIT = 1_000_000
 MOST_OPERATIONS = 8
@@ -45,11 +46,11 @@ def operations_of(rows: Rows, answers: bool) -> list[Operation]:
     return found + [(row["index"], NEVER, row["f"], row["value"], None, False) for row in opened.values()]
 
 
-def brute_force(model: str, operations: list[Operation]) -> bool:
+def brute_force(model: str, operations: list[Operation], initial: Any = None) -> bool:
     """Try every order that respects time, with any of the indefinite operations."""
 
     def explained(order: list[Operation], left: list[Operation]) -> bool:
-        run = replay.OBJECTS[model](None)
+        run = replay.OBJECTS[model](initial)
         if not all([run(f, argument, result, known) for _, _, f, argument, result, known in order]):
             return False
         if all(end == NEVER for _, end, *_ in left):
@@ -68,36 +69,39 @@ def rows_of(rows: Rows) -> list[Row]:
     return [Row(row["process"], row["type"], row["f"], frozen(row["value"]), None, row["index"]) for row in rows]
 
 
-def judge(model: Model, rows: Rows) -> bool:
-    """Whether it is linearizable, held against brute force and certified."""
+def judge(model: Model, rows: Rows, initial: Any = None) -> bool:
+    """Whether it is linearizable, as a whole and part by part, held against brute force and certified."""
     answers = model.failed_cas is FailedCas.ANSWER
     calls = calls_of(model, rows_of(rows))
     problem = problem_of(model, calls)
     found = decide_with_orders(problem, limit=LIMIT)
     operations = operations_of(rows, answers)
-    assert found.outcome == (LINEARIZABLE if brute_force(model.name, operations) else NOT_LINEARIZABLE), rows
-    if found.outcome == LINEARIZABLE:
-        order = [int(calls.start[number]) for number in found.orders[0]]
-        wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[model.name](None), answers)
-        assert wrong is None, (wrong, rows)
+    expected = LINEARIZABLE if brute_force(model.name, operations, initial) else NOT_LINEARIZABLE
+    own = parts(model, calls)
+    culprit, by_parts = decide_parts(own, limit=LIMIT)
+    assert (found.outcome, by_parts.outcome) == (expected, expected), rows
+    if expected == LINEARIZABLE:
+        for order in ([int(calls.start[number]) for number in found.orders[0]], order_of_parts(own, limit=LIMIT)):
+            assert order is not None
+            wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[model.name](initial), answers)
+            assert wrong is None, (wrong, rows)
     else:
-        _assert_window_proves_it(model, operations, calls, rows)
-    return found.outcome == LINEARIZABLE
-
-
-def _assert_window_proves_it(model: Model, operations: list[Operation], calls: Calls, rows: Rows) -> None:
-    problem = problem_of(model, calls)
-    found = window(problem, decide_with_orders(problem, limit=LIMIT), LIMIT)
-    begins = set(calls.start[found.numbers].tolist())
-    assert int(calls.start[found.stuck]) in begins
-    if found.before == (model.initial,):
-        assert not brute_force(model.name, [one for one in operations if one[0] in begins]), rows
+        for part, decision in ((Part(calls=calls, problem=problem), found), (culprit, by_parts)):
+            proof = window(part.problem, decision, LIMIT)
+            begins = set(part.calls.start[proof.numbers].tolist())
+            assert int(part.calls.start[proof.stuck]) in begins
+            if proof.before == (model.initial,):
+                assert not brute_force(model.name, [one for one in operations if one[0] in begins], initial), rows
+    return expected == LINEARIZABLE
 
 
 def _judge_many(name: str, histories: int) -> None:
-    model = VARIANTS[name]
     rng = random.Random(f"objects {name} {histories}")
-    judged = [judge(model, made_up(model, rng, rng.randint(1, MOST_OPERATIONS))) for _ in range(histories)]
+    judged = []
+    for number in range(histories):
+        initial = BEGINNINGS.get(name) if number % 2 else None
+        model = VARIANTS[name] if initial is None else VARIANTS[name].beginning_with(initial)
+        judged.append(judge(model, made_up(model, rng, rng.randint(1, MOST_OPERATIONS)), initial))
     assert min(judged.count(True), judged.count(False)) > histories // 20
 
 

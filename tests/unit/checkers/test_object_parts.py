@@ -1,0 +1,88 @@
+"""Objects that fall into parts: which calls belong together, and that the parts are judged as the whole would be."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checkers.linearizable import MODELS
+from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE
+from checkers.linearizable.models import frozen
+from checkers.linearizable.parts import components, decide_parts, order_of_parts, parts
+from checkers.linearizable.problem import Row, calls_of
+
+LIMIT = 100_000
+
+Told = tuple[int, str, str, Any]
+"""Process, type, f, value."""
+
+
+def split(model: str, told: list[Told]) -> list[list[int]]:
+    """The starts of the calls of each part."""
+    calls = calls_of(MODELS[model], [Row(process, kind, f, frozen(value)) for process, kind, f, value in told])
+    return [part.calls.start.tolist() for part in parts(MODELS[model], calls)]
+
+
+def done(f: str, argument: Any, result: Any) -> list[Told]:
+    return [(0, "invoke", f, argument), (0, "ok", f, result)]
+
+
+@pytest.mark.parametrize(
+    ("touched", "tied"),
+    [
+        ([], []),
+        ([("a",), ("b",), ("a",)], [[0, 2], [1]]),
+        ([("a",), ("b",), ("c",), ("b", "a")], [[0, 1, 3], [2]]),
+        ([("a",), (), ()], [[0], [1], [2]]),
+        ([("a",), None, ("b",)], [[0, 1, 2]]),
+    ],
+)
+def test_calls_are_tied_by_what_they_touch(touched: list[tuple[Hashable, ...] | None], tied: list[list[int]]) -> None:
+    assert components(touched) == tied
+
+
+def test_a_set_falls_into_its_elements_unless_it_is_read_as_a_whole() -> None:
+    adds = done("add", 1, 1) + done("add", 2, 2) + done("contains", 1, True)
+    assert split("set", adds) == [[0, 4], [2]]
+    assert split("set", [*adds, *done("read", None, [1, 2])]) == [[0, 2, 4, 6]]
+
+
+def test_registers_are_tied_by_the_calls_on_several() -> None:
+    told = done("txn", [["w", "x", 1]], [["w", "x", 1]]) + done("txn", [["r", "y", None]], [["r", "y", None]])
+    assert split("multi-register", told) == [[0], [2]]
+    both = [["r", "x", 1], ["r", "y", None]]
+    assert split("multi-register", told + done("txn", both, both)) == [[0, 2, 4]]
+
+
+def test_a_dequeue_of_unknown_outcome_ties_a_bag_only_where_somebody_found_it_empty() -> None:
+    told = [*done("enqueue", 1, 1), (9, "invoke", "dequeue", None), *done("enqueue", 2, 2), *done("dequeue", None, 2)]
+    assert split("unordered-queue", told) == [[0], [3, 5]]
+    assert split("unordered-queue", told + done("dequeue", None, None)) == [[0, 2, 3, 5, 7]]
+
+
+def test_the_parts_agree_on_one_order_and_the_wrong_one_is_told() -> None:
+    model = MODELS["set"]
+    rng = np.random.default_rng(1)
+    rows: list[Row] = []
+    for _ in range(200):
+        # Two at a time: an add and a contains of the same element, which may see it or not.
+        element = int(rng.integers(40))
+        rows.append(Row(0, "invoke", "add", element))
+        rows.append(Row(1, "invoke", "contains", element))
+        rows.append(Row(0, "ok", "add", element))
+        rows.append(Row(1, "ok", "contains", True))
+    found = parts(model, calls_of(model, rows))
+    assert len(found) == len({row.value for row in rows if row.f == "add"})
+    order = order_of_parts(found, limit=LIMIT)
+    assert order is not None
+    assert [start // 4 for start in order] == sorted(start // 4 for start in order)
+
+    rows += [Row(0, "invoke", "contains", 41), Row(0, "ok", "contains", True)]
+    part, decision = decide_parts(parts(model, calls_of(model, rows)), limit=LIMIT)
+    assert decision.outcome == NOT_LINEARIZABLE
+    assert part.calls.start.tolist() == [800]
+    assert decide_parts(found, limit=LIMIT)[1].outcome == LINEARIZABLE
+    assert order_of_parts(parts(model, calls_of(model, rows)), limit=LIMIT) is None

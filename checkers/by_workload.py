@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 import pyarrow as pa
 
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
 from checkers.log import LogChecker
+from checkers.multiset.order import Order
 from checkers.multiset.queue import Delivery, QueueChecker
 from checkers.multiset.rows import ELEMENTS
 from checkers.multiset.set import Reads, SetChecker
@@ -33,49 +35,28 @@ class Judged:
 
     value_type: pa.DataType
     functions: tuple[str, ...]
-    options: tuple[str, ...]
-    checker: Callable[[Options], Checker]
+    checker: Callable[..., Checker]
+    options: Mapping[str, type[Enum] | type[int]] = field(default_factory=dict)
+    """What the checker can be told, by the names of its fields."""
 
 
 WORKLOADS: Mapping[str, Judged] = {
     "bank": Judged(
         value_type=TRANSFER_AND_BALANCES,
         functions=("transfer", "read"),
-        options=("total", "overdraft"),
-        checker=lambda options: BankChecker(
-            total=int(options["total"]) if "total" in options else None,
-            overdraft=Overdraft(options.get("overdraft", Overdraft.FORBIDDEN.value)),
-        ),
+        checker=BankChecker,
+        options={"total": int, "overdraft": Overdraft},
     ),
-    "counter": Judged(
-        value_type=ELEMENTS,
-        functions=("add", "read"),
-        options=("initial",),
-        checker=lambda options: CounterChecker(initial=int(options.get("initial", 0))),
-    ),
-    "log": Judged(
-        value_type=LOG_MESSAGES,
-        functions=("send", "poll", "final-poll", "caught-up"),
-        options=(),
-        checker=lambda options: LogChecker(),
-    ),
+    "counter": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=CounterChecker, options={"initial": int}),
+    "log": Judged(value_type=LOG_MESSAGES, functions=("send", "poll", "final-poll", "caught-up"), checker=LogChecker),
     "queue": Judged(
         value_type=ELEMENTS,
         functions=("enqueue", "dequeue", "ack", "drain"),
-        options=("delivery",),
-        checker=lambda options: QueueChecker(
-            delivery=Delivery(options.get("delivery", Delivery.AT_LEAST_ONCE.value)),
-        ),
+        checker=QueueChecker,
+        options={"delivery": Delivery, "order": Order},
     ),
-    "set": Judged(
-        value_type=ELEMENTS,
-        functions=("add", "read"),
-        options=("reads",),
-        checker=lambda options: SetChecker(reads=Reads(options.get("reads", Reads.EVENTUAL.value))),
-    ),
-    "unique-ids": Judged(
-        value_type=ELEMENTS, functions=("generate",), options=(), checker=lambda options: UniqueIdsChecker()
-    ),
+    "set": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=SetChecker, options={"reads": Reads}),
+    "unique-ids": Judged(value_type=ELEMENTS, functions=("generate",), checker=UniqueIdsChecker),
 }
 """By name, in order."""
 
@@ -89,4 +70,18 @@ def checker_for(workload: str, options: Options) -> Checker:
     if unknown:
         known = ", ".join(judged.options) or "none"
         raise ValueError(f"workload {workload} has no option {unknown[0]!r}; there are: {known}")
-    return judged.checker(options)
+    return judged.checker(**{name: _told(name, judged.options[name], text) for name, text in options.items()})
+
+
+def _told(name: str, kind: type[Enum] | type[int], text: str) -> Enum | int:
+    """Raises ValueError."""
+    expected = "a whole number of 64 bits"
+    if issubclass(kind, Enum):
+        expected = f"one of {', '.join(member.value for member in kind)}"
+    try:
+        told = kind(text)
+        if isinstance(told, Enum) or abs(told) < 1 << 63:
+            return told
+    except ValueError:
+        pass
+    raise ValueError(f"option {name} must be {expected}, it is {text!r}")

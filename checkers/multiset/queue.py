@@ -13,14 +13,17 @@ Elements are counted as multisets, by queue. The promises, and what breaks them:
   unexpected            delivered before anybody had tried to enqueue it, or without that
   aborted-read          delivered, although all its enqueues had certainly failed
   redelivered-after-ack delivered by an operation that began after its ack had completed
+  out-of-order          first delivered after an element that was enqueued after it (where order is promised:
+                        checkers/multiset/order.py)
 
 What the mode allows is in the statistics: `lost` where at most once, `duplicated` where at least once, and in any mode
 `recovered`, elements of indefinite enqueues that were delivered.
 
 Where a drain is missing, absence proves nothing: UNKNOWN. Where nothing is acked, an indefinite dequeue may have taken
-an element that nobody saw, an indefinite drain any number: exactly-once then counts as broken only by more losses.
+an element that nobody saw, an indefinite drain any number: exactly-once then counts as broken only by more losses, and
+the order of at-least-once only by more elements that came late, for each may have been delivered in its turn before.
 
-It does not establish the order of elements, nor that empty answers were right (the linearizable queue does).
+It does not establish that empty answers were right (the linearizable queue does).
 """
 
 from __future__ import annotations
@@ -36,12 +39,13 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, INFO, NONE, OK
+from checkers.multiset.order import SENT, Order, late_elements, sent_elements
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
-ENQUEUE, DEQUEUE, ACK, DRAIN = range(4)
+ENQUEUE, DEQUEUE, ACK, DRAIN = range(len(FUNCTIONS))
 
 
 class Delivery(Enum):
@@ -63,6 +67,7 @@ class QueueChecker:
     """Judges a queue workload's history."""
 
     delivery: Delivery = Delivery.AT_LEAST_ONCE
+    order: Order = Order.NONE
     name: str = "queue"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
@@ -71,6 +76,12 @@ class QueueChecker:
         rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=DRAIN, buckets=buckets), SPANS)
         findings = engine.grouped(operations, ("bucket",), queue_findings, FINDINGS)
+        if self.order is not Order.NONE:
+            sent = engine.grouped(
+                operations, ("bucket",), partial(sent_elements, order=self.order, buckets=buckets), SENT
+            )
+            late = engine.grouped(sent, ("bucket",), late_elements, FINDINGS)
+            findings = engine.union(findings, late)
         found = dict(gathered_findings(engine, findings))
         counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, *TAKEN, UNDRAINED)}
         statistics = {name: counts[name] for name in COUNTED}
@@ -88,6 +99,13 @@ class QueueChecker:
             if counts["indefinite drains"] or lost <= counts["indefinite dequeues"]:
                 del found["lost"]
                 undecided.append(f"{lost} elements are gone, which indefinite dequeues or drains may have taken")
+        if self.delivery is Delivery.AT_LEAST_ONCE and "out-of-order" in found and not counts["acks"]:
+            late_count = found["out-of-order"].count
+            if counts["indefinite drains"] or late_count <= counts["indefinite dequeues"]:
+                del found["out-of-order"]
+                undecided.append(
+                    f"{late_count} elements came late, unless indefinite dequeues or drains delivered them before"
+                )
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +31,12 @@ ROWS = pa.schema(
         pa.field("f", pa.int8()),
         pa.field("type", pa.int8()),
         pa.field("process", pa.int32()),
+        pa.field("position", pa.int32()),
         pa.field("index", pa.int64()),
         pa.field("time", pa.int64()),
     ]
 )
-"""One row an element; an operation without any has one row with NONE."""
+"""One row an element, `position` its place in its list; an operation without any has one row with NONE."""
 
 SPANS = pa.schema(
     [
@@ -44,6 +46,7 @@ SPANS = pa.schema(
         pa.field("f", pa.int8()),
         pa.field("type", pa.int8()),
         pa.field("process", pa.int32()),
+        pa.field("position", pa.int32()),
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
         pa.field("start_ns", pa.int64()),
@@ -65,7 +68,7 @@ def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> 
     value = integers(member(batch["value"], "value"))
     lists = member(batch["value"], "values")
     single = np.arange(len(types))
-    row, element = single, value
+    row, element, position = single, value, np.zeros(len(types), dtype=np.int32)
     if not pa.types.is_null(lists.type) and lists.null_count < len(lists):
         parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
         listed = np.zeros(len(types), dtype=np.bool_)
@@ -73,6 +76,9 @@ def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> 
         alone = single[(value != NONE) | ~listed]
         row = np.concatenate((alone, parents))
         element = np.concatenate((value[alone], integers(pc.list_flatten(lists))))
+        place = np.arange(len(parents))
+        place -= np.maximum.accumulate(np.where(run_starts(parents), place, 0))
+        position = np.concatenate((np.zeros(len(alone)), place)).astype(np.int32)
     process = batch["process"].to_numpy().astype(np.int32)
     key = batch["key"].combine_chunks().cast(KEY)
     return pa.Table.from_arrays(
@@ -83,6 +89,7 @@ def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> 
             pa.array(f[used][row].astype(np.int8)),
             pa.array(types[row].astype(np.int8)),
             pa.array(process[row]),
+            pa.array(position),
             pa.array(batch["index"].to_numpy().astype(np.int64)[row]),
             pa.array(batch["time"].to_numpy().astype(np.int64)[row]),
         ],
@@ -123,6 +130,7 @@ def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
             rows["f"].combine_chunks().take(pa.array(position)),
             pa.array(np.concatenate((kind[told], np.full(len(still_open), INFO))).astype(np.int8)),
             pa.array(process[position]),
+            rows["position"].combine_chunks().take(pa.array(position)),
             pa.array(index[started]),
             pa.array(np.concatenate((index[told], never))),
             pa.array(time[started]),
@@ -158,6 +166,7 @@ class ElementGroups:
     f: Int64
     type: Int64
     process: Int64
+    position: Int64
     start: Int64
     end: Int64
     start_ns: Int64
@@ -186,8 +195,20 @@ class ElementGroups:
         np.maximum.at(result, self.group[rows], values[rows])
         return result
 
-    def report(self, findings: Findings, name: str, which: Bool, sentence: str) -> None:
-        """These groups have the anomaly; witnessed by their first operations, all but those nobody saw end."""
+    def report(
+        self,
+        findings: Findings,
+        name: str,
+        which: Bool,
+        sentence: str,
+        *,
+        took_ns: Int64 | None = None,
+        missed_by: Int64 | None = None,
+    ) -> None:
+        """These groups have the anomaly; witnessed by their first operations, all but those nobody saw end.
+
+        For each group, where it means something: how long that took, and an operation that shows it by saying nothing.
+        """
         groups = np.flatnonzero(which)
         order = np.lexsort((self.element[self.first[groups]], self.start[self.first[groups]]))
         examples = []
@@ -197,14 +218,15 @@ class ElementGroups:
             rows = slice(first, min(last, first + WITNESSES))
             witnesses = {int(i) for i in (*self.start[rows], *self.end[rows]) if i != NEVER}
             key, element = self.names[self.key[first]], int(self.element[first])
+            details: dict[str, Any] = {"element": element, "operations": last - first}
+            because = f"element {element}{f' of {key}' if key else ''} {sentence}"
+            if took_ns is not None:
+                details["ms"] = int(took_ns[group]) / 1e6
+                because += f"; that took {details['ms']:g} ms"
+            if missed_by is not None:
+                witnesses.add(int(missed_by[group]))
             examples.append(
-                Example(
-                    key=key,
-                    operations=tuple(sorted(witnesses)),
-                    tie=(element,),
-                    because=f"element {element}{f' of {key}' if key else ''} {sentence}",
-                    details={"element": element, "operations": last - first},
-                )
+                Example(key=key, operations=tuple(sorted(witnesses)), tie=(element,), because=because, details=details)
             )
         findings.add(name, len(groups), sorted(examples, key=lambda e: (e.operations, e.tie)))
 
@@ -220,7 +242,7 @@ def element_groups(table: pa.Table) -> ElementGroups:
     key = encoded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
     column = {
         name: table[name].to_numpy()
-        for name in ("element", "f", "type", "process", "start", "end", "start_ns", "end_ns")
+        for name in ("element", "f", "type", "process", "position", "start", "end", "start_ns", "end_ns")
     }
     # Sorting by a column that is the same everywhere costs as much as by any other.
     by = (column["start"], column["element"], key)

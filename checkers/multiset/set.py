@@ -15,9 +15,10 @@ read that began later says of it is judged. What breaks the promise:
 
 An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN.
 
-The statistics tell how many were `stable`, `stale` and `recovered` (indefinite adds that were read), and quantiles of
-latency in ms: from when a stable element was known to the last read that did not show it yet, and from when a lost
-one was known to the last read that still showed it.
+The statistics tell how many were `stable`, `lost`, `never-read`, `stale` and `recovered` (indefinite adds that were
+read), and quantiles of latency in ms: from when a stable element was known to the begin of the last read that did not
+show it yet (0 where all showed it), and from when a lost one was known to the begin of the last read that still showed
+it (0 where none did). A stale element is told with its latency.
 
 It does not establish that reads agree with each other in between, nor anything about sets with removals.
 """
@@ -38,7 +39,7 @@ from checkers.kernels.columns import FAIL, NONE, OK, Int64, run_starts
 from checkers.kernels.compiled import compiled
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
 from checkers.plan import CheckRequest, Engine
-from checkers.statistics import QUANTILES, bins_of, lowest_of_bin
+from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("add", "read")
@@ -52,12 +53,15 @@ class Reads(Enum):
     CURRENT = "current"
 
 
-COUNTED = ("attempted", "acked", "stable", "stale", "recovered")
 NEVER_READ = "never-read"
+COUNTED = ("attempted", "acked", "stable", "lost", NEVER_READ, "stale", "recovered")
 """Counts that travel with the findings, without examples."""
 
 LATENCY = ("stable latency", "lost latency")
 """The same, one count for each bin of a logarithmic histogram: `stable latency 17`."""
+
+QUANTILES = {"0": 0.0, "0.5": 0.5, "0.95": 0.95, "0.99": 0.99, "1": 1.0}
+"""Those that Jepsen's set-full tells."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +86,8 @@ class SetChecker:
             bins = {int(name.removeprefix(prefix)): found.pop(name).count for name in list(found) if prefix in name}
             if bins:
                 statistics[f"{latency} ms"] = quantiles_ms(bins)
-        unread = found.pop(f"#{NEVER_READ}", None)
-        undecided = [f"{unread.count} acked elements were never read: no read began after their ack"] if unread else []
+        unread = statistics[NEVER_READ]
+        undecided = [f"{unread} acked elements were never read: no read began after their ack"] if unread else []
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
@@ -145,6 +149,7 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
     aborted = shown & ~unexpected & (attempts == 0)
 
     absent_start, absent_ns = at_rank(read_start, base[group_key], absent), at_rank(read_ns, base[group_key], absent)
+    absent_end = at_rank(groups.end[heads], base[group_key], absent)
     missed = (known != NEVER) & (absent_start > known)
     lost = missed & (absent > present)
     stale = missed & ~lost
@@ -152,16 +157,21 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
     stable = shown & ~lost
 
     findings = Findings()
-    groups.report(findings, "lost", lost, "was known to be in the set, but the last read does not show it")
+    waited = np.maximum(0, np.where(stale, absent_ns - known_ns, 0))
+    groups.report(
+        findings, "lost", lost, "was known to be in the set, but the last read does not show it", missed_by=absent_end
+    )
     groups.report(findings, "duplicated", twice, "is in one read more than once")
     groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to add it")
     groups.report(findings, "aborted-read", aborted, "was read, although its add had certainly failed")
     if reads is Reads.CURRENT:
-        groups.report(findings, "stale", stale, "was known to be in the set, but a read that began later missed it")
+        sentence = "was known to be in the set, but a read that began later missed it"
+        groups.report(findings, "stale", stale, sentence, took_ns=waited, missed_by=absent_end)
     counts = {
         "attempted": int(tried.sum()),
         "acked": int(groups.sizes(acked).sum()),
         "stable": int(stable.sum()),
+        "lost": int(lost.sum()),
         "stale": int(stale.sum()),
         "recovered": int((shown & (groups.sizes(acked) == 0) & (attempts > 0)).sum()),
         NEVER_READ: int(unread.sum()),
@@ -169,9 +179,8 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
     for name, count in counts.items():
         findings.add(f"#{name}", count, ())
     present_ns = at_rank(read_ns, base[group_key], present)
-    waited = np.maximum(0, np.where(stale, absent_ns - known_ns, 0)[stable])
     lasted = np.maximum(0, np.where(present >= 0, present_ns - known_ns, 0)[lost])
-    for latency, values in zip(LATENCY, (waited, lasted), strict=True):
+    for latency, values in zip(LATENCY, (waited[stable], lasted), strict=True):
         bins, sizes = np.unique(bins_of(values), return_counts=True)
         for number, size in zip(bins.tolist(), sizes.tolist(), strict=True):
             findings.add(f"#{latency} {number}", size, ())

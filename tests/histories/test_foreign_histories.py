@@ -231,8 +231,14 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
         (["--workload", "heap"], "known are: bank, counter, log, queue, register, set, unique-ids"),
         (["--workload", "queue", "--set", "reads=current"], "workload queue has no option 'reads'"),
-        (["--workload", "queue", "--set", "delivery=twice"], "'twice' is not a valid Delivery"),
-        (["--workload", "bank", "--set", "total=much"], "--set: "),
+        (
+            ["--workload", "queue", "--set", "delivery=twice"],
+            "option delivery must be one of at-most-once, at-least-once, exactly-once, it is 'twice'",
+        ),
+        (
+            ["--workload", "bank", "--set", "total=much"],
+            "--set: option total must be a whole number of 64 bits, it is 'much'",
+        ),
         ([], "say what it is one of with --workload"),
     ],
 )

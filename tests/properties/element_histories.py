@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,7 @@ class Done:
     f: str
     key: str
     type: str
+    process: int
     start: int
     end: int
     elements: list[int]
@@ -82,11 +84,12 @@ def operations_of(rows: list[Row]) -> list[Done]:
             continue
         start, invocation = begun.pop(row["process"])
         value = row["value"] or invocation["value"]
-        elements = (value["values"] or []) + ([] if value["value"] is None else [value["value"]])
-        done.append(Done(row["f"], row["key"], row["type"], start, index, elements))
+        elements = ([] if value["value"] is None else [value["value"]]) + (value["values"] or [])
+        done.append(Done(row["f"], row["key"], row["type"], row["process"], start, index, elements))
     for start, row in begun.values():
         value = row["value"]["value"]
-        done.append(Done(row["f"], row["key"], "info", start, NEVER, [] if value is None else [value]))
+        elements = [] if value is None else [value]
+        done.append(Done(row["f"], row["key"], "info", row["process"], start, NEVER, elements))
     return done
 
 
@@ -130,6 +133,40 @@ def defined_queue(operations: list[Done]) -> Counter[str]:
     return found
 
 
+def shown_first(mine: list[Done], element: int) -> tuple[int, int]:
+    """Where the delivery ended that ended first, and the element's place in it."""
+    first = min(of(mine, ("dequeue", "drain")), key=lambda o: o.end)
+    return first.end, first.elements.index(element)
+
+
+def overtakes(late: tuple[int, list[Done]], other: tuple[int, list[Done]]) -> bool:
+    """Whether the other element was surely shown first."""
+    seen = of(late[1], ("dequeue", "drain"))
+    late_end, late_place = shown_first(late[1], late[0])
+    end, place = shown_first(other[1], other[0])
+    if end < min(o.start for o in seen):
+        return True
+    began = [o for o in seen if o.start < end]
+    return end == late_end and place < late_place and all(o.end == end for o in began)
+
+
+def defined_order(operations: list[Done], *, by_producer: bool) -> Counter[str]:
+    """Elements that another one of their key overtook, which was sent after them."""
+    found: Counter[str] = Counter()
+    sent = {}
+    for (key, element), mine in by_element(operations).items():
+        possible = of(mine, ("enqueue",), ("ok", "info"))
+        if len(possible) == 1 and of(mine, ("dequeue", "drain")):
+            sent[key, element] = possible[0], mine
+    for (key, element), (enqueue, mine) in sent.items():
+        for (other_key, other), (after, theirs) in sent.items():
+            same = other_key == key and (not by_producer or after.process == enqueue.process)
+            if same and after.start > enqueue.end and overtakes((element, mine), (other, theirs)):
+                found["out-of-order"] += 1
+                break
+    return found
+
+
 def defined_set(operations: list[Done]) -> Counter[str]:
     found: Counter[str] = Counter()
     for (key, _), mine in by_element(operations).items():
@@ -149,6 +186,24 @@ def defined_set(operations: list[Done]) -> Counter[str]:
         elif not shown:
             found["undecided"] += 1
     return +found
+
+
+def defined_latencies(operations: list[Done]) -> dict[str, list[int]]:
+    """By elements: rows from when each was known to the last read without it, or if it is lost, with it."""
+    latencies: dict[str, list[int]] = {"stable": [], "lost": []}
+    for (key, _), mine in by_element(operations).items():
+        known = min((o.end for o in of(mine, ("add", "read"))), default=None)
+        if known is None:
+            continue
+        seen = of(mine, ("read",))
+        shown = max((o.start for o in seen), default=-1)
+        reads = of(operations, ("read",))
+        missing = [o.start for o in reads if o.key == key and o.start > known and o not in seen]
+        if missing and max(missing) > shown:
+            latencies["lost"].append(max(0, shown - known))
+        elif seen:
+            latencies["stable"].append(max(missing) - known if missing else 0)
+    return latencies
 
 
 def defined_counter(operations: list[Done]) -> Counter[str]:
@@ -174,9 +229,37 @@ def defined_ids(operations: list[Done]) -> Counter[str]:
     return +Counter({"duplicated": sum(len(o) > 1 for o in given.values()), "undecided": int(not given)})
 
 
-DEFINED = {
-    "queue": defined_queue,
-    "set": defined_set,
-    "counter": defined_counter,
-    "unique-ids": defined_ids,
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A workload, what its checker is told, and what then is wrong."""
+
+    workload: str
+    options: dict[str, str]
+    defined: Callable[[list[Done]], Counter[str]]
+    names: frozenset[str]
+
+
+QUEUE_NAMES = frozenset({"lost", "duplicated", "unexpected", "aborted-read", "redelivered-after-ack"})
+CASES = {
+    "queue": Case(workload="queue", options={"delivery": "exactly-once"}, defined=defined_queue, names=QUEUE_NAMES),
+    "queue in order of producers": Case(
+        workload="queue",
+        options={"delivery": "exactly-once", "order": "producer"},
+        defined=lambda operations: defined_queue(operations) + defined_order(operations, by_producer=True),
+        names=QUEUE_NAMES | {"out-of-order"},
+    ),
+    "queue in order": Case(
+        workload="queue",
+        options={"delivery": "exactly-once", "order": "key"},
+        defined=lambda operations: defined_queue(operations) + defined_order(operations, by_producer=False),
+        names=QUEUE_NAMES | {"out-of-order"},
+    ),
+    "set": Case(
+        workload="set",
+        options={"reads": "current"},
+        defined=defined_set,
+        names=frozenset({"lost", "stale", "duplicated", "unexpected", "aborted-read"}),
+    ),
+    "counter": Case(workload="counter", options={}, defined=defined_counter, names=frozenset({"out-of-bounds"})),
+    "unique-ids": Case(workload="unique-ids", options={}, defined=defined_ids, names=frozenset({"duplicated"})),
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from checkers.linearizable.unique.fifo_queue import FifoQueue
 from checkers.linearizable.unique.spans import Decider
+from checkers.linearizable.unique.unordered_queue import UnorderedQueue
 
-DECIDERS: Mapping[str, Decider] = {}
+DECIDERS: Mapping[str, Decider] = {"fifo-queue": FifoQueue(), "unordered-queue": UnorderedQueue()}

@@ -1,0 +1,128 @@
+"""Made-up histories of queues to which no element is put twice, and their verdict by trying all orders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from checkers.linearizable.models import UNTOLD, Call, Model
+from checkers.linearizable.unique.spans import NEVER, NONE, Spans
+
+Rows = list[dict[str, Any]]
+
+
+def made_up_rows(
+    model: Model, initial: Sequence[int], rng: random.Random, operations: int, *, lies: float, unknown: float
+) -> Rows:
+    """Rows of a history; the queue takes effect somewhere between begin and end, or lies."""
+    begin = model.beginning_with(list(initial))
+    state = begin.initial
+    put, take = model.functions
+    rows: Rows = []
+    fresh = iter(range(len(initial), len(initial) + operations))
+    opened: dict[int, tuple[str, int | None, list[Any]]] = {}
+    processes = iter(range(100))
+    asks = rng.uniform(0.3, 0.8)
+
+    def row(process: int, kind: str, f: str, value: Any) -> None:
+        rows.append(
+            {"index": len(rows), "process": process, "type": kind, "f": f, "key": "k", "value": value, "error": None}
+        )
+
+    def take_effect(f: str, argument: int | None, told: list[Any]) -> None:
+        nonlocal state
+        if not told:
+            state, answer = rng.choice(list(begin.apply(state, Call(f=f, argument=argument, result=UNTOLD))))
+            told.append(answer if f == take else argument)
+
+    def untold() -> list[int]:
+        """What was put, and nobody was told: lies about these are hard to see."""
+        asked = [one["value"] for one in rows if one["type"] == "invoke" and one["f"] == put]
+        answers = {one["value"] for one in rows if one["type"] == "ok" and one["f"] == take}
+        return [value for value in [*initial, *asked] if value not in answers]
+
+    def complete(process: int) -> None:
+        f, argument, told = opened.pop(process)
+        if rng.random() < unknown:
+            if rng.random() < 0.5:
+                row(process, "info", f, argument)
+            return
+        take_effect(f, argument, told)
+        answer = told[0]
+        if f == take and rng.random() < lies:
+            answer = rng.choice([None, rng.randrange(len(initial) + operations), *untold(), *untold()])
+        row(process, "ok", f, answer)
+
+    for _ in range(operations):
+        f, argument = (take, None) if rng.random() < asks else (put, next(fresh))
+        process = next(processes)
+        row(process, "invoke", f, argument)
+        opened[process] = (f, argument, [])
+        while opened and (rng.random() < 0.4 or len(opened) > 3):
+            one = rng.choice(sorted(opened))
+            if rng.random() < 0.5:
+                take_effect(*opened[one])
+            else:
+                complete(one)
+    for process in sorted(opened):
+        complete(process)
+    return rows
+
+
+def spans_of(model: Model, rows: Rows) -> Spans:
+    """Without what failed; none of these do."""
+    begun = [row for row in rows if row["type"] == "invoke"]
+    ended = {row["process"]: row for row in rows if row["type"] == "ok"}
+    ends = [ended.get(row["process"]) for row in begun]
+    return Spans(
+        start=np.array([row["index"] for row in begun], dtype=np.int64),
+        end=np.array([end["index"] if end else NEVER for end in ends], dtype=np.int64),
+        f=np.array([model.functions.index(row["f"]) for row in begun], dtype=np.int8),
+        argument=np.array([_number(row["value"]) for row in begun], dtype=np.int64),
+        result=np.array([_number(end["value"] if end else None) for end in ends], dtype=np.int64),
+    )
+
+
+def _number(value: int | None) -> int:
+    return NONE if value is None else value
+
+
+def linearizable(model: Model, spans: Spans, initial: Sequence[int], chosen: Sequence[int]) -> bool:
+    """Whether these operations have an order that the model allows: all are tried that respect time."""
+    operations = [
+        (
+            int(spans.start[i]),
+            int(spans.end[i]),
+            Call(
+                f=model.functions[spans.f[i]],
+                argument=_value(spans.argument[i]),
+                result=UNTOLD if spans.end[i] == NEVER else _value(spans.result[i]),
+            ),
+        )
+        for i in chosen
+    ]
+    everything = (1 << len(operations)) - 1
+    must = sum(1 << i for i, (_, end, _) in enumerate(operations) if end != NEVER)
+    seen = set()
+    waiting = [(0, model.beginning_with(list(initial)).initial)]
+    while waiting:
+        configuration = waiting.pop()
+        if configuration in seen:
+            continue
+        seen.add(configuration)
+        done, state = configuration
+        if done & must == must:
+            return True
+        left = [(1 << i, one) for i, one in enumerate(operations) if (everything & ~done) >> i & 1]
+        first_end = min(end for _, (_, end, _) in left)
+        for bit, (start, _, call) in left:
+            if start < first_end:
+                waiting += [(done | bit, after) for after in model.step(state, call)]
+    return False
+
+
+def _value(number: int) -> int | None:
+    return None if number == NONE else int(number)

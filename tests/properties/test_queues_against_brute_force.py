@@ -1,0 +1,51 @@
+"""Queues decided in O(n log n) against all orders: no verdict differs, orders replay, and witnesses convict alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from queue_histories import linearizable, made_up_rows, spans_of
+
+from checkers.linearizable import replay
+from checkers.linearizable.models import MODELS
+from checkers.linearizable.unique.deciders import DECIDERS
+from checkers.linearizable.unique.spans import Contradiction, Ordered
+
+MOST_OPERATIONS = 8
+
+
+def judge(name: str, rng: random.Random) -> bool:
+    """Whether a made-up history is linearizable, as both see it."""
+    model, decider = MODELS[name], DECIDERS[name]
+    initial = tuple(range(rng.choice((0, 0, 0, 1, 2))))
+    lies, unknown = rng.choice((0.0, 0.2, 0.6)), rng.choice((0.0, 0.1, 0.3, 0.5))
+    rows = made_up_rows(model, initial, rng, rng.randint(1, MOST_OPERATIONS), lies=lies, unknown=unknown)
+    spans = spans_of(model, rows)
+    outcome = decider.decide(spans, initial)
+    expected = linearizable(model, spans, initial, range(len(spans)))
+    assert isinstance(outcome, Ordered if expected else Contradiction), (rows, initial, outcome)
+    if isinstance(outcome, Contradiction):
+        assert not linearizable(model, spans, initial, sorted(outcome.operations)), (rows, initial, outcome)
+        return False
+    order = spans.start[decider.order(spans, initial)].tolist()
+    wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False)
+    assert wrong is None, (rows, initial, order, wrong)
+    return True
+
+
+def _judge_many(name: str, histories: int) -> None:
+    rng = random.Random(f"{name} {histories}")
+    judged = [judge(name, rng) for _ in range(histories)]
+    assert min(judged.count(True), judged.count(False)) > histories // 10
+
+
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_no_queue_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_no_queue_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 10_000)

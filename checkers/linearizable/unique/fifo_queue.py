@@ -54,8 +54,8 @@ class FifoQueue:
         nobody = np.full(len(empty), NOBODY, dtype=np.int64)
         steps = np.stack((np.concatenate((known.put, nobody)), np.concatenate((known.taken, known.nothing))))[:, row]
         order = np.argsort(np.stack((put, take), axis=1).ravel(), kind="stable")
-        ordered: Int64 = steps.T.ravel()[order]
-        return ordered[ordered != NOBODY]
+        ordered = steps.T.ravel()[order]
+        return np.asarray(ordered[ordered != NOBODY])
 
 
 @compiled

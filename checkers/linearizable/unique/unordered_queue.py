@@ -44,5 +44,5 @@ class UnorderedQueue:
         at = np.concatenate((2 * empty + 1, 2 * put, 2 * took[~stays]))
         what = np.repeat((EMPTY, PUT, TAKE), (len(empty), len(put), int((~stays).sum())))
         position = np.concatenate((known.nothing, known.put, known.taken[~stays]))
-        ordered: Int64 = position[np.lexsort((what, at))]
-        return ordered[ordered != NOBODY]
+        ordered = position[np.lexsort((what, at))]
+        return np.asarray(ordered[ordered != NOBODY])

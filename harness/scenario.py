@@ -35,6 +35,8 @@ class Scenario:
     """The calm between healing and the final reads."""
     liveness_s: float = 0.0
     """The storm's last part, in which only dispensable nodes stay broken and progress is demanded; 0: not demanded."""
+    max_outage_s: float = 0.0
+    """The longest time that clients may be refused before they are served again for good; 0: any."""
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:

@@ -17,6 +17,13 @@ class Window:
     nodes: tuple[str, ...]
     start_ns: int
     stop_ns: int
+    shape: str = ""
+    """What was done to whom, in the nemesis' words: `isolate primary`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What checkers are told of it."""
+        words = self.shape or " ".join((self.kind, *self.nodes))
+        return {"name": words, "start_ns": self.start_ns, "stop_ns": self.stop_ns}
 
 
 def windows(rows: Iterable[Mapping[str, Any]]) -> tuple[Window, ...]:
@@ -32,9 +39,13 @@ def windows(rows: Iterable[Mapping[str, Any]]) -> tuple[Window, ...]:
                 open_[key] = row
         elif key in open_:
             start = open_.pop(key)
-            closed.append(Window(start["kind"], tuple(start["targets"]), start["time"], row["time"]))
-    closed += [Window(row["kind"], tuple(row["targets"]), row["time"], last_ns) for row in open_.values()]
+            closed.append(_window(start, row["time"]))
+    closed += [_window(row, last_ns) for row in open_.values()]
     return tuple(sorted(closed, key=lambda window: (window.start_ns, window.kind, window.nodes)))
+
+
+def _window(start: Mapping[str, Any], stop_ns: int) -> Window:
+    return Window(start["kind"], tuple(start["targets"]), start["time"], stop_ns, start.get("shape", ""))
 
 
 def kinds(faults: Iterable[Window]) -> tuple[str, ...]:

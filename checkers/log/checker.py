@@ -23,6 +23,9 @@ It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught
 final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
 are missing, the first three cannot be decided, and the result is UNKNOWN unless something else is broken.
 
+Where acknowledged messages were lost, the statistics tell the data at risk: how many each fault took and how far back
+it reached (`checkers.log.losses`; the option `faults` of the request names them).
+
 It does not establish that sends succeed, that anything arrives in time, or that all replicas hold all messages.
 
 Mutants it kills: flush-lie, ack-before-append, silent-unclean, ignore-demotion and shrink-first (lost-write, unseen),
@@ -32,18 +35,22 @@ dispatch-to-max (dirty-read), truncate-by-epoch-only (diverging-replicas, lost-w
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from checkers.buckets import bucket_count
+from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPS, consumer_jumps, consumer_steps
 from checkers.log.final_reads import final_reads
+from checkers.log.losses import data_at_risk
 from checkers.log.messages import FACTS, message_facts, message_findings
 from checkers.log.places import OUTCOMES, PLACES, place_facts, place_outcomes, skip_findings
 from checkers.log.rows import COLUMNS
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
 
+LOST = frozenset({"lost-write", "unseen"})
 REASONS = 10
 """At most so many queues are named whose final reads are incomplete."""
 
@@ -73,9 +80,10 @@ class LogChecker:
         undecided = list(final.unfinished[:REASONS])
         if len(final.unfinished) > REASONS:
             undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")
-        return judged(
-            anomalies,
-            legal=request.legal,
-            undecided=undecided,
-            statistics={"queues": len(final.queues), **final.counts},
-        )
+        statistics: dict[str, Any] = {"queues": len(final.queues), **final.counts}
+        if not LOST.isdisjoint(anomalies):
+            struck = Faults.of(request.options.get("faults", ()))
+            statistics["data_at_risk"] = data_at_risk(
+                engine, request.history, final=final, buckets=buckets, struck=struck
+            )
+        return judged(anomalies, legal=request.legal, undecided=undecided, statistics=statistics)

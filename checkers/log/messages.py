@@ -69,11 +69,11 @@ def message_findings(facts: pa.Table, *, final: FinalReads) -> pa.Table:
     if facts.num_rows == 0:
         return FINDINGS.empty_table()
     findings = Findings()
-    _Fates(facts, final).report(findings)
+    Fates(facts, final).report(findings)
     return findings.table()
 
 
-class _Fates:
+class Fates:
     """Facts sorted by message, and for each message (of which `n` are known) the first fact of each kind."""
 
     def __init__(self, facts: pa.Table, final: FinalReads) -> None:
@@ -100,7 +100,11 @@ class _Fates:
         known_offset = self.offset[where]
         self.known_offset = np.where(known_offset == NONE, UNKNOWN_OFFSET, known_offset)
         self.passed = final.some[self.known_queue] & (self.known_offset <= final.highest[self.known_queue])
-        self.decidable = self.passed | final.every[self.known_queue]
+        gone = self.absent & (self.passed | final.every[self.known_queue])
+        self.gone = gone
+        """Absent from the final log, for certain."""
+        self.lost = gone & ~self.failed & (self.passed | (self.acked & self.read))
+        self.unseen = gone & self.acked & ~self.read & ~self.passed
 
     def _first(self, kind: int) -> Int64:
         """Position of each message's first fact of this kind, -1 if there is none."""
@@ -113,12 +117,9 @@ class _Fates:
         seen_at = np.where(self.read, self.first[READ], self.first[FINAL])
         seen = seen_at >= 0
         tried = (self.first[ATTEMPTED] >= 0) | self.failed | self.acked
-        gone = self.absent & self.decidable
-        lost = gone & ~self.failed & (self.passed | (self.acked & self.read))
-        unseen = gone & self.acked & ~self.read & ~self.passed
-        self._add(findings, "lost-write", lost, self._lost, self.known_by)
-        self._add(findings, "unseen", unseen, self._unseen, self.known_by)
-        self._add(findings, "dirty-read", gone & self.read, self._dirty, self.first[READ])
+        self._add(findings, "lost-write", self.lost, self._lost, self.known_by)
+        self._add(findings, "unseen", self.unseen, self._unseen, self.known_by)
+        self._add(findings, "dirty-read", self.gone & self.read, self._dirty, self.first[READ])
         self._add(findings, "aborted-read", self.failed & seen, self._aborted, self.first[FAILED], seen_at)
         self._add(findings, "unexpected-read", ~tried & seen, self._unexpected, seen_at)
         self._add_duplicates(findings)

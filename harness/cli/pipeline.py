@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from checkers.availability import Availability
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
@@ -186,7 +187,13 @@ def check_run(
         "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
         "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
         "panics": dict(facts.panics),
+        "faults": [fault.to_json() for fault in struck],
+        "concurrency": scenario.concurrency,
     }
+    if scenario.max_outage_s:
+        options["recovery_limit_s"] = scenario.max_outage_s
+    if facts.storm_from_ns is not None:
+        options["watched_from_ns"] = facts.storm_from_ns
     if facts.final_from_ns is not None:
         options["final_from_ns"] = facts.final_from_ns
     if scenario.liveness_s:
@@ -284,7 +291,11 @@ def progress_window(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
-    checkers = {**parts.workload.checkers(parts.workload_settings), "statistics": Statistics()}
+    checkers = {
+        **parts.workload.checkers(parts.workload_settings),
+        "statistics": Statistics(),
+        "availability": Availability(),
+    }
     return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers
 
 
@@ -347,6 +358,8 @@ def replay_line(scenario: Scenario) -> str:
     words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
     if scenario.liveness_s:
         words += ["--liveness", f"{scenario.liveness_s:g}"]
+    if scenario.max_outage_s:
+        words += ["--max-outage", f"{scenario.max_outage_s:g}"]
     words += ["--seed", str(scenario.seed)]
     if scenario.mutant:
         words += ["--mutant", scenario.mutant]

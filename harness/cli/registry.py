@@ -109,7 +109,8 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(
             f"unknown mutant {scenario.mutant!r} of {scenario.system}; known are: {', '.join(chosen_system.mutants)}"
         )
-    for name, least in (("concurrency", 1), ("rate", 0), ("time_limit_s", 0), ("recovery_s", 0), ("liveness_s", 0)):
+    for name in ("concurrency", "rate", "time_limit_s", "recovery_s", "liveness_s", "max_outage_s"):
+        least = 1 if name == "concurrency" else 0
         value = getattr(scenario, name)
         if not least <= value < math.inf:
             raise UsageError(f"{name} must be a number of at least {least}, got {value}")

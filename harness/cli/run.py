@@ -58,6 +58,14 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     metavar="S",
     help="Demand progress in the last S seconds, with a quorum healed and the rest down; 0: no such demand.",
 )
+@click.option(
+    "--max-outage",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="S",
+    help="Demand that nobody is refused for longer than S seconds until served again for good; 0: no such demand.",
+)
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
 @click.option("--mutant", metavar="M", help="Plant this bug in the system (stormproof list mutants).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
@@ -74,6 +82,7 @@ def command(
     time_limit: float,
     recovery: float,
     liveness: float,
+    max_outage: float,
     seed: int | None,
     mutant: str | None,
     settings: tuple[str, ...],
@@ -99,6 +108,7 @@ def command(
         time_limit_s=time_limit,
         recovery_s=recovery,
         liveness_s=liveness,
+        max_outage_s=max_outage,
         seed=secrets.randbits(31) if seed is None else seed,
     )
     return run_one(scenario, Execution(runs=runs, engine=engine, master=master), console_of(as_json, progress))

@@ -13,7 +13,8 @@
     seeds = [1, 2, 3]                   # or { from = 1, count = 20 }
 
 `system`, `workload`, `environment`, `nemesis`, `mutant` and `settings` take one value or a list of them;
-`concurrency`, `rate`, `time_limit_s`, `recovery_s` and `liveness_s` take a number. What is wrong is named by its key.
+`concurrency`, `rate`, `time_limit_s`, `recovery_s`, `liveness_s` and `max_outage_s` take a number. What is wrong is
+named by its key.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _NUMBERS: Mapping[str, type] = {
     "time_limit_s": float,
     "recovery_s": float,
     "liveness_s": float,
+    "max_outage_s": float,
 }
 _KEYS = (*_AXES, "settings", "seeds", *_NUMBERS)
 

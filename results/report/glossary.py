@@ -17,6 +17,7 @@ MEANINGS = {
     "internal-nonmonotonic": "A single batch is out of order in itself.",
     "diverging-replicas": "Two replicas hold different data where both had confirmed it.",
     "no-progress": "Nothing succeeded although all but nodes that the system can do without had healed.",
+    "slow-recovery": "Clients were refused for longer than is allowed before they were served again for good.",
     "nonlinearizable": "No order of the operations that fits real time explains what clients saw.",
     "stale-read": "A read returned a value that had been overwritten before the read began.",
 }

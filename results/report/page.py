@@ -12,7 +12,9 @@ from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from results.report.figure import fault_colour
 from results.report.glossary import meaning
 from results.report.measure import Measurements
+from results.report.recovery import TOLD_HERE
 from results.report.run_files import RunFiles
+from results.report.table import duration_words, table
 from results.report.witness import happened, numbers_in, value_words
 
 Rows = Mapping[int, Mapping[str, Any]]
@@ -192,27 +194,6 @@ def problems(words: Sequence[str]) -> str:
     return "".join(f'<section><p class="muted">{escape(line)}</p></section>' for line in words)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int]) -> str:
-    """`rows` hold HTML; `numbers` are the columns set flush right."""
-    right = set(numbers)
-
-    def cell(tag: str, position: int, content: str) -> str:
-        return f"<{tag}{' class=number' if position in right else ''}>{content}</{tag}>"
-
-    narrow = "" if 1 in right and len(right) == len(header) - 1 else " class=facets"  # all figures: spread evenly
-    top = "".join(cell("th", position, escape(name)) for position, name in enumerate(header))
-    body = "".join(
-        f"<tr>{''.join(cell('td', position, content) for position, content in enumerate(row))}</tr>" for row in rows
-    )
-    return f'<div class="wide"><table{narrow}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def duration_words(milliseconds: float) -> str:
-    if milliseconds >= 1000:
-        return f"{milliseconds / 1000:.2f} s"
-    return f"{milliseconds:.1f} ms" if milliseconds >= 1 else f"{milliseconds * 1000:.0f} µs"
-
-
 def _found(results: Mapping[str, CheckerResult]) -> list[str]:
     """The anomalies with what they mean, broken promises first."""
     broken, legal = [], []
@@ -313,8 +294,9 @@ def _checker(name: str, result: CheckerResult) -> str:
     told = f'<h3 class="{verdict}">{escape(name)} <span class="badge plain">{verdict}</span></h3>'
     if reasons:
         told += f'<ul class="reasons {verdict}">{reasons}</ul>'
-    tables = {key: value for key, value in result.statistics.items() if _is_table(value)}
-    rest = {key: value for key, value in result.statistics.items() if key not in tables}
+    statistics = {key: value for key, value in result.statistics.items() if key not in TOLD_HERE}
+    tables = {key: value for key, value in statistics.items() if _is_table(value)}
+    rest = {key: value for key, value in statistics.items() if key not in tables}
     return told + (_definitions(rest) if rest else "") + (_figures(tables.values()) if tables else "")
 
 

@@ -15,6 +15,7 @@ from results.atomic import write_atomically
 from results.report import page
 from results.report.figure import figure
 from results.report.measure import measure, rows_at
+from results.report.recovery import availability
 from results.report.run_files import RunFiles, read_run
 
 FILE_NAME = "report.html"
@@ -54,6 +55,7 @@ def render(directory: Path, problems: list[str]) -> str:
         page.timeline(drawn, problems[0] if problems else ""),
         page.anomalies(run, rows),
         page.operations(measured),
+        availability(run),
         page.faults(run),
         page.checkers(run),
         page.nodes(run),

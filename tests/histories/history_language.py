@@ -4,6 +4,7 @@
     checker: log
     verdict: invalid lost-write, unseen       (or: valid, or: unknown)
     options: delivery=exactly-once            of the checker, if any
+    demands: recovery_limit_s=2               of the request
     model: stack                              of the checker `object`
 
     0 invoke send q0 1                        process, type, f, key, value
@@ -17,6 +18,7 @@
     5 ok read bank {1=10,2=-3}                account 1 has 10, account 2 has -3
     4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
     4 ok dequeue q0 => 7
+    0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments. Words missing from a value are null.
@@ -32,12 +34,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.by_workload import WORKLOADS
+from checkers.by_workload import LOG_MESSAGES, WORKLOADS
 from harness.history import history_schema
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])
-VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE} | {
+VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability": LOG_MESSAGES} | {
     name: judged.value_type for name, judged in WORKLOADS.items()
 }
 
@@ -56,6 +58,7 @@ class WrittenHistory:
     verdict: str
     anomalies: tuple[str, ...]
     options: dict[str, str]
+    demands: dict[str, str]
     rows: list[dict[str, Any]]
 
     def write(self, path: Path) -> Path:
@@ -63,8 +66,12 @@ class WrittenHistory:
 
 
 def write_rows(rows: list[dict[str, Any]], value_type: pa.DataType, path: Path) -> Path:
-    """Rows without index and time get both from their order."""
-    numbered = [{"index": i, "time": i * 1_000, **row} for i, row in enumerate(rows)]
+    """Rows without index and time get both from their order: a microsecond after the row before."""
+    numbered = []
+    time_ns = -1_000
+    for index, row in enumerate(rows):
+        time_ns = row.get("time", time_ns + 1_000)
+        numbered.append({"index": index, **row, "time": time_ns})
     pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(value_type)), path)
     return path
 
@@ -76,7 +83,7 @@ def parse_history(text: str) -> WrittenHistory:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if match := re.match(r"(source|checker|model|verdict|options): *(.*)", line):
+        if match := re.match(r"(source|checker|model|verdict|options|demands): *(.*)", line):
             head[match[1]] = match[2]
         else:
             is_object = head["checker"] == "object"
@@ -89,6 +96,7 @@ def parse_history(text: str) -> WrittenHistory:
         verdict=verdict,
         anomalies=tuple(sorted(name.strip() for name in anomalies.split(",") if name.strip())),
         options=dict(word.split("=") for word in head.get("options", "").split()),
+        demands=dict(word.split("=") for word in head.get("demands", "").split()),
         rows=rows,
     )
 
@@ -100,6 +108,8 @@ def parse_operation(line: str) -> dict[str, Any]:
     for word in words:
         if match := re.fullmatch(r"(at|error)=(.+)", word):
             row["node" if match[1] == "at" else "error"] = match[2]
+        elif match := re.fullmatch(r"time=([\d.]+)", word):
+            row["time"] = round(float(match[1]) * 1e9)
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):

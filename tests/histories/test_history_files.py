@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from history_language import WrittenHistory, parse_history
 
+from checkers.availability import Availability
 from checkers.by_workload import WORKLOADS, checker_for
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
@@ -22,6 +23,8 @@ OBJECTS = sorted(set(MODELS) - {"register"})
 def checker_of(written: WrittenHistory) -> Checker:
     if written.checker == "register":
         return LinearizableRegister()
+    if written.checker == "availability":
+        return Availability()
     if written.checker == "object":
         return Linearizable(MODELS[written.model])
     return checker_for(written.checker, written.options)
@@ -30,7 +33,10 @@ def checker_of(written: WrittenHistory) -> Checker:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
     written = parse_history(file.read_text())
-    request = CheckRequest(history=written.write(tmp_path / "history.parquet"))
+    request = CheckRequest(
+        history=written.write(tmp_path / "history.parquet"),
+        options={name: float(value) for name, value in written.demands.items()},
+    )
     checker = checker_of(written)
     result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
     assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), result

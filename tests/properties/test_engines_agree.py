@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from log_histories import random_history
+from outage_histories import MS, random_operations
 from register_histories import random_register_rows
 
+from checkers.availability import Availability
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
 from checkers.log import LogChecker
@@ -57,11 +59,28 @@ def test_both_engines_say_the_same_of_a_log(
     seed: int, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
-    request = CheckRequest(history=write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_VALUE))
+    path = write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_VALUE)
+    faults = [{"name": f"at {at}", "start_ns": at, "stop_ns": at + 50_000} for at in (50_000, 200_000)]
+    request = CheckRequest(history=path, options={"faults": faults})
     checkers = {"log": LogChecker(), "statistics": Statistics()}
     alone = check_history(request, checkers, InProcessEngine())
     assert check_history(request, checkers, spark) == alone
+    assert seed == 2 or alone["log"].statistics["data_at_risk"]
     assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
+
+
+def test_both_engines_say_the_same_of_outages(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    history = random_operations(random.Random(5), operations=400, clients=10, queues=7)
+    pq.write_table(history, tmp_path / "h.parquet", row_group_size=70)
+    faults = [{"name": f"fault {at}", "start_ns": at * 5_000 * MS, "stop_ns": at * 6_000 * MS} for at in range(3)]
+    options = {"concurrency": 10, "recovery_limit_s": 1.0, "faults": faults}
+    request = CheckRequest(history=tmp_path / "h.parquet", options=options)
+    alone = check_history(request, {"availability": Availability()}, InProcessEngine())
+    assert alone["availability"].anomalies["slow-recovery"].count > 10
+    assert check_history(request, {"availability": Availability()}, spark) == alone
 
 
 def test_both_engines_say_the_same_of_registers(

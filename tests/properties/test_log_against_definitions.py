@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,3 +71,54 @@ def test_what_is_legal_is_reported_and_accuses_nobody(tmp_path: Path) -> None:
     assert lenient.verdict.value != "invalid"
     assert {name: summary.count for name, summary in lenient.anomalies.items()} == dict(defined)
     assert all(summary.legal for summary in lenient.anomalies.values())
+
+
+def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 40)
+    runs_with_losses = 0
+    for seed in range(40):
+        path = written(seed, tmp_path / f"{seed}.parquet", 40, 11)[0]
+        rng = random.Random(seed)
+        starts = [rng.randrange(120_000) for _ in range(rng.randrange(4))]
+        faults = [{"name": f"at {at}", "start_ns": at, "stop_ns": at + rng.randrange(30_000)} for at in starts]
+        request = CheckRequest(history=path, options={"faults": faults})
+        result = check_history(request, CHECKERS, InProcessEngine())["log"]
+        table = pq.read_table(path).to_pylist()
+        acked = {}
+        for row in table:
+            if (row["f"], row["type"]) == ("send", "ok"):
+                acked.setdefault(row["value"]["message"], row["time"])
+        lost = sorted(acked[message] for message in lost_messages(table) if message in acked)
+        expected: dict[str, list[int]] = {}
+        for time in lost:
+            ordered = sorted(faults, key=lambda fault: (fault["start_ns"], fault["stop_ns"]))
+            name = next((fault["name"] for fault in ordered if fault["stop_ns"] >= time), "no fault")
+            expected.setdefault(name, []).append(time)
+        told = {row["fault"]: row for row in result.statistics.get("data_at_risk", ())}
+        assert {name: row["lost"] for name, row in told.items()} == {name: len(at) for name, at in expected.items()}
+        for name, times in expected.items():
+            assert told[name]["span_ns"] == times[-1] - times[0]
+            if name != "no fault":
+                assert told[name]["reach_ns"] == max(0, int(name.split()[1]) - times[0])
+        runs_with_losses += bool(lost)
+    assert runs_with_losses > 10
+
+
+def lost_messages(rows: list[dict[str, Any]]) -> set[int]:
+    """Those that are lost or unseen, each found by leaving out what the others tell beside the final log."""
+    caught_up = {(row["key"], row["node"]) for row in rows if (row["f"], row["type"]) == ("caught-up", "ok")}
+    messages = {row["value"]["message"] for row in rows if row["f"] == "send"}
+
+    def alone(row: dict[str, Any], message: int) -> dict[str, Any]:
+        read = row["value"]["messages"] or []
+        if row["f"] != "final-poll" or (row["key"], row["node"]) not in caught_up:
+            read = [one for one in read if one["message"] == message]
+        return {**row, "value": {**row["value"], "messages": read}}
+
+    def is_lost(message: int) -> bool:
+        mine = [row for row in rows if row["f"] != "send" or row["value"]["message"] == message]
+        found = defined_anomalies([alone(row, message) for row in mine])
+        return found["lost-write"] + found["unseen"] > 0
+
+    return {message for message in messages if is_lost(message)}

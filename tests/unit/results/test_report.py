@@ -93,6 +93,45 @@ def test_figures_of_operations_are_one_table_with_times_a_reader_can_read(tmp_pa
     assert "ns" not in table
 
 
+def test_outages_are_told_by_operation_and_by_fault_with_what_was_lost(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", seconds=1)
+    outages = {"outages": 4, "unfinished": 1, "p50_ns": 2_500_000_000, "p90_ns": 3_000_000_000, "max_ns": 4_000_000_000}
+    measured = {
+        "lasting_successes": 3,
+        "lasting_window_s": 1.0,
+        "recovery": {"send by queue": {"streams": 7, **outages, "without_service": 0.125, "worst": 0.5}},
+        "faults": [{"fault": "isolate <primary>", "start_ns": 8_000_000_000, "recovery": {"send by queue": outages}}],
+    }
+    at_risk = [
+        {"fault": "kill b1", "start_ns": 9_000_000_000, "lost": 1234, "span_ns": 70_000_000, "reach_ns": 60_000_000},
+        {"fault": "no fault", "start_ns": None, "lost": 2, "span_ns": 0},
+    ]
+    checkers = {
+        "availability": CheckerResult(verdict=Verdict.VALID, statistics=measured),
+        "log": CheckerResult(verdict=Verdict.VALID, statistics={"data_at_risk": at_risk, "acked": 17}),
+    }
+    write_verdict(directory, VerdictFile(verdict=Verdict.VALID, checkers=checkers))
+    assert write_report(directory) is None
+    text = page(directory)
+    section = text[text.index("<h2>Availability</h2>") :]
+    section = section[: section.index("</section>")]
+    for words in (
+        "2.50 s",
+        "4.00 s",
+        "12.50%",
+        "50.00%",
+        "isolate &lt;primary&gt;",
+        "8.00 s",
+        "1,234",
+        "60.0 ms",
+        "70.0 ms",
+    ):
+        assert words in section
+    checkers_section = text[text.index("<h2>Checkers</h2>") :]
+    assert "acked" in checkers_section
+    assert "p90" not in checkers_section
+
+
 def test_a_witness_shows_the_part_of_a_long_poll_that_it_is_about() -> None:
     poll = {"offset": 30, "messages": [{"offset": i, "message": 100 + i} for i in range(30)]}
     assert "20: 120" not in value_words(poll)

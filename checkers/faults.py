@@ -1,0 +1,60 @@
+"""The faults that struck in a run, as numbers that kernels can count by, and which of them is to blame for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+
+NO_FAULT = -1
+
+IN_FLIGHT_NS = 1_000_000_000
+"""An operation that was called so long before a fault may have been struck by it on its way."""
+
+AFTERMATH_NS = 30_000_000_000
+"""What begins later than that after the end of a fault is not blamed on it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """Those with an effect, by start; the position of a fault is its number. Small; goes to every kernel."""
+
+    names: tuple[str, ...]
+    start_ns: Int64
+    stop_ns: Int64
+
+    @classmethod
+    def of(cls, told: Iterable[Mapping[str, Any]]) -> Faults:
+        """From rows with `name`, `start_ns` and `stop_ns`, in any order."""
+        rows = sorted(told, key=lambda row: (row["start_ns"], row["stop_ns"], row["name"]))
+        return cls(
+            names=tuple(row["name"] for row in rows),
+            start_ns=np.array([row["start_ns"] for row in rows], dtype=np.int64),
+            stop_ns=np.array([row["stop_ns"] for row in rows], dtype=np.int64),
+        )
+
+    def to_blame_for_outages(self, began_ns: Int64, failed_ns: Int64) -> Int64:
+        """For each outage the fault that struck last before it, NO_FAULT if there is none.
+
+        `began_ns`: its first failed operation was called, `failed_ns`: it failed. What struck in between counts, if it
+        came soon after the call.
+        """
+        latest = np.searchsorted(self.start_ns, np.minimum(failed_ns, began_ns + IN_FLIGHT_NS), side="right") - 1
+        if not len(self.names):
+            return latest
+        long_over = (latest >= 0) & (began_ns > self.stop_ns[latest] + AFTERMATH_NS)
+        return np.where(long_over, NO_FAULT, latest)
+
+    def to_blame_for_losses(self, acked_ns: Int64) -> Int64:
+        """For each lost message the first fault that was not over when it was acknowledged, NO_FAULT if all were."""
+        if not len(self.names):
+            return np.full(len(acked_ns), NO_FAULT, dtype=np.int64)
+        order = np.argsort(self.stop_ns, kind="stable")
+        # Of the faults that stop at or after a time, the one that began first: their numbers go by start.
+        first = np.minimum.accumulate(order[::-1])[::-1]
+        at = np.searchsorted(self.stop_ns[order], acked_ns, side="left")
+        return np.where(at < len(order), first[np.minimum(at, len(order) - 1)], NO_FAULT)

@@ -22,7 +22,8 @@ def made_up_rows(
     state = begin.initial
     put, take = model.functions
     rows: Rows = []
-    fresh = iter(range(len(initial), len(initial) + operations))
+    values = [value for value in range(len(initial) + operations) if value not in initial]
+    fresh = iter(rng.sample(values, len(values)))
     opened: dict[int, tuple[str, int | None, list[Any]]] = {}
     processes = iter(range(100))
     asks = rng.uniform(0.3, 0.8)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from checkers.linearizable.unique.fifo_queue import FifoQueue
+from checkers.linearizable.unique.priority_queue import PRIORITY_QUEUE
 from checkers.linearizable.unique.spans import Decider
+from checkers.linearizable.unique.stack import STACK
 from checkers.linearizable.unique.unordered_queue import UnorderedQueue
 
-DECIDERS: Mapping[str, Decider] = {"fifo-queue": FifoQueue(), "unordered-queue": UnorderedQueue()}
+DECIDERS: Mapping[str, Decider] = {
+    "fifo-queue": FifoQueue(),
+    "priority-queue": PRIORITY_QUEUE,
+    "stack": STACK,
+    "unordered-queue": UnorderedQueue(),
+}

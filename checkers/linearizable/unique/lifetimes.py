@@ -1,20 +1,16 @@
-"""What becomes of each element of a queue: who put it there, and who took it.
+"""What becomes of each element of a queue or a stack: who put it there, and who took it.
 
 No element is put twice, so whoever was told an element took that one. A put of unknown outcome whose element was told
 did happen; one whose element nobody was told is left out, for without it everything else is as possible as with it.
 
-A take of unknown outcome can take any element that nobody was told, from its begin on. The element whose put ended
-first gets the one that began first, and so on, and whatever is left over stays for ever. No other way of giving them
-out is better: what limits how late an element may be taken (an element put after it that was told, an answer that
-nothing is there) limits those put before it at least as much. So by Hall's theorem there is a way if this one is one,
-and the rest is decided as if nothing were indefinite.
+A take of unknown outcome can take any element that nobody was told, from its begin on.
 
 Times are compact: the order of the history's indices from 0 on, elements that are there at first before all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +20,20 @@ from checkers.linearizable.unique.spans import Contradiction, Open, Spans
 
 PUT, TAKE = range(2)
 NOBODY = -1
+
+SHOWN = 5
+"""At most so many elements are named in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What putting and taking are called."""
+
+    put: str
+    take: str
+
+
+QUEUE = Words(put="enqueue", take="dequeue")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,8 @@ class Lifetimes:
     start: Int64
     """Of all spans, in compact time."""
     end: Int64
+    takers: Int64
+    """Positions of the takes of unknown outcome, by their begin."""
     horizon: int
     """A time behind all others; one later an element that stays may be taken, and by then nobody is left to."""
 
@@ -52,9 +64,47 @@ class Lifetimes:
         """The element was told; else its take, if it has one, is of unknown outcome."""
         return np.asarray(self.take_end < self.horizon)
 
+    def part(self, elements: Int64) -> Lifetimes:
+        """Only these elements."""
+        return replace(
+            self,
+            value=self.value[elements],
+            put=self.put[elements],
+            taken=self.taken[elements],
+            put_start=self.put_start[elements],
+            put_end=self.put_end[elements],
+            take_start=self.take_start[elements],
+            take_end=self.take_end[elements],
+        )
+
+    def given(self, elements: Int64) -> Lifetimes:
+        """The same, if takes of unknown outcome took these: the first one took the first, and so on."""
+        takers = self.takers[: len(elements)]
+        taken, take_start, take_end = self.taken.copy(), self.take_start.copy(), self.take_end.copy()
+        taken[elements], take_start[elements], take_end[elements] = takers, self.start[takers], self.horizon
+        return replace(self, taken=taken, take_start=take_start, take_end=take_end)
+
 
 def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradiction | Open:
-    """Elements are told no more than once, by nobody before they were put; else that contradicts itself."""
+    """What was told, and the takes of unknown outcome given out as suits queues best.
+
+    The element whose put ended first gets the one that began first, and so on, and whatever is left over stays for
+    ever. No other way is better: what limits how late an element may be taken (an element put after it that was told,
+    an answer that nothing is there) limits those put before it at least as much. So by Hall's theorem there is a way
+    if this one is one, and the rest is decided as if nothing were indefinite.
+    """
+    known = told_lifetimes(spans, initial, QUEUE)
+    if not isinstance(known, Lifetimes):
+        return known
+    left = np.flatnonzero(known.taken == NOBODY)
+    return known.given(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
+
+
+def told_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
+    """What was told; what nobody was told stays.
+
+    Elements are told no more than once, by nobody before they were put; else that contradicts itself.
+    """
     is_put, definite = spans.f == PUT, spans.definite
     puts = np.flatnonzero(is_put)
     takes = np.flatnonzero(~is_put & definite & (spans.result != NONE))
@@ -72,13 +122,13 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
     element = owner[number[elements:]]
     unknown = np.flatnonzero(element == NOBODY)
     if len(unknown):
-        return _unknown(spans, int(takes[unknown[0]]))
+        return _unknown(spans, words, int(takes[unknown[0]]))
     taken = np.full(elements, NOBODY, dtype=np.int64)
     taken[element[::-1]] = takes[::-1]
     again = np.flatnonzero(taken[element] != takes)
     put = np.concatenate((np.full(len(initial), NOBODY, dtype=np.int64), puts))
     if len(again):
-        return _again(spans, int(put[element[again[0]]]), int(taken[element[again[0]]]), int(takes[again[0]]))
+        return _again(spans, words, int(put[element[again[0]]]), int(taken[element[again[0]]]), int(takes[again[0]]))
 
     happened = np.append(definite, True)[put] | (taken != NOBODY)
     put, taken = put[happened], taken[happened]
@@ -89,11 +139,7 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
     take_end = _times(end, taken, np.full(len(put), horizon + 2))
     early = np.flatnonzero(take_end < put_start)
     if len(early):
-        return _early(spans, int(put[early[0]]), int(taken[early[0]]))
-    left = np.flatnonzero(taken == NOBODY)
-    takers = np.flatnonzero(~is_put & ~definite)[: len(left)]
-    left = left[np.argsort(put_end[left], kind="stable")][: len(takers)]
-    taken[left], take_start[left], take_end[left] = takers, start[takers], horizon
+        return _early(spans, words, int(put[early[0]]), int(taken[early[0]]))
     return Lifetimes(
         value=values[:elements][happened],
         put=put,
@@ -105,6 +151,7 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
         nothing=np.flatnonzero(~is_put & definite & (spans.result == NONE)),
         start=start,
         end=end,
+        takers=np.flatnonzero(~is_put & ~definite),
         horizon=horizon,
     )
 
@@ -179,13 +226,12 @@ def never_empty(spans: Spans, known: Lifetimes) -> Contradiction | None:
         return None
     teller = int(wrong[np.argmin(known.end[wrong])])
     start, end = int(known.start[teller]), int(known.end[teller])
-    near = np.flatnonzero((known.put_end < end) & (known.take_start > start) & (known.put_end < known.take_start))
-    row = near[_in_a_row(known.put_end[near], known.take_start[near], start, end)]
-    named = ", then ".join(spans.shown(known.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
+    row = in_a_row(known, start, end, np.arange(len(known.value)))
     witnesses, too_few = proof(known, row, end)
     return Contradiction(
         frozenset({teller, *witnesses}),
-        f"a dequeue found nothing ({spans.when(teller)}), but all that time something was there: {named}{too_few}",
+        f"a dequeue found nothing ({spans.when(teller)}), but all that time something was there: "
+        f"{named(spans, known, row)}{too_few}",
     )
 
 
@@ -210,8 +256,17 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-SHOWN = 5
-"""At most so many elements are named in a sentence."""
+def named(spans: Spans, known: Lifetimes, row: Int64) -> str:
+    """The first elements of a row."""
+    return ", then ".join(spans.shown(known.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
+
+
+def in_a_row(known: Lifetimes, begin: int, end: int, among: Int64) -> Int64:
+    """As few of these elements as possible, of which one had to be there at each moment from `begin` to `end`."""
+    there = among[(known.put_end[among] < end) & (known.take_start[among] > begin)]
+    there = there[known.put_end[there] < known.take_start[there]]
+    row: Int64 = there[_in_a_row(known.put_end[there], known.take_start[there], begin, end)]
+    return row
 
 
 @compiled
@@ -233,22 +288,23 @@ def _in_a_row(begin: Int64, end: Int64, first: int, last: int) -> Int64:
     return chosen[:count]
 
 
-def _unknown(spans: Spans, take: int) -> Contradiction:
+def _unknown(spans: Spans, words: Words, take: int) -> Contradiction:
     told = spans.shown(spans.result[take])
-    return Contradiction(frozenset({take}), f"a dequeue told {told} ({spans.when(take)}), which nobody put there")
+    return Contradiction(frozenset({take}), f"a {words.take} told {told} ({spans.when(take)}), which nobody put there")
 
 
-def _again(spans: Spans, put: int, one: int, other: int) -> Contradiction:
+def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contradiction:
     told = spans.shown(spans.result[one])
     return Contradiction(
         frozenset({put, one, other} - {NOBODY}),
-        f"{told} was there only once, but two dequeues told it ({spans.when(one)}; {spans.when(other)})",
+        f"{told} was there only once, but two {words.take}s told it ({spans.when(one)}; {spans.when(other)})",
     )
 
 
-def _early(spans: Spans, put: int, take: int) -> Contradiction:
+def _early(spans: Spans, words: Words, put: int, take: int) -> Contradiction:
     told = spans.shown(spans.result[take])
     return Contradiction(
         frozenset({put, take}),
-        f"a dequeue that told {told} ({spans.when(take)}) had ended when its enqueue began ({spans.when(put)})",
+        f"a {words.take} that told {told} ({spans.when(take)}) had ended when its {words.put} began "
+        f"({spans.when(put)})",
     )

@@ -1,0 +1,58 @@
+"""Stacks and priority queues decided in O(n log n) against all orders: no verdict differs, orders replay, witnesses
+convict alone, and hardly anything stays open."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from queue_histories import linearizable, made_up_rows, spans_of
+
+from checkers.linearizable import replay
+from checkers.linearizable.models import MODELS
+from checkers.linearizable.unique.deciders import DECIDERS
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
+
+NAMES = ["priority-queue", "stack"]
+MOST_OPERATIONS = 8
+INITIAL = 3
+
+
+def judge(name: str, rng: random.Random) -> Outcome:
+    """The outcome for a made-up history, held against brute force."""
+    model, decider = MODELS[name], DECIDERS[name]
+    initial = tuple(rng.sample(range(INITIAL), rng.choice((0, 0, 0, 1, 2))))
+    lies, unknown = rng.choice((0.0, 0.2, 0.6)), rng.choice((0.0, 0.1, 0.3, 0.5))
+    rows = made_up_rows(model, initial, rng, rng.randint(1, MOST_OPERATIONS), lies=lies, unknown=unknown)
+    spans = spans_of(model, rows)
+    outcome = decider.decide(spans, initial)
+    if isinstance(outcome, Open):
+        return outcome
+    expected = linearizable(model, spans, initial, range(len(spans)))
+    assert isinstance(outcome, Ordered if expected else Contradiction), (rows, initial, outcome)
+    if isinstance(outcome, Contradiction):
+        assert not linearizable(model, spans, initial, sorted(outcome.operations)), (rows, initial, outcome)
+        return outcome
+    order = spans.start[decider.order(spans, initial)].tolist()
+    wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False)
+    assert wrong is None, (rows, initial, order, wrong)
+    return outcome
+
+
+def _judge_many(name: str, histories: int) -> None:
+    rng = random.Random(f"{name} {histories}")
+    judged = Counter(type(judge(name, rng)) for _ in range(histories))
+    assert min(judged[Ordered], judged[Contradiction]) > histories // 10
+    assert judged[Open] <= histories // 1_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_collection_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_no_collection_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 10_000)

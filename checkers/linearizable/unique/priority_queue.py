@@ -50,8 +50,8 @@ class _PriorityQueue:
             return never_empty_because(spans, known, clash, self.words)
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
-            f"a dequeue told {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as long "
-            f"as this can have been there something smaller was there, too: {named(spans, known, row)}"
+            f"a dequeue told {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as "
+            f"long as this can have been there something smaller was there, too: {named(spans, known, row)}"
         )
 
     def due(self, told: Lifetimes, left: Lifetimes) -> Due:

@@ -15,7 +15,7 @@ that could not be decided within bounds makes the result UNKNOWN, with how far i
 
 It does not establish anything about operations on several registers at once.
 
-Registers to which no value is written twice are decided in O(n log n) (`unique_values`), others by a bounded search
+Registers to which no value is written twice are decided in O(n log n) (`unique.register`), others by a bounded search
 (`search`).
 
 Mutants it kills: vote-not-durable, local-read, ignore-append-result, serve-before-noop, empty-write-skips-log.
@@ -37,6 +37,7 @@ from checkers.linearizable.models import FailedCas
 from checkers.linearizable.operations import (
     CAS_MISS,
     COLUMNS,
+    INITIAL,
     READ,
     ROWS,
     Operations,
@@ -45,7 +46,8 @@ from checkers.linearizable.operations import (
     shown,
 )
 from checkers.linearizable.search import NOT_LINEARIZABLE, UNDECIDED, Searched, search
-from checkers.linearizable.unique_values import Violation, has_unique_values, violation
+from checkers.linearizable.unique.register import Register
+from checkers.linearizable.unique.spans import Contradiction, Open, Spans
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
@@ -114,20 +116,33 @@ def register_findings(rows: pa.Table, *, limit: int, initial: int) -> pa.Table:
 
 
 def _judge(key: str, operations: Operations, limit: int, verdicts: _Verdicts) -> None:
-    if has_unique_values(operations):
-        found = violation(operations)
-    else:
+    outcome = Register().decide(spans_of(operations), (int(operations.values[INITIAL]),))
+    found = outcome if isinstance(outcome, Contradiction) else None
+    if isinstance(outcome, Open):
         searched = search(operations, limit=limit)
         found = _stuck(operations, searched) if searched.outcome == NOT_LINEARIZABLE else None
         if searched.outcome == UNDECIDED:
             verdicts.undecided.append(_given_up(key, operations, searched))
     if found is not None:
         verdicts.broken.append(
-            Example(key=key, operations=operations.witnesses(found.operations), because=f"{key}: {found.because}")
+            Example(key=key, operations=operations.witnesses(set(found.operations)), because=f"{key}: {found.because}")
         )
 
 
-def _stuck(operations: Operations, searched: Searched) -> Violation:
+def spans_of(operations: Operations) -> Spans:
+    value = operations.values[operations.value]
+    expected = operations.values[operations.expected]
+    reads = operations.f == READ
+    return Spans(
+        start=operations.start,
+        end=operations.end,
+        f=operations.f,
+        argument=np.where(reads, NONE, value),
+        result=np.where(reads, value, np.where(operations.expected < 0, NONE, expected)),
+    )
+
+
+def _stuck(operations: Operations, searched: Searched) -> Contradiction:
     """The operation that fits nowhere, what was open with it, and who had written what could be there."""
     stuck = searched.stuck_at
     end = operations.end[stuck]
@@ -139,8 +154,8 @@ def _stuck(operations: Operations, searched: Searched) -> Violation:
         ).nonzero()[0]
         witnesses |= {int(number) for number in writers[-1:]}
     possible = " or ".join(shown(operations.values[value]) for value in searched.possible)
-    return Violation(
-        witnesses,
+    return Contradiction(
+        frozenset(witnesses),
         f"{operations.describe(stuck)} fits nowhere: with all that had completed before, the register held {possible}, "
         "and nothing that was open meanwhile explains the difference",
     )

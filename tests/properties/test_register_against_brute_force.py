@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
+from checkers.linearizable.checker import spans_of
 from checkers.linearizable.models import FailedCas
 from checkers.linearizable.operations import (
     CAS,
@@ -21,8 +23,10 @@ from checkers.linearizable.operations import (
     Operations,
     operations_by_key,
 )
+from checkers.linearizable.replay import OBJECTS, fault
 from checkers.linearizable.search import LINEARIZABLE, search
-from checkers.linearizable.unique_values import has_unique_values, violation
+from checkers.linearizable.unique.register import Register
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
 
 HISTORIES = 10_000
 MOST_OPERATIONS = 7
@@ -59,6 +63,20 @@ def brute_force(operations: Operations) -> bool:
         return False
 
     return explained(0, frozenset(everything))
+
+
+def fault_of_order(operations: Operations, order: list[int]) -> str | None:
+    """What the replay of certificates has against it."""
+    rows: list[dict[str, Any]] = []
+    told = (operations.start, operations.end, operations.f, operations.value, operations.expected)
+    for number, (start, end, f, value, expected) in enumerate(zip(*(c.tolist() for c in told), strict=True)):
+        argument = None if f == READ else [expected, value] if f == CAS else value
+        row = {"process": number, "key": "k", "f": ("read", "write", "cas")[f], "error": None}
+        rows.append(row | {"type": "invoke", "index": start, "value": argument})
+        if end != NEVER:
+            rows.append(row | {"type": "ok", "index": end, "value": value if f == READ else argument})
+    rows.sort(key=lambda row: row["index"])
+    return fault(rows, {"k": operations.start[order].tolist()}, lambda: OBJECTS["register"](0), answers=False)
 
 
 def made_up(rng: random.Random, *, unique: bool) -> list[tuple[int, int, int, int, int]]:
@@ -135,8 +153,13 @@ def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> Non
         valid, invalid = valid + expected, invalid + (not expected)
         found = search(operations, limit=LIMIT)
         assert (found.outcome == LINEARIZABLE) is expected, histories[int(key)]
-        if has_unique_values(operations):
-            assert (violation(operations) is None) is expected, histories[int(key)]
+        outcome = Register().decide(spans_of(operations), ())
+        if isinstance(outcome, Open):
+            assert not unique
+            continue
+        assert isinstance(outcome, Ordered) is expected, (histories[int(key)], outcome)
+        if expected:
+            assert fault_of_order(operations, Register().order(spans_of(operations), ()).tolist()) is None
     assert min(valid, invalid) > HISTORIES // 20
 
 
@@ -158,8 +181,8 @@ def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None
     histories = [made_up(rng, unique=True) for _ in range(2_000)]
     checked = 0
     for key, operations in registers(histories):
-        found = violation(operations) if has_unique_values(operations) else None
-        if found is None:
+        found = Register().decide(spans_of(operations), ())
+        if not isinstance(found, Contradiction):
             continue
         kept = sorted(found.operations)
         alone = Operations(

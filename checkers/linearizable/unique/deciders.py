@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from checkers.linearizable.unique.fifo_queue import FifoQueue
 from checkers.linearizable.unique.priority_queue import PRIORITY_QUEUE
+from checkers.linearizable.unique.register import Register
 from checkers.linearizable.unique.spans import Decider
 from checkers.linearizable.unique.stack import STACK
 from checkers.linearizable.unique.unordered_queue import UnorderedQueue
@@ -13,6 +14,7 @@ from checkers.linearizable.unique.unordered_queue import UnorderedQueue
 DECIDERS: Mapping[str, Decider] = {
     "fifo-queue": FifoQueue(),
     "priority-queue": PRIORITY_QUEUE,
+    "register": Register(),
     "stack": STACK,
     "unordered-queue": UnorderedQueue(),
 }

@@ -11,12 +11,16 @@ import pyarrow as pa
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
 from checkers.log import LogChecker
+from checkers.monotonic import TOLD_VALUES, MonotonicChecker
+from checkers.multiset.causal_reverse import CausalReverseChecker
 from checkers.multiset.order import Order
 from checkers.multiset.queue import Delivery, QueueChecker
 from checkers.multiset.rows import ELEMENTS
 from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
+from checkers.transactions.long_fork import LongForkChecker
+from checkers.transactions.micro_operations import TRANSACTION
 
 LOG_MESSAGES = pa.struct(
     [
@@ -47,8 +51,11 @@ WORKLOADS: Mapping[str, Judged] = {
         checker=BankChecker,
         options={"total": int, "overdraft": Overdraft},
     ),
+    "causal-reverse": Judged(value_type=ELEMENTS, functions=("write", "read"), checker=CausalReverseChecker),
     "counter": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=CounterChecker, options={"initial": int}),
     "log": Judged(value_type=LOG_MESSAGES, functions=("send", "poll", "final-poll", "caught-up"), checker=LogChecker),
+    "long-fork": Judged(value_type=TRANSACTION, functions=("read", "write", "txn"), checker=LongForkChecker),
+    "monotonic": Judged(value_type=TOLD_VALUES, functions=("read", "inc"), checker=MonotonicChecker),
     "queue": Judged(
         value_type=ELEMENTS,
         functions=("enqueue", "dequeue", "ack", "drain"),

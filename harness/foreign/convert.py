@@ -6,9 +6,10 @@ as process (`:nemesis`) is the nemesis. Operations without a time get their plac
 decides also where times of neighbours run back by less than a millisecond; by more, it is no history.
 
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
-`values` where there is one, a map from accounts to amounts the field `balances`. Where the struct is but `json`, any
-value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
-where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow.
+`values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
+`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not. Where the struct is but
+`json`, any value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it
+a pair where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow.
 A failed or indefinite operation may carry its error in place of a value.
 
 Memory is bounded by one batch, and some words for each process that ever took part.
@@ -271,6 +272,8 @@ class _Values:
         self._is_text = kind is not None and pa.types.is_string(kind)
         self._sequence = self._position.get("values")
         self._balances = self._position.get("balances")
+        self._txn = self._position.get("txn")
+        self._reads = self._position.get("reads")
         self._is_sequence = kind is not None and pa.types.is_list(kind)
         self._has_floats = "float" in str(value_type) or "double" in str(value_type)
         self.lifted: bool | None = None
@@ -302,12 +305,16 @@ class _Values:
         cells: list[Any] = [None] * len(self.none)
         if isinstance(value, dict) and self._balances is not None and not value.keys() <= self._position.keys():
             cells[self._balances] = [{"account": _number(name), "amount": amount} for name, amount in value.items()]
+        elif isinstance(value, dict) and self._reads is not None and not value.keys() <= self._position.keys():
+            cells[self._reads] = [{"key": _text(name), "value": cell} for name, cell in value.items()]
         elif isinstance(value, dict):
             for name, cell in value.items():
                 if name not in self._position:
                     known = ", ".join(self._position)
                     raise _Malformed(f"value has a field {edn.written(name)}; known are {known}")
                 cells[self._position[name]] = cell
+        elif self._txn is not None and isinstance(value, tuple | list):
+            cells[self._txn] = [_micro_operation(part) for part in value]
         elif self._sequence is not None and isinstance(value, tuple | list):
             cells[self._sequence] = value
         elif self._single is None:
@@ -325,6 +332,8 @@ class _Values:
         """Whether a pair is a key and what belongs to it, rather than a value of its own."""
         if f == "cas" and self._swaps:
             return value[1] is None or isinstance(value[1], tuple | list)
+        if self._txn is not None:
+            return not isinstance(value[0], tuple | list | dict)
         return not self._is_sequence or value[1] is None or isinstance(value[1], tuple | list)
 
 
@@ -360,6 +369,17 @@ def _holds_float(value: Any) -> bool:
     elif kind is not tuple and kind is not list:
         return kind is float
     return any(cell.__class__ is not int and _holds_float(cell) for cell in value)
+
+
+def _micro_operation(part: Any) -> dict[str, Any]:
+    """Raises _Malformed."""
+    if isinstance(part, dict):
+        return part
+    if not isinstance(part, tuple | list) or len(part) != 3 or not isinstance(part[0], str):
+        raise _Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
+    f, key, value = part
+    several = isinstance(value, tuple | list)
+    return {"f": str(f), "key": _text(key), "value": None if several else value, "values": value if several else None}
 
 
 def _number(name: Any) -> Any:

@@ -2,7 +2,7 @@
 
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
-do. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
+do; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def export(history: History, form: Format, file: TextIO) -> None:
 
 def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
     value = row["value"]
-    if single and value is not None:
+    if value is not None and "txn" in value:
+        value = None if value["txn"] is None else [_micro_operation(part) for part in value["txn"]]
+    elif single and value is not None:
         value = _plain(row["f"], value)
     operation = {
         "index": row["index"],
@@ -56,6 +58,10 @@ def _plain(f: str, value: dict[str, Any]) -> Any:
     if "json" in value:
         return None if value["json"] is None else json.loads(value["json"])
     return [value.get("expected"), value["value"]] if f == "cas" else value["value"]
+
+
+def _micro_operation(part: dict[str, Any]) -> list[Any]:
+    return [Keyword(part["f"]), part["key"], part["value"] if part["values"] is None else part["values"]]
 
 
 def _edn_line(operation: dict[str, Any]) -> str:

@@ -16,12 +16,15 @@
     3 fail write r0 7 error=not-master
     4 ok drain q0 [1,2]                       elements 1 and 2
     5 ok read bank {1=10,2=-3}                account 1 has 10, account 2 has -3
+    6 ok read x 5 ts=17                       the database's own timestamp of that
+    6 ok txn - r(x)=1 w(y)=2                  a transaction, of no key: read x as 1, wrote y as 2
+    6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
     4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
     4 ok dequeue q0 => 7
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
-begin with # are comments. Words missing from a value are null.
+begin with # are comments; - is no key. Words missing from a value are null.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 }
 
 
-TELLING = ("poll", "final-poll", "caught-up", "read", "dequeue", "drain", "generate")
+TELLING = ("poll", "final-poll", "caught-up", "read", "inc", "dequeue", "drain", "generate")
 """Operations whose value comes with the answer."""
 
 
@@ -103,13 +106,18 @@ def parse_history(text: str) -> WrittenHistory:
 
 def parse_operation(line: str) -> dict[str, Any]:
     process, kind, f, key, *words = line.split()
-    row: dict[str, Any] = {"process": int(process), "type": kind, "f": f, "key": key, "node": None, "error": None}
+    named = None if key == "-" else key
+    row: dict[str, Any] = {"process": int(process), "type": kind, "f": f, "key": named, "node": None, "error": None}
     value: dict[str, Any] = {}
     for word in words:
         if match := re.fullmatch(r"(at|error)=(.+)", word):
             row["node" if match[1] == "at" else "error"] = match[2]
         elif match := re.fullmatch(r"time=([\d.]+)", word):
             row["time"] = round(float(match[1]) * 1e9)
+        elif match := re.fullmatch(r"ts=(-?\d+)", word):
+            value["timestamp"] = int(match[1])
+        elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
+            value.setdefault("txn", []).append(_micro_operation(*match.groups()))
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
@@ -129,6 +137,13 @@ def parse_operation(line: str) -> dict[str, Any]:
         value.setdefault("messages", [])
     row["value"] = value
     return row
+
+
+def _micro_operation(f: str, key: str, told: str) -> dict[str, Any]:
+    part = {"f": f, "key": key, "value": None, "values": None}
+    if told.startswith("["):
+        return part | {"values": [int(element) for element in told[1:-1].split(",") if element]}
+    return part | {"value": None if told == "null" else int(told)}
 
 
 def _object_rows(line: str, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -151,4 +166,7 @@ def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[
     value = {} if row["f"] in TELLING else dict(row["value"])
     if row["f"] == "send":
         value["offset"] = None
+    if "txn" in row["value"]:
+        unanswered = {"value": None, "values": None}
+        value["txn"] = [part | unanswered if part["f"] == "r" else part for part in row["value"]["txn"]]
     return [{**row, "type": "invoke", "value": value, "error": None, "node": None}, row]

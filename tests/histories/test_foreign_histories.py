@@ -92,6 +92,26 @@ def edn(*operations: str) -> str:
         ("--workload counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),
         ("--workload unique-ids", ("generate nil 1", "generate nil 2"), ("generate nil 1", "generate nil 1")),
         ("--workload bank", ("read nil {0_5,_1_5}", "read nil {0_4,_1_6}"), ("read nil {0_5}", "read nil {0_4}")),
+        (
+            "--workload long-fork",
+            ("write [[:w_1_1]] [[:w_1_1]]", "read [[:r_1_nil]_[:r_2_nil]] [[:r_1_1]_[:r_2_nil]]"),
+            (
+                "write [[:w_1_1]] [[:w_1_1]]",
+                "write [[:w_2_1]] [[:w_2_1]]",
+                "read [[:r_1_nil]_[:r_2_nil]] [[:r_1_1]_[:r_2_nil]]",
+                "read [[:r_2_nil]_[:r_1_nil]] [[:r_2_1]_[:r_1_nil]]",
+            ),
+        ),
+        (
+            "--workload causal-reverse",
+            ("write [9_1] [9_1]", "write [9_2] [9_2]", "read [9_nil] [9_[1_2]]"),
+            ("write [9_1] [9_1]", "write [9_2] [9_2]", "read [9_nil] [9_[2]]"),
+        ),
+        (
+            "--workload monotonic",
+            ("read {1_nil,_2_nil} {1_5,_2_6}", "read {1_nil,_2_nil} {1_5,_2_6}"),
+            ("read {1_nil,_2_nil} {1_5,_2_6}", "inc {2_7} {2_7}", "read {1_nil,_2_nil} {1_5,_2_6}"),
+        ),
         ("--workload bank --set total=10", ("read nil {0_5,_1_5}",), ("read nil {0_5}",)),
     ],
 )
@@ -229,7 +249,10 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         (["--workload", "set", "--initial", "0"], "--initial and --failed-cas are for --model"),
         (["--workload", "register", "--failed-cas", "answer"], "--initial and --failed-cas are for --model"),
         (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
-        (["--workload", "heap"], "known are: bank, counter, log, queue, register, set, unique-ids"),
+        (
+            ["--workload", "heap"],
+            "known are: bank, causal-reverse, counter, log, long-fork, monotonic, queue, register, set, unique-ids",
+        ),
         (["--workload", "queue", "--set", "reads=current"], "workload queue has no option 'reads'"),
         (
             ["--workload", "queue", "--set", "delivery=twice"],

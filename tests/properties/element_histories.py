@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ FUNCTIONS = {
     "set": ("add", "add", "read"),
     "counter": ("add", "read"),
     "unique-ids": ("generate",),
+    "causal-reverse": ("write", "write", "read"),
 }
 TELLING = ("dequeue", "drain", "read", "generate")
 
@@ -229,37 +229,40 @@ def defined_ids(operations: list[Done]) -> Counter[str]:
     return +Counter({"duplicated": sum(len(o) > 1 for o in given.values()), "undecided": int(not given)})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A workload, what its checker is told, and what then is wrong."""
+def defined_causal_reverse(operations: list[Done]) -> Counter[str]:
+    """For a value that may have been written more than once, the first of its writes counts."""
+    found: Counter[str] = Counter()
+    began: dict[tuple[str, int], int] = {}
+    acked: dict[tuple[str, int], int] = {}
+    shows = 0
+    for (key, element), mine in by_element(operations).items():
+        tries = of(mine, ("write",), ("ok", "info", "fail"))
+        found += false_reads(tries, of(mine, ("read",)))
+        began[key, element] = min((o.start for o in of(tries, ("write",), ("ok", "info"))), default=-1)
+        acked[key, element] = min((o.end for o in of(tries, ("write",))), default=NEVER)
+    for read in of(operations, ("read",)):
+        latest = max((began[read.key, element] for element in read.elements), default=-1)
+        over = [element for (key, element), end in acked.items() if key == read.key and end < latest]
+        found["causal-reverse"] += any(element not in read.elements for element in over)
+        shows += bool(read.elements)
+    found["undecided"] += not shows
+    return +found
 
-    workload: str
-    options: dict[str, str]
-    defined: Callable[[list[Done]], Counter[str]]
-    names: frozenset[str]
 
-
-QUEUE_NAMES = frozenset({"lost", "duplicated", "unexpected", "aborted-read", "redelivered-after-ack"})
-CASES = {
-    "queue": Case(workload="queue", options={"delivery": "exactly-once"}, defined=defined_queue, names=QUEUE_NAMES),
-    "queue in order of producers": Case(
-        workload="queue",
-        options={"delivery": "exactly-once", "order": "producer"},
-        defined=lambda operations: defined_queue(operations) + defined_order(operations, by_producer=True),
-        names=QUEUE_NAMES | {"out-of-order"},
-    ),
-    "queue in order": Case(
-        workload="queue",
-        options={"delivery": "exactly-once", "order": "key"},
-        defined=lambda operations: defined_queue(operations) + defined_order(operations, by_producer=False),
-        names=QUEUE_NAMES | {"out-of-order"},
-    ),
-    "set": Case(
-        workload="set",
-        options={"reads": "current"},
-        defined=defined_set,
-        names=frozenset({"lost", "stale", "duplicated", "unexpected", "aborted-read"}),
-    ),
-    "counter": Case(workload="counter", options={}, defined=defined_counter, names=frozenset({"out-of-bounds"})),
-    "unique-ids": Case(workload="unique-ids", options={}, defined=defined_ids, names=frozenset({"duplicated"})),
-}
+def random_bank(seed: int) -> tuple[list[Row], Counter[str]]:
+    """Reads of two accounts whose total is mostly 10, and what is wrong in them."""
+    rng = random.Random(seed)
+    rows: list[Row] = []
+    defined: Counter[str] = Counter()
+    for _ in range(10_000):
+        kind = rng.choice(("ok", "ok", "fail", "info"))
+        amounts = [rng.choice((5, 5, 5, 0, 10, -1, None)) for _ in range(2)]
+        shown = [{"account": account, "amount": amount} for account, amount in enumerate(amounts)]
+        process = len(rows)
+        rows.append({"process": process, "type": "invoke", "f": "read", "value": None})
+        rows.append({"process": process, "type": kind, "f": "read", "value": {"balances": shown}})
+        if kind == "ok":
+            defined["null-balance"] += None in amounts
+            defined["wrong-total"] += None not in amounts and sum(a or 0 for a in amounts) != 10
+            defined["negative-balance"] += -1 in amounts
+    return rows, defined

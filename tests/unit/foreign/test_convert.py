@@ -255,3 +255,51 @@ def test_balances_by_account_are_read_from_json_as_well(tmp_path: Path) -> None:
     assert read["value"] == {"balances": [{"account": 0, "amount": 5}, {"account": 1, "amount": -2}]}
     with pytest.raises(MalformedHistory, match="an account must be a number"):
         converted(tmp_path, json.dumps(row | {"value": {"a": 5}}), shape)
+
+
+TRANSACTIONS = Shape(
+    value_type=pa.struct(
+        [
+            pa.field(
+                "txn",
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("f", pa.string()),
+                            ("key", pa.string()),
+                            ("value", pa.int64()),
+                            ("values", pa.list_(pa.int64())),
+                        ]
+                    )
+                ),
+            )
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize("key", [None, "7"])
+def test_transactions_are_lists_of_micro_operations_lifted_or_not(tmp_path: Path, key: str | None) -> None:
+    def value(text: str) -> str:
+        return text if key is None else f"[{key} {text}]"
+
+    rows = converted(
+        tmp_path,
+        f"{{:process 0, :type :invoke, :f :txn, :value {value('[[:r :x nil] [:append 2 3]]')}}}\n"
+        f"{{:process 0, :type :ok, :f :txn, :value {value('[[:r :x [1 2]] [:append 2 3]]')}}}\n"
+        f"{{:process 0, :type :invoke, :f :txn, :value {value('[[:w 2 3]]')}}}\n",
+        TRANSACTIONS,
+    )
+    nothing = {"value": None, "values": None}
+    append = {"f": "append", "key": "2", "value": 3, "values": None}
+    assert [(row["key"], row["value"]["txn"]) for row in rows] == [
+        (key, [{"f": "r", "key": "x"} | nothing, append]),
+        (key, [{"f": "r", "key": "x", "value": None, "values": [1, 2]}, append]),
+        (key, [{"f": "w", "key": "2", "value": 3, "values": None}]),
+    ]
+
+
+@pytest.mark.parametrize("value", ["[[:r 1]]", "[5]", "[[1 2 3]]", "5"])
+def test_a_transaction_of_anything_else_is_malformed(tmp_path: Path, value: str) -> None:
+    with pytest.raises(MalformedHistory, match=r"line 1, row 0: .*(\[f key value\]|a map with txn)"):
+        converted(tmp_path, f"{{:process 0, :type :invoke, :f :txn, :value {value}}}\n", TRANSACTIONS)

@@ -70,3 +70,14 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in exported(stored(tmp_path / "h.parquet"), Format.JSON).splitlines()]
     assert rows[4] == {"index": 4, "time": 1004, "process": 1, "type": "ok", "f": "read", "value": ["c", 7]}
     assert rows[1]["process"] == "nemesis"
+
+
+def test_transactions_are_told_as_jepsen_tells_them(tmp_path: Path) -> None:
+    part = pa.struct(
+        [("f", pa.string()), ("key", pa.string()), ("value", pa.int64()), ("values", pa.list_(pa.int64()))]
+    )
+    kind = pa.struct([("txn", pa.list_(part))])
+    asked = [{"f": "r", "key": "x"}, {"f": "w", "key": "y", "value": 2}, {"f": "r", "key": "z", "values": [1]}]
+    row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "txn", "value": {"txn": asked}}
+    pq.write_table(pa.Table.from_pylist([row], schema=history_schema(kind)), tmp_path / "h.parquet")
+    assert ':value [[:r "x" nil] [:w "y" 2] [:r "z" [1]]]' in exported(tmp_path / "h.parquet", Format.EDN)

@@ -1,0 +1,171 @@
+"""The monotonic-reads checker: what a process has read of a register that only grows, it never reads smaller again.
+
+Operations, with the register as key and a value {value, timestamp}; or of several registers at once, without a key and
+with a value {reads: [{key, value, timestamp}]}, which others write as a map from registers to values:
+  read {} -> {value}   ok: what the register held; null if there was nothing, which is less than anything
+  inc {} -> {value}    ok: what it held then
+
+What breaks the promise:
+  nonmonotonic-read       a process was told less than it had been told before
+  nonmonotonic-timestamp  somebody was told less than what had, by the database's own timestamps, been there earlier
+                          (where operations have a timestamp)
+
+A process of unknown outcome goes on under another number, and starts anew. If nothing was told twice, UNKNOWN.
+
+It does not establish that reads are current, nor that one process sees what another one has seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import NONE, OK, TYPES, Int64, codes, integers, member, run_starts, witness_order
+from checkers.kernels.compiled import compiled
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.plan import CheckRequest, Engine
+from checkers.transactions.uses import registers
+from checkers.verdict import EXAMPLES, CheckerResult
+
+COLUMNS = ("index", "process", "type", "f", "key", "value")
+FUNCTIONS = ("read", "inc")
+REGISTER = [pa.field("value", pa.int64()), pa.field("timestamp", pa.int64())]
+TOLD_VALUES = pa.struct([*REGISTER, pa.field("reads", pa.list_(pa.struct([pa.field("key", pa.string()), *REGISTER])))])
+"""The value of this workload's operations."""
+
+TOLD = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("register", pa.string()),
+        pa.field("process", pa.int32()),
+        pa.field("index", pa.int64()),
+        *REGISTER,
+    ]
+)
+"""What the ok operation that `index` completes told of a register; NONE for null."""
+
+COMPARED = "compared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonotonicChecker:
+    """Judges reads of registers that only grow."""
+
+    name: str = "monotonic"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        told = engine.mapped(history, partial(told_values, buckets=buckets), TOLD)
+        found = dict(gathered_findings(engine, engine.grouped(told, ("bucket",), steps_back, FINDINGS)))
+        compared = found.pop(COMPARED, None)
+        return judged(
+            found,
+            legal=request.legal,
+            undecided=[] if compared else ["no process was told of a register twice"],
+            statistics={COMPARED: compared.count if compared else 0},
+        )
+
+
+def told_values(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: what the ok operations of a batch told, in buckets of registers."""
+    is_ok = (codes(batch["type"], TYPES) == OK) & (codes(batch["f"], FUNCTIONS) >= 0)
+    batch = batch.take(pa.array(np.flatnonzero(is_ok)))
+    key = batch["key"].combine_chunks().cast(pa.string())
+    value = batch["value"].combine_chunks()
+    lists = member(value, "reads")
+    if not pa.types.is_list(lists.type):
+        lists = pa.nulls(len(lists), TOLD_VALUES.field("reads").type)
+    single = np.flatnonzero(pc.is_null(lists).to_numpy(zero_copy_only=False))
+    parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    parts = pc.list_flatten(lists)
+    row = np.concatenate((single, parents))
+    named = registers(key.take(pa.array(parents)), member(parts, "key").cast(pa.string()))
+    register = pa.concat_arrays([key.take(pa.array(single)), named])
+    fields = [
+        np.concatenate((integers(member(value, field.name))[single], integers(member(parts, field.name))))
+        for field in REGISTER
+    ]
+    return pa.Table.from_arrays(
+        [
+            pa.array(bucket_of(mixed_column(register), buckets)),
+            register,
+            *(
+                batch[name].combine_chunks().cast(TOLD.field(name).type).take(pa.array(row))
+                for name in ("process", "index")
+            ),
+            *(pa.array(field) for field in fields),
+        ],
+        schema=TOLD,
+    )
+
+
+def steps_back(told: pa.Table) -> pa.Table:
+    """Kernel over all that was told of a bucket of registers."""
+    encoded = pc.dictionary_encode(told["register"].combine_chunks())
+    names = encoded.dictionary.to_pylist()
+    register = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    process, index, value, timestamp = (told[name].to_numpy() for name in ("process", "index", "value", "timestamp"))
+    by_process = np.lexsort((index, process, register))
+    stamped = np.flatnonzero(timestamp != NONE)
+    # Among equal timestamps no order is told, so the smallest value comes first.
+    by_timestamp = stamped[np.lexsort((value[stamped], timestamp[stamped], register[stamped]))]
+    findings = Findings()
+    for name, order, starts, sentence in (
+        (
+            "nonmonotonic-read",
+            by_process,
+            run_starts(register[by_process], process[by_process].astype(np.int64)),
+            "process {p} was told {v} (by {j}) after it had been told {w} (by {i})",
+        ),
+        (
+            "nonmonotonic-timestamp",
+            by_timestamp,
+            run_starts(register[by_timestamp]),
+            "{v} was told (by {j}) with a later timestamp than {w} (by {i})",
+        ),
+    ):
+        earlier = below_earlier(np.cumsum(starts), value[order])
+        findings.add(COMPARED, int((~starts).sum()), ())
+        late = np.flatnonzero(earlier >= 0)
+        later, before = order[late], order[earlier[late]]
+        chosen = witness_order(index[before], index[later], ties=(register[later],))[:EXAMPLES] if len(late) else late
+        examples = []
+        for i, j in zip(before[chosen].tolist(), later[chosen].tolist(), strict=True):
+            key = names[register[j]] if register[j] >= 0 else None
+            v, w = ("nothing" if value[k] == NONE else str(value[k]) for k in (j, i))
+            told_of = sentence.format(p=process[j], v=v, w=w, i=index[i], j=index[j])
+            examples.append(
+                Example(
+                    key=key,
+                    operations=tuple(sorted({int(index[i]), int(index[j])})),
+                    because=f"{told_of}{f' of {key}' if key else ''}",
+                )
+            )
+        findings.add(name, len(late), examples)
+    return findings.table()
+
+
+@compiled
+def below_earlier(group: Int64, value: Int64) -> Int64:
+    """For each row the earlier one of its group with the highest value, if that is above its own; else -1.
+
+    Rows of a group lie side by side.
+    """
+    result = np.full(len(group), -1, dtype=np.int64)
+    highest = 0
+    for row in range(1, len(group)):
+        if group[row] != group[row - 1]:
+            highest = row
+        elif value[row] < value[highest]:
+            result[row] = highest
+        else:
+            highest = row
+    return result

@@ -1,0 +1,117 @@
+"""The causal-reverse checker: who sees a write sees all that were over before it began.
+
+Operations, with the table as key and a value {value, values}:
+  write {value}         ok: the table has this row
+  read {} -> {values}   ok: all rows of the table at one moment
+
+Serializability allows that a transaction is seen without one that was over before it began, strict serializability does
+not. What breaks the promise:
+  causal-reverse  a read that shows a write, and not an acked one that ended before that began; counted by reads
+  unexpected      read before anybody had tried to write it, or without that
+  aborted-read    read, although all its writes had certainly failed
+
+A value that may have been written more than once is taken to have been written by the first of these writes.
+If no read shows anything, nothing was tried: UNKNOWN.
+
+It does not establish that reads are current: one that shows nothing breaks no promise here (the set checker tells).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import FAIL, NONE, OK, run_starts
+from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import EXAMPLES, CheckerResult
+
+FUNCTIONS = ("write", "read")
+WRITE, READ = range(2)
+READS = "reads"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalReverseChecker:
+    """Judges a history of tables to which rows are added."""
+
+    name: str = "causal-reverse"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
+        operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=1), SPANS)
+        found = dict(gathered_findings(engine, engine.grouped(operations, ("key",), reversed_reads, FINDINGS)))
+        reads = found.pop(READS, None)
+        return judged(
+            found,
+            legal=request.legal,
+            undecided=[] if reads else ["no read shows a write"],
+            statistics={READS: reads.count if reads else 0},
+        )
+
+
+def reversed_reads(table: pa.Table) -> pa.Table:
+    """Kernel over all operations on one table."""
+    groups = element_groups(table)
+    told = groups.element != NONE
+    writes = (groups.f == WRITE) & told
+    possible = writes & (groups.type != FAIL)
+    seen = is_ok(groups, READ) & told
+    began = groups.smallest(possible, groups.start)
+    acked = groups.smallest(writes & (groups.type == OK), groups.end)
+    early = groups.smallest(seen, groups.end) < groups.smallest(writes, groups.start)
+    aborted = (groups.sizes(seen) > 0) & ~early & (groups.sizes(possible) == 0)
+
+    rows = np.flatnonzero(seen)
+    rows = rows[np.lexsort((groups.group[rows], groups.end[rows]))]
+    rows = rows[run_starts(groups.end[rows], groups.group[rows])]
+    group = groups.group[rows]
+    first = np.flatnonzero(run_starts(groups.end[rows]))
+    read = np.cumsum(run_starts(groups.end[rows])) - 1
+    latest = np.full(len(first), -1, dtype=np.int64)
+    np.maximum.at(latest, read, np.where(began[group] == NEVER, -1, began[group]))
+    by_end = np.argsort(acked)
+    # Whatever had ended before the latest write began must be there, and nothing else may be counted for it.
+    expected = np.searchsorted(acked[by_end], latest)
+    there = acked[group] < latest[read]
+    wrong = np.flatnonzero(expected > np.bincount(read[there], minlength=len(first)))
+
+    findings = Findings()
+    findings.add(READS, len(first), ())
+    wrong = wrong[np.argsort(groups.start[rows[first[wrong]]])]
+    key = table["key"][0].as_py()
+    examples = []
+    for number in wrong[:EXAMPLES].tolist():
+        mine = group[read == number]
+        missing = int(by_end[: expected[number]][~np.isin(by_end[: expected[number]], mine)][0])
+        shown = int(mine[np.argmax(np.where(began[mine] == NEVER, -1, began[mine]))])
+        row = int(rows[first[number]])
+        element, later = (int(groups.element[groups.first[g]]) for g in (missing, shown))
+        witnesses = {int(acked[missing]), int(began[shown]), int(groups.start[row]), int(groups.end[row])}
+        examples.append(
+            Example(
+                key=key,
+                operations=tuple(sorted(witnesses)),
+                because=(
+                    f"the read completed by {groups.end[row]} shows {later}{f' of {key}' if key else ''}, and not "
+                    f"{element}, which had been written (by {acked[missing]}) before {later} was begun ({began[shown]})"
+                ),
+                details={
+                    "shown": later,
+                    "missing": element,
+                    "missing_in_all": int(expected[number] - there[read == number].sum()),
+                },
+            )
+        )
+    findings.add("causal-reverse", len(wrong), sorted(examples, key=lambda example: example.operations))
+    groups.report(findings, "unexpected", early, "was read before anybody had tried to write it")
+    groups.report(findings, "aborted-read", aborted, "was read, although its write had certainly failed")
+    return findings.table()

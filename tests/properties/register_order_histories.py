@@ -1,0 +1,156 @@
+"""Random histories of registers in which the order of writes is often wrong, and the definitions, word by word."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+Row = dict[str, Any]
+Span = tuple[str, str | None, int, int, Any]
+"""Type, key, start, end, and what was told, or else asked."""
+
+NEVER = 1 << 60
+
+
+def interleaved(rng: random.Random, plan: list[tuple[str, str | None, Any, Any]]) -> list[Row]:
+    """Rows of three clients that carry out what is planned, in turn: f, key, what is asked and what is told."""
+    rows: list[Row] = []
+    open_rows: dict[int, Row] = {}
+    lives = dict.fromkeys(range(3), 0)
+    todo = list(reversed(plan))
+    while todo:
+        client = rng.randrange(3)
+        if client in open_rows:
+            done = open_rows.pop(client)
+            rows.append(done)
+            lives[client] += done["type"] == "info"
+            continue
+        f, key, asked, told = todo.pop()
+        kind = rng.choices(("ok", "fail", "info"), (6, 1, 1))[0]
+        row = {"process": client + 3 * lives[client], "f": f, "key": key}
+        rows.append(row | {"type": "invoke", "value": asked})
+        open_rows[client] = row | {"type": kind, "value": told if kind == "ok" else None}
+    return rows
+
+
+def spans_of(rows: list[Row]) -> list[Span]:
+    spans, begun = [], {}
+    for index, row in enumerate(rows):
+        if row["type"] == "invoke":
+            begun[row["process"]] = (index, row)
+            continue
+        start, invocation = begun.pop(row["process"])
+        spans.append((row["type"], row["key"], start, index, row["value"] or invocation["value"]))
+    return spans + [("info", row["key"], start, NEVER, row["value"]) for start, row in begun.values()]
+
+
+def part(f: str, key: str, value: int | None) -> Row:
+    return {"f": f, "key": key, "value": value, "values": None}
+
+
+def random_forks(rng: random.Random, *, rewrites: float) -> list[Row]:
+    """Two objects of four registers; each is written once, but for a share of `rewrites`."""
+    disorder = rng.choice((0.0, 0.1, 0.5))
+    written: dict[tuple[str, str], int] = {}
+    plan: list[tuple[str, str | None, Any, Any]] = []
+
+    def shown(key: str, register: str) -> int | None:
+        if rng.random() < disorder:
+            return rng.choice((None, None, 1, 1, 2))
+        return written.get((key, register))
+
+    for _ in range(12):
+        key = rng.choice("ab")
+        registers = rng.sample("wxyz", rng.choice((1, 2, 3)))
+        writes = []
+        new = [register for register in registers if (key, register) not in written or rng.random() < rewrites]
+        if new and rng.random() < 0.4:
+            written[key, new[0]] = rng.choice((1, 1, 2))
+            writes = [part("w", new[0], written[key, new[0]])]
+            registers = registers[: rng.choice((0, 3))]
+        asked = writes + [part("r", register, None) for register in registers]
+        told = writes + [part("r", register, shown(key, register)) for register in registers]
+        f = "txn" if writes and registers else "write" if writes else "read"
+        plan.append((f, key, {"txn": asked}, {"txn": told}))
+    return interleaved(rng, plan)
+
+
+def defined_forks(rows: list[Row]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    writes: dict[tuple[Any, str], list[tuple[str, int, int]]] = defaultdict(list)
+    reads: dict[tuple[Any, str, int], int] = {}
+    views: dict[Any, list[dict[str, bool]]] = defaultdict(list)
+    for kind, key, start, end, value in spans_of(rows):
+        own = {p["key"] for p in value["txn"] if p["f"] == "w"}
+        for p in value["txn"]:
+            if p["f"] == "w":
+                writes[key, p["key"]].append((kind, p["value"], start))
+            elif kind == "ok" and p["value"] is not None:
+                place = (key, p["key"], p["value"])
+                reads[place] = min(end, reads.get(place, NEVER))
+        if kind == "ok":
+            view = {p["key"]: p["value"] is not None for p in value["txn"] if p["f"] == "r" and p["key"] not in own}
+            views[key].append(view)
+    for (key, register, value), end in reads.items():
+        mine = [(kind, start) for kind, written, start in writes[key, register] if written == value]
+        if not any(start < end for _, start in mine):
+            found["unexpected"] += 1
+        elif all(kind == "fail" for kind, _ in mine):
+            found["aborted-read"] += 1
+    for of_key in views.values():
+        before = {(x, y) for view in of_key for x in view for y in view if view[x] and not view[y]}
+        found["long-fork"] += sum((y, x) in before for x, y in before if x < y)
+        found["telling"] += len(before)
+    found["rewritten"] += sum(sum(kind != "fail" for kind, _, _ in tries) > 1 for tries in writes.values())
+    found["undecided"] += not found.pop("telling", 0)
+    return +found
+
+
+def random_growth(rng: random.Random) -> list[Row]:
+    """Registers that mostly grow, read one by one or several at once, often with timestamps."""
+    disorder = rng.choice((0.0, 0.1, 0.4))
+    held = dict.fromkeys(["a", "b", "a/x", "a/y"], 0)
+    plan: list[tuple[str, str | None, Any, Any]] = []
+
+    def told(register: str, now: int) -> Row:
+        value: int | None = held[register]
+        if rng.random() < disorder:
+            value = rng.choice((None, max(0, held[register] - 1), held[register] + 1))
+        stamp = now + (rng.randrange(-3, 4) if rng.random() < disorder else 0)
+        return {"value": value, "timestamp": rng.choice((None, stamp))}
+
+    for now in range(14):
+        key = rng.choice("ab")
+        if rng.random() < 0.3:
+            names = rng.sample("xy", rng.choice((1, 2)))
+            plan.append(("read", "a", None, {"reads": [{"key": name} | told(f"a/{name}", now) for name in names]}))
+            continue
+        f = rng.choice(("read", "read", "inc"))
+        held[key] += f == "inc"
+        held[f"a/{rng.choice('xy')}"] += 1
+        plan.append((f, key, None, told(key, now)))
+    return interleaved(rng, plan)
+
+
+def defined_growth(rows: list[Row]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    by_process: dict[tuple[str, int], list[float]] = defaultdict(list)
+    stamped: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for row in rows:
+        if row["type"] != "ok":
+            continue
+        several = row["value"].get("reads")
+        named = [(f"{row['key']}/{r['key']}", r) for r in several] if several else [(row["key"], row["value"])]
+        for register, value in named:
+            shown = -1 if value["value"] is None else value["value"]
+            by_process[register, row["process"]].append(shown)
+            if value["timestamp"] is not None:
+                stamped[register].append((value["timestamp"], shown))
+    for values in by_process.values():
+        found["nonmonotonic-read"] += sum(value < max(values[:i], default=-1) for i, value in enumerate(values))
+    for pairs in stamped.values():
+        found["nonmonotonic-timestamp"] += sum(any(t < at and v > w for t, v in pairs) for at, w in pairs)
+    compared = any(len(values) > 1 for values in (*by_process.values(), *stamped.values()))
+    found["undecided"] += not compared
+    return +found

@@ -1,0 +1,108 @@
+"""What a history's keys, values and processes are called, and when it began, changes no verdict of any workload."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from element_histories import random_bank
+from log_histories import random_history
+from workload_cases import CASES, many
+
+from checkers.by_workload import WORKLOADS, checker_for
+from checkers.engine_in_process import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.run import check_history
+from harness.history import history_schema
+
+Row = dict[str, Any]
+
+HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
+    "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
+    "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
+} | {
+    name: (case.workload, case.options, lambda seed, case=case: many(case, seed, 30)[0]) for name, case in CASES.items()
+}
+
+ARITHMETIC = ("bank", "counter")
+"""Their values are sums: they cannot be called otherwise."""
+GROWING = ("monotonic",)
+"""Of their values the order means something."""
+VALUES = ("value", "values", "message")
+KEYS = ("key", "account")
+
+
+def relabelled(rows: list[Row], workload: str, rng: random.Random) -> list[Row]:
+    """The same history under other names, some of which are longer than others; what is equal stays so."""
+    names: dict[str, str] = {}
+    numbers: dict[int, int] = {}
+    accounts: dict[int, int] = {}
+    processes: dict[int, int] = {}
+    texts = iter(rng.sample(range(10**6), 10_000))
+
+    def key(name: str) -> str:
+        return names.setdefault(name, f"{'k' * rng.randrange(4)}{next(texts)}")
+
+    def number(value: int) -> int:
+        if workload in ARITHMETIC:
+            return value
+        if workload in GROWING:
+            return value * 1_000_003 - 17
+        return numbers.setdefault(value, next(texts) - 500_000)
+
+    def renamed(field: str, cell: Any) -> Any:
+        if isinstance(cell, dict):
+            return {name: renamed(name, part) for name, part in cell.items()}
+        if isinstance(cell, list):
+            return [renamed(field, part) for part in cell]
+        if cell is None or field not in (*VALUES, *KEYS):
+            return cell
+        if field == "account":
+            return accounts.setdefault(cell, next(texts))
+        return key(cell) if field == "key" else number(cell)
+
+    def process(old: int) -> int:
+        return processes.setdefault(old, next(texts))
+
+    return [
+        row
+        | {"process": process(row["process"]), "value": renamed("", row["value"])}
+        | ({"key": key(row["key"])} if row.get("key") is not None else {})
+        for row in rows
+    ]
+
+
+def verdict(rows: list[Row], workload: str, options: dict[str, str], path: Path, *, begun_ns: int) -> Any:
+    numbered = [{"index": i, "time": begun_ns + i * 1_000, **row} for i, row in enumerate(rows)]
+    table = pa.Table.from_pylist(numbered, schema=history_schema(WORKLOADS[workload].value_type))
+    pq.write_table(table, path, row_group_size=97)
+    checker = checker_for(workload, options)
+    result = check_history(CheckRequest(history=path), {"checker": checker}, InProcessEngine())["checker"]
+    counts = {name: summary.count for name, summary in result.anomalies.items()}
+    return result.verdict, counts, len(result.reasons), result.statistics
+
+
+def test_every_workload_is_relabelled() -> None:
+    assert {workload for workload, _, _ in HISTORIES.values()} == set(WORKLOADS)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_verdict_is_the_same_under_other_names_and_at_another_time(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 300)
+    workload, options, made = HISTORIES[name]
+    found = set()
+    for seed in range(3):
+        rows = made(seed)
+        before = verdict(rows, workload, options, tmp_path / "h.parquet", begun_ns=0)
+        other = relabelled(rows, workload, random.Random(seed))
+        assert [row["process"] for row in other] != [row["process"] for row in rows]
+        assert verdict(other, workload, options, tmp_path / "o.parquet", begun_ns=7_000_000_000) == before
+        found |= set(before[1])
+    assert found

@@ -2,7 +2,8 @@
 
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
-do; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
+do; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded
+by one batch.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ States, arguments and results are hashable: lists arrive as tuples, maps as tupl
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -84,6 +85,24 @@ def frozen(value: Value) -> Hashable:
     if isinstance(value, Mapping):
         return tuple(sorted(((key, frozen(item)) for key, item in value.items()), key=repr))
     return value  # type: ignore[no-any-return]
+
+
+def shown(value: Any) -> str:
+    """As JSON, cut where it is long; sets in the order of their JSON."""
+    if isinstance(value, frozenset):
+        text = f"{{{', '.join(sorted(shown(item) for item in value))}}}"
+    else:
+        text = json.dumps(value, default=str)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def describe(call: Call) -> str:
+    argument = "" if call.argument is None else f" {shown(call.argument)}"
+    result = (
+        "" if isinstance(call.result, Answer) or call.result == call.argument else f" that told {shown(call.result)}"
+    )
+    failed = " that failed" if call.result is Answer.FAILED else ""
+    return f"{call.f}{argument}{result}{failed}"
 
 
 @dataclass(frozen=True, kw_only=True)

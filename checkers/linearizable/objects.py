@@ -19,7 +19,7 @@ It does not establish anything about operations on several objects at once (but 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,7 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import Int64
-from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.decision import (
     NOT_LINEARIZABLE,
     UNDECIDED,
@@ -42,10 +41,14 @@ from checkers.linearizable.decision import (
     decide_with_orders,
 )
 from checkers.linearizable.kernel import READS
-from checkers.linearizable.models import ANYTHING, UNTOLD, Answer, Call, Model, frozen
+from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, describe, shown
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
-from checkers.linearizable.problem import Calls, Row, calls_of
+from checkers.linearizable.problem import Calls, calls_of
+from checkers.linearizable.recorded import COLUMNS, ROWS, object_rows, objects, rows_of
+from checkers.linearizable.unique.contradicted import contradicted
+from checkers.linearizable.unique.question import Question, asked
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.history import MalformedHistory
@@ -57,22 +60,6 @@ NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"
 OBJECTS = "objects"
 MALFORMED = "malformed"
-
-COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
-
-ROWS = pa.schema(
-    [
-        pa.field("bucket", pa.int32()),
-        pa.field("key", pa.string()),
-        pa.field("index", pa.int64()),
-        pa.field("process", pa.int32()),
-        pa.field("type", pa.string()),
-        pa.field("f", pa.string()),
-        pa.field("value", pa.string()),
-        pa.field("error", pa.string()),
-    ]
-)
-"""Rows of a history about objects; the value as JSON."""
 
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 CERTIFIED_KEYS = 1_000_000
@@ -138,89 +125,69 @@ def _rows(request: CheckRequest, engine: Engine) -> Dataset:
     return engine.mapped(engine.history(request.history, COLUMNS), partial(object_rows, buckets=buckets), ROWS)
 
 
-def object_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: what of a batch clients did."""
-    batch = batch.take(pa.array(np.flatnonzero(batch["process"].to_numpy() >= 0)))
-    key = batch["key"].combine_chunks()
-    told = zip(batch["f"].to_pylist(), batch["value"].to_pylist(), strict=True)
-    values = [json.dumps(_value(f, value), sort_keys=True) for f, value in told]
-    return pa.Table.from_arrays(
-        [
-            pa.array(bucket_of(mixed_column(key), buckets)),
-            key.cast(pa.string()),
-            batch["index"].cast(pa.int64()).combine_chunks(),
-            batch["process"].cast(pa.int32()).combine_chunks(),
-            batch["type"].cast(pa.string()).combine_chunks(),
-            batch["f"].cast(pa.string()).combine_chunks(),
-            pa.array(values, pa.string()),
-            batch["error"].cast(pa.string()).combine_chunks(),
-        ],
-        schema=ROWS,
-    )
-
-
-def _value(f: str, struct: dict[str, Any] | None) -> Any:
-    if struct is None:
-        return None
-    if "json" in struct:
-        return json.loads(struct["json"]) if struct["json"] is not None else None
-    if f == "cas" and "expected" in struct:
-        return [struct["expected"], struct.get("value")]
-    return struct.get("value")
-
-
-def _objects(rows: pa.Table) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of each object, in order, object by object in the order of keys."""
-    table = rows.sort_by([("key", "ascending"), ("index", "ascending")])
-    by_key: dict[str, list[Row]] = {}
-    decoded: dict[str, Any] = {}
-    columns = (table[name].to_pylist() for name in ("key", "process", "type", "f", "value", "error", "index"))
-    for key, process, kind, f, text, error, index in zip(*columns, strict=True):
-        if text not in decoded:
-            decoded[text] = frozen(json.loads(text))
-        by_key.setdefault(key or "", []).append(Row(process, kind, f, decoded[text], error, index))
-    yield from sorted(by_key.items())
-
-
 def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all rows of a bucket of objects: an order for each that has one within the limit."""
     keys, orders = [], []
-    for key, own in _objects(rows):
-        order = order_of_parts(parts(model, calls_of(model, own)), limit=limit)
+    for key, own in objects(rows):
+        order = _order(model, own, limit)
         if order is not None:
             keys.append(key)
             orders.append(order)
     return pa.table({"key": keys, "order": orders}, schema=ORDERS)
 
 
+def _order(model: Model, rows: pa.Table, limit: int) -> Sequence[int] | Int64 | None:
+    question = asked(model, rows)
+    if isinstance(question, Question):
+        outcome = question.decide()
+        if not isinstance(outcome, Open):
+            return question.order() if isinstance(outcome, Ordered) else None
+    return order_of_parts(parts(model, calls_of(model, rows_of(rows))), limit=limit)
+
+
 def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all rows of a bucket of objects."""
     found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], MALFORMED: []}
     count = 0
-    for key, own in _objects(rows):
+    for key, own in objects(rows):
         count += 1
-        wrong = next((row for row in own if row.f not in model.functions), None)
-        if wrong is not None:
-            because = f"{model.name} has no {wrong.f!r}, only {', '.join(model.functions)}"
-            found[MALFORMED].append(Example(key=key, operations=(wrong.at,), because=because))
+        wrong = np.flatnonzero(codes(own["f"], model.functions) < 0)
+        if len(wrong):
+            row = own.slice(wrong[0], 1).to_pylist()[0]
+            because = f"{model.name} has no {row['f']!r}, only {', '.join(model.functions)}"
+            found[MALFORMED].append(Example(key=key, operations=(row["index"],), because=because))
             continue
         try:
-            calls = calls_of(model, own)
-            part, decision = decide_parts(parts(model, calls), limit=limit)
+            judged = _judge(key, model, own, limit)
         except (TypeError, ValueError) as error:
             because = f"object {key!r} has a value that means nothing to model {model.name}: {error}"
-            found[MALFORMED].append(Example(key=key, operations=(own[0].at,), because=because))
-            continue
-        if decision.outcome == NOT_LINEARIZABLE:
-            found[NONLINEARIZABLE].append(_broken(key, model, part, decision, limit))
-        elif decision.outcome == UNDECIDED:
-            found[UNDECIDED_OBJECT].append(_given_up(key, part.calls, decision))
+            judged = MALFORMED, Example(key=key, operations=(own["index"][0].as_py(),), because=because)
+        if judged is not None:
+            found[judged[0]].append(judged[1])
     findings = Findings()
     findings.add(OBJECTS, count, [])
     for name, examples in found.items():
         chosen = sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES]
         findings.add(name, len(examples), chosen)
     return findings.table()
+
+
+def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Example] | None:
+    """What is to be said of an object: nothing if it is linearizable. By the decider of its kind, else by search."""
+    question = asked(model, rows)
+    outcome = question.decide() if isinstance(question, Question) else question
+    if isinstance(outcome, Ordered):
+        return None
+    if isinstance(outcome, Contradiction):
+        assert isinstance(question, Question)
+        return NONLINEARIZABLE, contradicted(key, model, question)
+    calls = calls_of(model, rows_of(rows))
+    part, decision = decide_parts(parts(model, calls), limit=limit)
+    if decision.outcome == NOT_LINEARIZABLE:
+        return NONLINEARIZABLE, _broken(key, model, part, decision, limit)
+    if decision.outcome == UNDECIDED:
+        return UNDECIDED_OBJECT, _given_up(key, part.calls, decision, outcome.because)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,29 +265,12 @@ def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:
     return tuple(sorted(indices - {NEVER}))
 
 
-def _given_up(key: str, calls: Calls, decision: Decision) -> Example:
+def _given_up(key: str, calls: Calls, decision: Decision, searched_because: str) -> Example:
     stuck = decision.stuck_at
     done = int((calls.start < calls.start[stuck]).sum()) if stuck >= 0 else 0
     return Example(
         key=key,
         operations=_indices(calls, np.array([stuck] if stuck >= 0 else [], dtype=np.int64)),
-        because=f"{key} is undecided after {done} of its {len(calls.calls)} operations: {decision.reason}",
+        because=f"{key} is undecided after {done} of its {len(calls.calls)} operations: {decision.reason}"
+        + (f" ({searched_because})" if searched_because else ""),
     )
-
-
-def describe(call: Call) -> str:
-    argument = "" if call.argument is None else f" {shown(call.argument)}"
-    result = (
-        "" if isinstance(call.result, Answer) or call.result == call.argument else f" that told {shown(call.result)}"
-    )
-    failed = " that failed" if call.result is Answer.FAILED else ""
-    return f"{call.f}{argument}{result}{failed}"
-
-
-def shown(value: Any) -> str:
-    """As JSON, cut where it is long; sets in the order of their JSON."""
-    if isinstance(value, frozenset):
-        text = f"{{{', '.join(sorted(shown(item) for item in value))}}}"
-    else:
-        text = json.dumps(value, default=str)
-    return text if len(text) <= 200 else f"{text[:200]}…"

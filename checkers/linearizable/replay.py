@@ -147,23 +147,36 @@ def fifo_queue(initial: Any) -> Run:
 
 
 def unordered_queue(initial: Any) -> Run:
-    """A dequeue of unknown outcome took any element, so there may be several contents from then on."""
-    contents = {tuple(sorted(initial or []))}
+    """A dequeue of unknown outcome took any element that was there, or did not happen. That matters only when nothing is
+    there: by then each element that nobody was told must have gone to one that ran after it was put."""
+    moment = 0
+    put: dict[str, list[int]] = {}
+    unknown: list[int] = []
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
-        nonlocal contents
+        nonlocal moment
+        moment += 1
         if f == "enqueue":
-            contents = {tuple(sorted((*elements, argument))) for elements in contents}
+            put.setdefault(json.dumps(argument, sort_keys=True), []).append(moment)
             return True
-        after = set()
-        for elements in contents:
-            for told in sorted(set(elements)) if elements else (None,):
-                if not known or told == result:
-                    at = elements.index(told) if elements else 0
-                    after.add(elements[:at] + elements[at + 1 :])
-        contents = after
-        return bool(contents)
+        if not known:
+            unknown.append(moment)
+            return True
+        told = json.dumps(result, sort_keys=True)
+        if told in put:
+            put[told].pop()
+            if not put[told]:
+                del put[told]
+            return True
+        left = sorted(moment for moments in put.values() for moment in moments)
+        latest = unknown[max(len(unknown) - len(left), 0) :]
+        gone = len(left) == len(latest) and all(before < after for before, after in zip(left, latest, strict=True))
+        put.clear()
+        unknown.clear()
+        return result is None and gone
 
+    for element in initial or []:
+        run("enqueue", element, element, True)
     return run
 
 

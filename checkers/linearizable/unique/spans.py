@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
+from checkers.linearizable.models import shown
 from checkers.linearizable.operations import NEVER
 
 __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outcome", "Spans"]
@@ -30,18 +31,22 @@ class Spans:
     """NONE if there is none, or null."""
     result: Int64
     """NONE if there is none, or null, or nobody knows it."""
-    names: Sequence[str] | None = None
-    """What the numbers stand for, where the values are no integers."""
+    values: Sequence[Hashable] | None = None
+    """What the numbers stand for, where the values are no integers; in ascending order."""
 
     @property
     def definite(self) -> Bool:
         return np.asarray(self.end != NEVER)
 
-    def shown(self, value: int) -> str:
-        """A value as people wrote it."""
-        if value == NONE:
-            return "null"
-        return str(int(value)) if self.names is None else self.names[value]
+    def value(self, number: int) -> Hashable:
+        """What an argument or a result stands for."""
+        if number == NONE:
+            return None
+        return int(number) if self.values is None else self.values[number]
+
+    def shown(self, number: int) -> str:
+        """The same as people write it."""
+        return shown(self.value(number))
 
     def when(self, position: int) -> str:
         """Which operation of the history it is."""

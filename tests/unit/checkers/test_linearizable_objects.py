@@ -120,3 +120,44 @@ def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
     assert check(light, written(tmp_path / "right.parquet", events)).verdict is Verdict.VALID
     events += done(1, "read", None, False)
     assert check(light, written(tmp_path / "wrong.parquet", events)).verdict is Verdict.INVALID
+
+
+def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:
+    if call.f == "enqueue":
+        return [((*state, call.argument), ANYTHING)]
+    return [(state[:-1], state[-1])] if state else [(state, None)]
+
+
+def test_somebody_elses_model_is_judged_by_itself_though_it_has_the_name_of_another(tmp_path: Path) -> None:
+    queue = Model(name="fifo-queue", initial=(), functions=("enqueue", "dequeue"), apply=_last_in_first_out)
+    events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
+    path = written(tmp_path / "history.parquet", events)
+    assert check(queue, path).verdict is Verdict.VALID
+    assert check(MODELS["fifo-queue"], path).verdict is Verdict.INVALID
+
+
+def test_an_anomaly_of_a_queue_ends_where_it_first_failed_and_tells_what_would_have_fitted(tmp_path: Path) -> None:
+    events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
+    events += done(1, "dequeue", None, 1) + done(1, "dequeue", None, 9)
+    found = check(MODELS["fifo-queue"], written(tmp_path / "history.parquet", events))
+    [anomaly] = found.anomalies["nonlinearizable"].examples
+    assert anomaly.operations == (0, 1, 2, 3, 4, 5)
+    assert anomaly.because == (
+        "k: 1 was enqueued (operation 0, completed by 1) before the enqueue of 2 began (operation 2, completed by 3), "
+        "but 2 was dequeued (operation 4, completed by 5), and nobody took 1 before; "
+        "dequeue that told 2 would have had to tell 1"
+    )
+    assert anomaly.details == {
+        "longest_prefixes": [
+            {"order": [0, 2], "state": "[1, 2]", "stuck": "dequeue that told 2", "would_have_told": ["1"]}
+        ]
+    }
+
+
+def test_where_elements_repeat_and_the_search_gives_up_both_are_told(tmp_path: Path) -> None:
+    begun = [(process, "invoke", "enqueue", process % 10) for process in range(12)]
+    ended = [(process, "ok", "enqueue", process % 10) for process in range(12)]
+    path = written(tmp_path / "history.parquet", begun + ended + done(20, "dequeue", None, 5))
+    found = check(MODELS["fifo-queue"], path, max_configurations=10)
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.reasons[0].endswith("10 configurations were not enough (an element is put twice)")

@@ -1,0 +1,176 @@
+"""What was recorded of objects: the rows of a history as kernels take them, and as what they tell of each object.
+
+A value that is an integer travels as a number, whatever it came as; any other as JSON. So objects that hold integers
+never become anything else than columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int64, codes, integers, member
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.linearizable.models import UNTOLD, Call, Does, Model, frozen
+from checkers.linearizable.problem import Row
+from checkers.linearizable.unique.spans import NEVER, Spans
+from harness.history import NO_PARTNER, pairs
+
+COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
+
+ROWS = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("index", pa.int64()),
+        pa.field("process", pa.int32()),
+        pa.field("type", pa.int8()),
+        pa.field("f", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("text", pa.string()),
+        pa.field("error", pa.string()),
+    ]
+)
+"""Rows of a history about objects. The value is an integer, or JSON, or null: then neither is there."""
+
+INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+"""Integers in JSON that have 64 bits for sure."""
+
+
+def object_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: what of a batch clients did."""
+    batch = batch.take(pa.array(np.flatnonzero(batch["process"].to_numpy() >= 0)))
+    key = batch["key"].combine_chunks()
+    number, text = _values(batch["f"].combine_chunks(), batch["value"].combine_chunks())
+    return pa.Table.from_arrays(
+        [
+            pa.array(bucket_of(mixed_column(key), buckets)),
+            key.cast(pa.string()),
+            batch["index"].cast(pa.int64()).combine_chunks(),
+            batch["process"].cast(pa.int32()).combine_chunks(),
+            pa.array(codes(batch["type"], TYPES).astype(np.int8)),
+            batch["f"].cast(pa.string()).combine_chunks(),
+            number,
+            text,
+            batch["error"].cast(pa.string()).combine_chunks(),
+        ],
+        schema=ROWS,
+    )
+
+
+def _values(f: pa.Array, value: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The integer and the JSON of each value."""
+    struct = value.type if pa.types.is_struct(value.type) else pa.struct([])
+    if struct.get_field_index("json") >= 0:
+        return _integer_or_json(member(value, "json").cast(pa.string()))
+    plain = member(value, "value")
+    if not (pa.types.is_signed_integer(plain.type) or pa.types.is_null(plain.type)):
+        told = zip(f.to_pylist(), value.to_pylist(), strict=True)
+        return _integer_or_json(pa.array([json.dumps(_value(f, value)) for f, value in told], pa.string()))
+    is_pair = pc.fill_null(pc.equal(f.cast(pa.string()), "cas"), False)
+    if struct.get_field_index("expected") < 0 or not pc.any(is_pair).as_py():
+        return plain.cast(pa.int64()), pa.nulls(len(value), pa.string())
+    expected, new = (pc.fill_null(column.cast(pa.string()), "null") for column in (member(value, "expected"), plain))
+    pair = pc.binary_join_element_wise("[", expected, ", ", new, "]", "")
+    nothing = pa.scalar(None, pa.int64())
+    return (
+        pc.if_else(is_pair, nothing, plain.cast(pa.int64())),
+        pc.if_else(pc.and_(is_pair, value.is_valid()), pair, pa.scalar(None, pa.string())),
+    )
+
+
+def _integer_or_json(text: pa.Array) -> tuple[pa.Array, pa.Array]:
+    nothing = pa.scalar(None, pa.string())
+    is_integer = pc.match_substring_regex(text, INTEGER)
+    number = pc.if_else(is_integer, text, nothing).cast(pa.int64())
+    return number, pc.if_else(pc.or_(is_integer, pc.equal(text, "null")), nothing, text)
+
+
+def _value(f: str, struct: Any) -> Any:
+    if struct is None:
+        return None
+    if f == "cas" and "expected" in struct:
+        return [struct["expected"], struct.get("value")]
+    return struct.get("value")
+
+
+def objects(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each object, in order, object by object in the order of keys."""
+    keys = pc.fill_null(rows["key"].combine_chunks(), "").dictionary_encode()
+    names = keys.dictionary.to_pylist()
+    place = np.empty(len(names), dtype=np.int64)
+    place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    owner = place[keys.indices.to_numpy()]
+    order = np.lexsort((rows["index"].to_numpy(), owner))
+    ordered = rows.take(pa.array(order)).combine_chunks()
+    bounds = np.searchsorted(owner[order], np.arange(len(names) + 1))
+    for number, name in enumerate(sorted(names)):
+        yield name, ordered.slice(bounds[number], bounds[number + 1] - bounds[number])
+
+
+def rows_of(rows: pa.Table) -> list[Row]:
+    """Rows of one object, one by one. Raises ValueError for a value that is no JSON."""
+    decoded = {text: frozen(json.loads(text)) for text in pc.unique(rows["text"]).to_pylist() if text is not None}
+    columns = (rows[name].to_pylist() for name in ("process", "type", "f", "number", "text", "error", "index"))
+    return [
+        Row(process, TYPES[kind], f, number if text is None else decoded[text], error, index)
+        for process, kind, f, number, text, error, index in zip(*columns, strict=True)
+    ]
+
+
+def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Spans, tuple[int, ...]]:
+    """Rows of one object as columns; and what it holds at first, as `held` names it, in numbers.
+
+    Values that are no integers are numbered, in their own order. Raises TypeError if they have none, and ValueError for
+    a value that is no JSON.
+    """
+    kind, f = rows["type"].to_numpy(), codes(rows["f"], model.functions)
+    partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
+    invoked = np.flatnonzero(kind == INVOKE)
+    completed = partner[invoked]
+    became = np.where(completed == NO_PARTNER, INFO, kind[completed])
+    kept = (became != FAIL) & ((became == OK) | ~only_reads(model)[f[invoked]])
+    invoked, completed, is_ok = invoked[kept], completed[kept], became[kept] == OK
+    value, initial, values = _numbered(rows, held)
+    index = rows["index"].to_numpy()
+    spans = Spans(
+        start=index[invoked],
+        end=np.where(is_ok, index[completed], NEVER),
+        f=f[invoked].astype(np.int8),
+        argument=value[invoked],
+        result=np.where(is_ok, value[completed], NONE),
+        values=values,
+    )
+    return spans, initial
+
+
+def only_reads(model: Model) -> Bool:
+    """By function: it changes nothing, so without its result it tells nothing."""
+    asked = [Call(f=f, argument=None, result=UNTOLD) for f in model.functions]
+    return np.array([model.does(call) is Does.READS for call in asked], dtype=np.bool_)
+
+
+def _numbered(rows: pa.Table, held: Sequence[Hashable]) -> tuple[Int64, tuple[int, ...], Sequence[Hashable] | None]:
+    """Values, what is held at first, and what the numbers stand for, if not for themselves; null is NONE."""
+    number, text = rows["number"], rows["text"].combine_chunks()
+    value = integers(number)
+    is_plain = text.null_count == len(text) and number.null_count == np.count_nonzero(value == NONE)
+    if is_plain and all(type(one) is int and NONE < one <= -(NONE + 1) for one in held):
+        return value, tuple(held), None  # type: ignore[arg-type]
+    texts = text.dictionary_encode()
+    decoded = [frozen(json.loads(one)) for one in texts.dictionary.to_pylist()]
+    is_number = number.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    distinct, at = np.unique(value[is_number], return_inverse=True)
+    values = sorted({*held, *decoded, *distinct.tolist()} - {None})
+    place = {one: position for position, one in enumerate(values)} | {None: NONE}
+    numbered = np.full(len(value), NONE, dtype=np.int64)
+    numbered[is_number] = np.array([place[one] for one in distinct.tolist()], dtype=np.int64)[at]
+    is_text = text.is_valid().to_numpy(zero_copy_only=False)
+    of_texts = np.array([place[one] for one in decoded], dtype=np.int64)
+    numbered[is_text] = of_texts[texts.indices.drop_null().to_numpy()]
+    return numbered, tuple(place[one] for one in held), values

@@ -1,0 +1,119 @@
+"""What is told of an object that its decider found not linearizable: where it failed first, and what would have fitted.
+
+Nothing of it depends on the kind of object. As an object that is linearizable was so at any time, the first completion
+after which it is not is found by bisection; everything is told as it was known right then. What an operation would have
+had to tell is found by asking again. How much is asked is bounded by the operations that are looked at for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sized
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from checkers.findings import Example
+from checkers.kernels.columns import NONE
+from checkers.linearizable.models import Model, describe, shown
+from checkers.linearizable.unique.question import Question, call_of
+from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered
+
+LOOKED_AT = 20_000_000
+"""So many operations are looked at, again and again, to make the window smaller, and to find what would have fitted."""
+CANDIDATES = 64
+"""At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
+ELEMENTS = 1_000_000
+"""States on the way to the last one may have so many elements together, or it is not told."""
+SHOWN_OPERATIONS = 20
+SHOWN_ANSWERS = 5
+
+
+def contradicted(key: str, model: Model, question: Question) -> Example:
+    """`question` is one that contradicts itself."""
+    last = _first_failure(question)
+    failed, before = question.until(last), question.until(last - 1)
+    window = _window(failed)
+    stuck = int(np.flatnonzero(failed.spans.end == last)[0])
+    call = call_of(model, failed.spans, stuck)
+    fitting = _fitting(failed, stuck, window)
+    prefix: dict[str, Any] = {"stuck": describe(call), "would_have_told": [shown(told) for told in fitting]}
+    for rest in (before.without(int(failed.spans.start[stuck])), before):
+        if isinstance(rest.decide(), Ordered):
+            order = rest.order()
+            prefix["order"] = order[-SHOWN_OPERATIONS:].tolist()
+            state = _state_after(model, rest, np.searchsorted(rest.spans.start, order).tolist())
+            prefix |= {} if state is None else {"state": shown(state)}
+            break
+    instead = f"; {describe(call)} would have had to tell {' or '.join(prefix['would_have_told'])}" if fitting else ""
+    numbers = np.array(sorted({*window.operations, stuck}))
+    indices = {*failed.spans.start[numbers].tolist(), *failed.spans.end[numbers].tolist()}
+    return Example(
+        key=key,
+        operations=tuple(sorted(indices - {NEVER})),
+        because=f"{key}: {window.because}{instead}",
+        details={"longest_prefixes": [prefix]},
+    )
+
+
+def _first_failure(question: Question) -> int:
+    """The time of the first completion after which it cannot be ordered."""
+    ends = np.sort(question.spans.end[question.spans.definite])
+    fits, fails = -1, len(ends) - 1
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if isinstance(question.until(int(ends[middle])).decide(), Contradiction):
+            fails = middle
+        else:
+            fits = middle
+    return int(ends[fails])
+
+
+def _window(failed: Question) -> Contradiction:
+    """The smallest one found, by taking for unknown what operations told."""
+    window = failed.decide()
+    assert isinstance(window, Contradiction)
+    known = failed
+    for start in failed.spans.start[sorted(window.operations)][: _tries(failed)].tolist():
+        position = int(np.searchsorted(known.spans.start, start))
+        if not known.spans.definite[position]:
+            continue
+        less = known.unknown(position)
+        smaller = less.decide()
+        if isinstance(smaller, Contradiction) and len(smaller.operations) < len(window.operations):
+            starts = less.spans.start[sorted(smaller.operations)]
+            if start not in starts:
+                known, window = less, smaller
+    starts = known.spans.start[sorted(window.operations)]
+    return replace(window, operations=frozenset(np.searchsorted(failed.spans.start, starts).tolist()))
+
+
+def _tries(question: Question) -> int:
+    return min(CANDIDATES, LOOKED_AT // max(len(question.spans), 1))
+
+
+def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashable]:
+    """What the operation that fits nowhere could have told instead: answers of others, and what nobody was told."""
+    spans = failed.spans
+    near = np.array(sorted(window.operations))
+    untold = spans.argument[~np.isin(spans.argument, spans.result)]
+    candidates = dict.fromkeys([*spans.argument[near].tolist(), *untold.tolist()[:CANDIDATES], NONE])
+    tried = [number for number in candidates if number != spans.result[stuck]][: _tries(failed)]
+    found: list[int] = []
+    for number in tried:
+        if len(found) < SHOWN_ANSWERS and isinstance(failed.telling(stuck, number).decide(), Ordered):
+            found.append(number)
+    return [spans.value(number) for number in sorted(found)]
+
+
+def _state_after(model: Model, question: Question, order: list[int]) -> Hashable | None:
+    """The state that these operations lead to, one of them; None if that takes too much."""
+    states: list[Hashable] = [model.initial]
+    elements = 0
+    for position in order:
+        call = call_of(model, question.spans, position)
+        states = list(dict.fromkeys(after for state in states for after in model.step(state, call)))
+        elements += sum(1 + (len(state) if isinstance(state, Sized) else 0) for state in states)
+        if elements > ELEMENTS:
+            return None
+    return states[0]

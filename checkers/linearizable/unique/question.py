@@ -1,0 +1,96 @@
+"""One object as its decider is asked about it, and the same with less known of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.linearizable.models import MODELS, UNTOLD, Call, Model
+from checkers.linearizable.recorded import only_reads, spans_of
+from checkers.linearizable.unique.deciders import DECIDERS
+from checkers.linearizable.unique.spans import NEVER, Decider, Open, Outcome, Spans
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    decider: Decider
+    spans: Spans
+    initial: tuple[int, ...]
+    reads: Bool
+    """By function: whether it only reads."""
+
+    def decide(self) -> Outcome:
+        return self.decider.decide(self.spans, self.initial)
+
+    def order(self) -> Int64:
+        """Starts of all operations that took effect, as they did; only where `decide` says `Ordered`."""
+        return np.asarray(self.spans.start[self.decider.order(self.spans, self.initial)])
+
+    def until(self, time: int) -> Question:
+        """As it was known at that time: what had not completed is indefinite."""
+        ended = self.spans.end <= time
+        return self._part((self.spans.start <= time) & (ended | ~self.reads[self.spans.f]), ended)
+
+    def unknown(self, position: int) -> Question:
+        """As if nobody had seen this operation end. Whatever contradicts itself then does so now."""
+        ended = self.spans.definite
+        ended[position] = False
+        kept = np.ones(len(self.spans), dtype=np.bool_)
+        kept[position] = not self.reads[self.spans.f[position]]
+        return self._part(kept, ended)
+
+    def without(self, start: int) -> Question:
+        """As if the operation that began then had not."""
+        return self._part(self.spans.start != start, self.spans.definite)
+
+    def telling(self, position: int, result: int) -> Question:
+        """As if this operation had told something else."""
+        results = self.spans.result.copy()
+        results[position] = result
+        return replace(self, spans=replace(self.spans, result=results))
+
+    def _part(self, kept: Bool, ended: Bool) -> Question:
+        spans = self.spans
+        part = replace(
+            spans,
+            start=spans.start[kept],
+            end=np.where(ended, spans.end, NEVER)[kept],
+            f=spans.f[kept],
+            argument=spans.argument[kept],
+            result=np.where(ended, spans.result, NONE)[kept],
+        )
+        return replace(self, spans=part)
+
+
+def asked(model: Model, rows: pa.Table) -> Question | Open:
+    """The rows of one object, in order. Raises ValueError for a value that is no JSON."""
+    decider = DECIDERS.get(model.name)
+    if decider is None or model.apply is not MODELS[model.name].apply:
+        return Open("")
+    try:
+        spans, initial = spans_of(model, rows, held(model))
+    except TypeError:
+        return Open("its values have no order")
+    return Question(decider=decider, spans=spans, initial=initial, reads=only_reads(model))
+
+
+def held(model: Model) -> Sequence[Hashable]:
+    """What an object of this model holds at first, in its own order."""
+    if model.name == "unordered-queue":
+        return tuple(Counter(dict(model.initial)).elements())
+    return tuple(model.initial)
+
+
+def call_of(model: Model, spans: Spans, position: int) -> Call:
+    """An operation as the model sees it."""
+    is_definite = spans.end[position] != NEVER
+    return Call(
+        f=model.functions[spans.f[position]],
+        argument=spans.value(spans.argument[position]),
+        result=spans.value(spans.result[position]) if is_definite else UNTOLD,
+    )

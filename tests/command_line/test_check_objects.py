@@ -1,0 +1,106 @@
+"""Objects of a model from the command line: as EDN and as Parquet, decided and certified, by both engines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.linearizable import replay
+from harness.history import history_schema
+from tests.command_line.answers import Stormproof
+
+IN_PROCESS = ("--engine", "inprocess")
+INTEGERS = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
+
+Told = tuple[int, str, str, Any]
+"""Process, type, f, value."""
+
+TAKEN_IN_ORDER: list[Told] = [
+    (0, "invoke", "enqueue", 7),
+    (1, "invoke", "enqueue", 8),
+    (0, "ok", "enqueue", 7),
+    (1, "ok", "enqueue", 8),
+    (2, "invoke", "dequeue", None),
+    (3, "invoke", "dequeue", None),
+    (3, "ok", "dequeue", 8),
+    (2, "info", "dequeue", None),
+    (3, "invoke", "dequeue", None),
+    (3, "ok", "dequeue", None),
+]
+OVERTAKEN: list[Told] = [
+    (0, "invoke", "enqueue", 7),
+    (0, "ok", "enqueue", 7),
+    (1, "invoke", "enqueue", 8),
+    (1, "ok", "enqueue", 8),
+    (3, "invoke", "dequeue", None),
+    (3, "ok", "dequeue", 8),
+]
+
+
+def as_edn(events: list[Told], path: Path, value: str = "{}") -> Path:
+    lines = []
+    for process, kind, f, told in events:
+        text = "nil" if told is None else value.format(told)
+        lines.append(f"{{:process {process}, :type :{kind}, :f :{f}, :value {text}}}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def as_parquet(events: list[Told], path: Path) -> Path:
+    rows = [
+        {"index": i, "time": i, "process": process, "type": kind, "f": f, "key": "q", "value": {"value": told}}
+        for i, (process, kind, f, told) in enumerate(events)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=history_schema(INTEGERS)), path)
+    return path
+
+
+def replayed(history: Path, certificate: Path, model: str) -> str | None:
+    rows = [row | {"value": replay.plain(row["value"])} for row in pq.read_table(history).to_pylist()]
+    orders = {entry["key"]: entry["order"] for entry in map(json.loads, certificate.read_text().splitlines())}
+    return replay.fault(rows, orders, lambda: replay.OBJECTS[model](None), False)
+
+
+@pytest.mark.parametrize("model", ["fifo-queue", "unordered-queue"])
+@pytest.mark.parametrize("value", ["{}", '"element {}"', "[{} :a [1 nil]]"])
+def test_a_queue_from_edn_is_certified(stormproof: Stormproof, tmp_path: Path, model: str, value: str) -> None:
+    history = as_edn(TAKEN_IN_ORDER, tmp_path / "history.edn", value)
+    certificate = tmp_path / "orders.jsonl"
+    answer = stormproof("check", history, "--model", model, "--certify", certificate, "--json", *IN_PROCESS)
+    assert answer.code == 0, answer.err
+    assert replayed(Path(answer.json["directory"]) / "history.parquet", certificate, model) is None
+
+
+def test_a_queue_of_integers_is_certified_from_parquet(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = as_parquet(TAKEN_IN_ORDER, tmp_path / "history.parquet")
+    certificate = tmp_path / "orders.jsonl"
+    answer = stormproof("check", history, "--model", "fifo-queue", "--certify", certificate, *IN_PROCESS)
+    assert answer.code == 0, answer.err
+    assert f"orders    1 in {certificate}" in answer.out
+    assert replayed(history, certificate, "fifo-queue") is None
+
+
+@pytest.mark.parametrize(("value", "shown"), [("{}", "{}"), ('"element {}"', '"element {}"')])
+def test_elements_are_told_as_people_wrote_them(stormproof: Stormproof, tmp_path: Path, value: str, shown: str) -> None:
+    history = as_edn(OVERTAKEN, tmp_path / "history.edn", value)
+    answer = stormproof("check", history, "--model", "fifo-queue", "--json", *IN_PROCESS)
+    assert answer.code == 1
+    assert answer.json["anomalies"] == {"nonlinearizable": 1}
+    told = (Path(answer.json["directory"]) / "verdict.json").read_text()
+    because = json.loads(told)["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"][0]["because"]
+    overtaken = f"{shown.format(8)} was dequeued (operation 4, completed by 5)"
+    assert f"but {overtaken}, and nobody took {shown.format(7)} before" in because
+    assert because.endswith(f"would have had to tell {shown.format(7)}")
+
+
+def test_a_queue_begins_with_what_it_is_said_to(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = as_parquet([(0, "invoke", "dequeue", None), (0, "ok", "dequeue", 5)], tmp_path / "history.parquet")
+    assert stormproof("check", history, "--model", "fifo-queue", *IN_PROCESS).code == 1
+    assert stormproof("check", history, "--model", "fifo-queue", "--initial", "[5, 6]", *IN_PROCESS).code == 0
+    assert stormproof("check", history, "--model", "fifo-queue", "--initial", "[6, 5]", *IN_PROCESS).code == 1
+    assert stormproof("check", history, "--model", "unordered-queue", "--initial", "[6, 5]", *IN_PROCESS).code == 0

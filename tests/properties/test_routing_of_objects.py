@@ -1,0 +1,120 @@
+"""Whatever values look like, and whoever decides, a queue gets the verdict of brute force, with a window that convicts
+it and answers that would have fitted."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from queue_histories import Rows, linearizable, made_up_rows, spans_of
+
+from checkers.linearizable import replay
+from checkers.linearizable.models import MODELS, Model
+from checkers.linearizable.objects import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.recorded import object_rows
+from harness.history import history_schema
+
+LIMIT = 1_000_000
+INTEGERS = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
+JSON = pa.struct([pa.field("json", pa.string())])
+
+Value = Callable[[int | None], Any]
+
+
+def integer(value: int | None) -> Any:
+    return {"value": value, "expected": None}
+
+
+def integer_in_json(value: int | None) -> Any:
+    return {"json": json.dumps(value)}
+
+
+def name_in_json(value: int | None) -> Any:
+    return {"json": json.dumps(None if value is None else f"v{value:02}")}
+
+
+def pair_in_json(value: int | None) -> Any:
+    return {"json": json.dumps(None if value is None else {"id": value, "of": [1, "x"]})}
+
+
+SHAPES: dict[str, tuple[pa.DataType, Value]] = {
+    "integers": (INTEGERS, integer),
+    "integers as JSON": (JSON, integer_in_json),
+    "names": (JSON, name_in_json),
+    "maps": (JSON, pair_in_json),
+}
+
+
+def kernel_rows(rows: Rows, shape: str) -> pa.Table:
+    kind, value = SHAPES[shape]
+    written = [row | {"time": row["index"], "value": value(row["value"]), "node": None} for row in rows]
+    return object_rows(pa.Table.from_pylist(written, schema=history_schema(kind)), buckets=1)
+
+
+def judge(model: Model, rows: Rows, shape: str) -> bool:
+    """Whether it is linearizable, as the kernels say; what they say besides is held against brute force."""
+    table = kernel_rows(rows, shape)
+    found = object_findings(table, model=model, limit=LIMIT).to_pylist()
+    [broken] = [row for row in found if row["name"] == NONLINEARIZABLE and row["because"]] or [None]
+    spans = spans_of(model, rows)
+    assert (broken is None) is linearizable(model, spans, (), range(len(spans))), (rows, broken)
+    orders = object_orders(table, model=model, limit=LIMIT).to_pylist()
+    assert len(orders) == (broken is None)
+    for row in orders:
+        wrong = replay.fault(rows, {"k": row["order"]}, lambda: replay.OBJECTS[model.name](None), False)
+        assert wrong is None, (rows, row, wrong)
+    return broken is None
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_a_queue_gets_the_same_verdict_whatever_it_holds(name: str, shape: str) -> None:
+    rng = random.Random(f"{name} {shape}")
+    model = MODELS[name]
+    judged = []
+    for _ in range(100):
+        rows = made_up_rows(model, (), rng, rng.randint(1, 8), lies=0.2, unknown=0.2)
+        judged.append(judge(model, rows, shape))
+    assert min(judged.count(True), judged.count(False)) > 5
+
+
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_where_elements_repeat_the_search_decides(name: str) -> None:
+    rng = random.Random(name)
+    model = MODELS[name]
+    judged = []
+    for _ in range(100):
+        rows = made_up_rows(model, (), rng, rng.randint(4, 8), lies=0.2, unknown=0.2)
+        same = [row | {"value": None if row["value"] is None else row["value"] // 2} for row in rows]
+        judged.append(judge(model, same, "integers"))
+    assert min(judged.count(True), judged.count(False)) > 5
+
+
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_a_window_convicts_alone_and_ends_where_the_queue_first_failed(name: str) -> None:
+    rng = random.Random(f"window {name}")
+    model = MODELS[name]
+    windows = answers = 0
+    while windows < 100:
+        rows = made_up_rows(model, (), rng, rng.randint(3, 8), lies=0.4, unknown=0.2)
+        found = object_findings(kernel_rows(rows, "integers"), model=model, limit=LIMIT).to_pylist()
+        for broken in (row for row in found if row["because"]):
+            windows += 1
+            last = max(broken["operations"])
+            before, until = spans_of(model, rows[:last]), spans_of(model, rows[: last + 1])
+            assert linearizable(model, before, (), range(len(before))), rows
+            inside = [i for i in range(len(until)) if until.start[i] in broken["operations"]]
+            assert not linearizable(model, until, (), inside), (rows, broken)
+            [prefix] = json.loads(broken["details"])["longest_prefixes"]
+            for told in prefix["would_have_told"]:
+                answers += 1
+                instead = [*rows[:last], rows[last] | {"value": json.loads(told)}]
+                fitting = spans_of(model, instead)
+                assert linearizable(model, fitting, (), range(len(fitting))), (rows, broken)
+            order = replay.fault(rows[:last], {"k": prefix["order"]}, lambda: replay.OBJECTS[name](None), False)
+            assert order is None, (rows, prefix, order)
+    assert answers > windows // 2

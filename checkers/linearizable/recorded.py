@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int64, codes, integers, member
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.linearizable.models import UNTOLD, Call, Does, Model, frozen
+from checkers.linearizable.models import UNTOLD, Call, Model, frozen
 from checkers.linearizable.problem import Row
 from checkers.linearizable.unique.spans import NEVER, Spans
 from harness.history import NO_PARTNER, pairs
@@ -134,9 +134,11 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Sp
     invoked = np.flatnonzero(kind == INVOKE)
     completed = partner[invoked]
     became = np.where(completed == NO_PARTNER, INFO, kind[completed])
-    kept = (became != FAIL) & ((became == OK) | ~only_reads(model)[f[invoked]])
-    invoked, completed, is_ok = invoked[kept], completed[kept], became[kept] == OK
+    is_ok = became == OK
     value, initial, values = _numbered(rows, held)
+    untold, told_null = tells_nothing(model, UNTOLD)[f[invoked]], tells_nothing(model, None)[f[invoked]]
+    kept = (became != FAIL) & ~np.where(is_ok, told_null & (value[completed] == NONE), untold)
+    invoked, completed, is_ok = invoked[kept], completed[kept], is_ok[kept]
     index = rows["index"].to_numpy()
     spans = Spans(
         start=index[invoked],
@@ -149,10 +151,10 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Sp
     return spans, initial
 
 
-def only_reads(model: Model) -> Bool:
-    """By function: it changes nothing, so without its result it tells nothing."""
-    asked = [Call(f=f, argument=None, result=UNTOLD) for f in model.functions]
-    return np.array([model.does(call) is Does.READS for call in asked], dtype=np.bool_)
+def tells_nothing(model: Model, result: Hashable) -> Bool:
+    """By function: whether a call with this result tells nothing."""
+    calls = [Call(f=f, argument=None, result=result) for f in model.functions]
+    return np.array([model.tells_nothing(call) for call in calls], dtype=np.bool_)
 
 
 def _numbered(rows: pa.Table, held: Sequence[Hashable]) -> tuple[Int64, tuple[int, ...], Sequence[Hashable] | None]:
@@ -160,8 +162,8 @@ def _numbered(rows: pa.Table, held: Sequence[Hashable]) -> tuple[Int64, tuple[in
     number, text = rows["number"], rows["text"].combine_chunks()
     value = integers(number)
     is_plain = text.null_count == len(text) and number.null_count == np.count_nonzero(value == NONE)
-    if is_plain and all(type(one) is int and NONE < one <= -(NONE + 1) for one in held):
-        return value, tuple(held), None  # type: ignore[arg-type]
+    if is_plain and all(one is None or (type(one) is int and NONE < one <= -(NONE + 1)) for one in held):
+        return value, tuple(NONE if one is None else one for one in held), None  # type: ignore[misc]
     texts = text.dictionary_encode()
     decoded = [frozen(json.loads(one)) for one in texts.dictionary.to_pylist()]
     is_number = number.combine_chunks().is_valid().to_numpy(zero_copy_only=False)

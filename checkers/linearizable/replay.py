@@ -147,8 +147,8 @@ def fifo_queue(initial: Any) -> Run:
 
 
 def unordered_queue(initial: Any) -> Run:
-    """A dequeue of unknown outcome took any element that was there, or did not happen. That matters only when nothing is
-    there: by then each element that nobody was told must have gone to one that ran after it was put."""
+    """A dequeue of unknown outcome took any element that was there, or did not happen. That matters only when nothing
+    is there: by then each element that nobody was told must have gone to one that ran after it was put."""
     moment = 0
     put: dict[str, list[int]] = {}
     unknown: list[int] = []

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from log_histories import random_history
 from outage_histories import MS, random_operations
+from queue_histories import made_up_rows
 from register_histories import random_register_rows
 
 from checkers.availability import Availability
@@ -108,6 +109,28 @@ def test_both_engines_say_and_certify_the_same_of_objects(
     assert alone.anomalies["nonlinearizable"].count == registers.anomalies["nonlinearizable"].count
     written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
     assert written[0] == written[1] == alone.statistics["objects"] - alone.anomalies["nonlinearizable"].count
+    assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
+
+
+def test_both_engines_say_and_certify_the_same_of_queues(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    rng, model = random.Random(5), MODELS["fifo-queue"]
+    rows: list[dict[str, object]] = []
+    for queue in range(40):
+        for row in made_up_rows(model, (), rng, 8, lies=0.2, unknown=0.1):
+            process = 100 * queue + int(row["process"])
+            rows.append(
+                row | {"index": len(rows), "process": process, "key": f"q{queue}", "value": {"value": row["value"]}}
+            )
+    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
+    checker = Linearizable(model)
+    alone = checker.check(request, InProcessEngine())
+    assert alone.anomalies["nonlinearizable"].count > 5
+    assert checker.check(request, spark) == alone
+    written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
+    assert written[0] == written[1] == 40 - alone.anomalies["nonlinearizable"].count
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 

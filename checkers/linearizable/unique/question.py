@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.models import MODELS, UNTOLD, Call, Model
-from checkers.linearizable.recorded import only_reads, spans_of
+from checkers.linearizable.recorded import spans_of, tells_nothing
 from checkers.linearizable.unique.deciders import DECIDERS
 from checkers.linearizable.unique.spans import NEVER, Decider, Open, Outcome, Spans
 
@@ -22,7 +22,7 @@ class Question:
     spans: Spans
     initial: tuple[int, ...]
     reads: Bool
-    """By function: whether it only reads."""
+    """By function: whether it only reads, and tells nothing without its result."""
 
     def decide(self) -> Outcome:
         return self.decider.decide(self.spans, self.initial)
@@ -76,11 +76,13 @@ def asked(model: Model, rows: pa.Table) -> Question | Open:
         spans, initial = spans_of(model, rows, held(model))
     except TypeError:
         return Open("its values have no order")
-    return Question(decider=decider, spans=spans, initial=initial, reads=only_reads(model))
+    return Question(decider=decider, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
 
 
 def held(model: Model) -> Sequence[Hashable]:
     """What an object of this model holds at first, in its own order."""
+    if "write" in model.functions:
+        return (model.initial,)
     if model.name == "unordered-queue":
         return tuple(Counter(dict(model.initial)).elements())
     return tuple(model.initial)

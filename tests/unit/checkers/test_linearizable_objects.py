@@ -71,7 +71,7 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
 
 def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path: Path) -> None:
     events = done(0, "write", 1, 1) + done(0, "read", None, 1) + done(0, "write", 2, 2) + done(1, "read", None, 1)
-    found = check(MODELS["register"], written(tmp_path / "history.parquet", events))
+    found = check(MODELS["cas-register"], written(tmp_path / "history.parquet", events))
     anomaly = found.anomalies["nonlinearizable"].examples[0]
     assert anomaly.operations == (6, 7)
     assert anomaly.because.startswith("k: read that told 1 (operation 6, completed by 7) fits nowhere")

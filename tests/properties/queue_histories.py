@@ -92,7 +92,7 @@ def _number(value: int | None) -> int:
 
 
 def linearizable(model: Model, spans: Spans, initial: Sequence[int], chosen: Sequence[int]) -> bool:
-    """Whether these operations have an order that the model allows: all are tried that respect time."""
+    """Whether these operations have an order that the model allows."""
     operations = [
         (
             int(spans.start[i]),
@@ -105,10 +105,15 @@ def linearizable(model: Model, spans: Spans, initial: Sequence[int], chosen: Seq
         )
         for i in chosen
     ]
+    return has_order(model.beginning_with(list(initial)), operations)
+
+
+def has_order(model: Model, operations: Sequence[tuple[int, int, Call]]) -> bool:
+    """Whether calls with their begins and ends have an order that the model allows: all are tried that respect time."""
     everything = (1 << len(operations)) - 1
     must = sum(1 << i for i, (_, end, _) in enumerate(operations) if end != NEVER)
     seen = set()
-    waiting = [(0, model.beginning_with(list(initial)).initial)]
+    waiting = [(0, model.initial)]
     while waiting:
         configuration = waiting.pop()
         if configuration in seen:

@@ -16,6 +16,24 @@ __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outc
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lists:
+    """What reads of everything told, one read behind the other."""
+
+    elements: Int64
+    bounds: Int64
+    """The list of the operation at a position is elements[bounds[position] : bounds[position + 1]]; of others empty."""
+
+    def of(self, position: int) -> Int64:
+        return self.elements[self.bounds[position] : self.bounds[position + 1]]
+
+    def part(self, positions: Int64) -> Lists:
+        sizes = np.diff(self.bounds)[positions]
+        bounds = np.concatenate(([0], np.cumsum(sizes)))
+        inside = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes)
+        return Lists(elements=self.elements[np.repeat(self.bounds[positions], sizes) + inside], bounds=bounds)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spans:
     """Operations on one object by ascending start, without those that certainly did not happen or tell nothing.
 
@@ -33,6 +51,8 @@ class Spans:
     """NONE if there is none, or null, or nobody knows it."""
     values: Sequence[Hashable] | None = None
     """What the numbers stand for, where the values are no integers; in ascending order."""
+    lists: Lists | None = None
+    """Of objects that tell all that they hold."""
 
     @property
     def definite(self) -> Bool:

@@ -1,0 +1,150 @@
+"""Made-up histories of sets and append-only logs, which tell all that they hold, hardly any element of them twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, frozen
+from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
+
+Rows = list[dict[str, Any]]
+Asked = tuple[str, int | None]
+
+
+def log_asks(rng: random.Random, initial: Sequence[int]) -> Iterator[Asked]:
+    """Appends of fresh elements, and reads."""
+    reads = rng.uniform(0.1, 0.5)
+    element = len(initial)
+    while True:
+        if rng.random() < reads:
+            yield "read", None
+        else:
+            yield "append", element
+            element += 1
+
+
+def set_asks(rng: random.Random, initial: Sequence[int]) -> Iterator[Asked]:
+    """Adds and removes of elements, hardly ever twice; reads or removes, hardly ever both."""
+    elements = rng.randint(1, 4)
+    names = rng.choice((("contains",), ("contains", "contains"), ("read",), ("contains", "read", "read")))
+    changes = [("add", e) for e in range(elements) if e not in initial or rng.random() < 0.05]
+    if "read" not in names or rng.random() < 0.1:
+        changes += [("remove", e) for e in range(elements)]
+    if rng.random() < 0.1:
+        changes.append(rng.choice(changes or [("add", 0)]))
+    rng.shuffle(changes)
+    while True:
+        if changes and rng.random() < 0.5:
+            yield changes.pop()
+        else:
+            f = rng.choice(names)
+            yield f, None if f == "read" else rng.randrange(elements)
+
+
+ASKS: dict[str, Callable[[random.Random, Sequence[int]], Iterator[Asked]]] = {"append-log": log_asks, "set": set_asks}
+
+
+def made_up_contents(
+    model: Model, initial: Sequence[int], rng: random.Random, operations: int, *, lies: float, unknown: float
+) -> Rows:
+    """Rows of a history; the object takes effect somewhere between begin and end, or lies."""
+    state = model.beginning_with(list(initial)).initial
+    asks = ASKS[model.name](rng, initial)
+    told_often = rng.choice((0.0, 0.3, 0.8))
+    rows: Rows = []
+    opened: dict[int, tuple[str, int | None, list[Any]]] = {}
+
+    def row(process: int, kind: str, f: str, value: Any) -> None:
+        rows.append(
+            {"index": len(rows), "process": process, "type": kind, "f": f, "key": "k", "value": value, "error": None}
+        )
+
+    def take_effect(f: str, argument: int | None, told: list[Any]) -> None:
+        nonlocal state
+        if told:
+            return
+        before = state
+        state, answer = next(iter(model.apply(state, Call(f=f, argument=argument, result=UNTOLD))))
+        told.append(argument if answer is ANYTHING else list(answer) if isinstance(answer, tuple) else answer)
+        if f in ("add", "remove") and rng.random() < told_often:
+            told[0] = state != before
+        if f == "append" and rng.random() < told_often:
+            told[0] = [len(before), argument]
+
+    def complete(process: int) -> None:
+        f, argument, told = opened.pop(process)
+        if rng.random() < unknown:
+            if rng.random() < 0.5:
+                row(process, "info", f, argument)
+            return
+        take_effect(f, argument, told)
+        row(process, "ok", f, lie(f, told[0], rng) if rng.random() < lies else told[0])
+
+    for process in range(operations):
+        f, argument = next(asks)
+        row(process, "invoke", f, argument)
+        opened[process] = (f, argument, [])
+        while opened and (rng.random() < 0.4 or len(opened) > 3):
+            one = rng.choice(sorted(opened))
+            if rng.random() < 0.5:
+                take_effect(*opened[one])
+            else:
+                complete(one)
+    for process in sorted(opened):
+        complete(process)
+    return rows
+
+
+def lie(f: str, told: Any, rng: random.Random) -> Any:
+    if isinstance(told, bool):
+        return not told
+    if f == "append" and isinstance(told, list):
+        return [max(0, told[0] + rng.choice((-1, 1, 2))), told[1]]
+    if f == "read":
+        elements = [*told, rng.randrange(6)] if rng.random() < 0.5 else list(told)
+        if elements and rng.random() < 0.5:
+            elements.pop(rng.randrange(len(elements)))
+        return elements
+    return told
+
+
+def operations_in(rows: Rows) -> list[tuple[int, int, Call]]:
+    """Begin, end and call; without reads of which nobody knows what they told."""
+    ended = {row["process"]: row for row in rows if row["type"] == "ok"}
+    found = []
+    for begun in rows:
+        if begun["type"] != "invoke":
+            continue
+        end = ended.get(begun["process"])
+        if end is None and begun["f"] in ("read", "contains"):
+            continue
+        result = UNTOLD if end is None else frozen(end["value"])
+        call = Call(f=begun["f"], argument=begun["value"], result=result)
+        found.append((begun["index"], NEVER if end is None else end["index"], call))
+    return found
+
+
+def spans_of_contents(model: Model, rows: Rows) -> Spans:
+    operations = operations_in(rows)
+    lists = [call.result if call.f == "read" else () for _, _, call in operations]
+    return Spans(
+        start=np.array([start for start, _, _ in operations], dtype=np.int64),
+        end=np.array([end for _, end, _ in operations], dtype=np.int64),
+        f=np.array([model.functions.index(call.f) for _, _, call in operations], dtype=np.int8),
+        argument=np.array([NONE if call.argument is None else call.argument for _, _, call in operations], np.int64),
+        result=np.array([_number(call) for _, _, call in operations], dtype=np.int64),
+        lists=Lists(
+            elements=np.array([element for one in lists for element in one], dtype=np.int64),
+            bounds=np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64),
+        ),
+    )
+
+
+def _number(call: Call) -> int:
+    if isinstance(call.result, bool):
+        return int(call.result)
+    return call.result[0] if call.f == "append" and isinstance(call.result, tuple) else NONE

@@ -1,0 +1,70 @@
+"""Sets and append-only logs decided in O(n log n) against all orders: no verdict differs, orders replay, witnesses
+convict alone, and only what leaves the case stays open."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from content_histories import Rows, made_up_contents, operations_in, spans_of_contents
+from queue_histories import has_order
+
+from checkers.linearizable import replay
+from checkers.linearizable.models import MODELS
+from checkers.linearizable.unique.append_log import APPEND_LOG
+from checkers.linearizable.unique.set import SET
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
+
+DECIDERS = {"append-log": APPEND_LOG, "set": SET}
+MOST_OPERATIONS = 8
+
+
+def leaves_the_case(rows: Rows, initial: tuple[int, ...]) -> bool:
+    """An element is added or removed again, or there are removes, and reads of everything."""
+    begun = [(row["f"], row["value"]) for row in rows if row["type"] == "invoke"]
+    changes = [change for change in begun if change[0] in ("add", "remove")]
+    again = len(set(changes)) < len(changes) or any(("add", element) in changes for element in initial)
+    read = any(row["type"] == "ok" and row["f"] == "read" for row in rows)
+    return again or (read and any(f == "remove" for f, _ in changes))
+
+
+def judge(name: str, rng: random.Random) -> Outcome:
+    """The outcome for a made-up history, held against brute force."""
+    model, decider = MODELS[name], DECIDERS[name]
+    initial = tuple(range(rng.choice((0, 0, 0, 1, 2))))
+    lies, unknown = rng.choice((0.0, 0.1, 0.3)), rng.choice((0.0, 0.1, 0.3, 0.5))
+    rows = made_up_contents(model, initial, rng, rng.randint(1, MOST_OPERATIONS), lies=lies, unknown=unknown)
+    spans, operations = spans_of_contents(model, rows), operations_in(rows)
+    outcome = decider.decide(spans, initial)
+    if isinstance(outcome, Open):
+        assert leaves_the_case(rows, initial), (rows, initial, outcome)
+        return outcome
+    begin = model.beginning_with(list(initial))
+    expected = has_order(begin, operations)
+    assert isinstance(outcome, Ordered if expected else Contradiction), (rows, initial, outcome)
+    if isinstance(outcome, Contradiction):
+        assert not has_order(begin, [operations[i] for i in sorted(outcome.operations)]), (rows, initial, outcome)
+        return outcome
+    order = spans.start[decider.order(spans, initial)].tolist()
+    wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False)
+    assert wrong is None, (rows, initial, order, wrong)
+    return outcome
+
+
+def _judge_many(name: str, histories: int) -> None:
+    rng = random.Random(f"{name} {histories}")
+    judged = Counter(type(judge(name, rng)) for _ in range(histories))
+    assert min(judged[Ordered], judged[Contradiction]) > histories // 10
+    assert judged[Open] <= (0 if name == "append-log" else histories // 8)
+
+
+@pytest.mark.parametrize("name", sorted(DECIDERS))
+def test_no_contents_are_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(DECIDERS))
+def test_no_contents_of_ten_thousand_are_judged_otherwise_than_by_brute_force(name: str) -> None:
+    _judge_many(name, 10_000)

@@ -1,59 +1,112 @@
-"""JSON: operations in an array, or one object a line. A file of a single line is read in pieces as well."""
+"""JSON: operations in an array, or one object a line, or all in a single line."""
 
 from __future__ import annotations
 
+import codecs
 import json
-import re
-from collections.abc import Iterator
 from typing import Any
 
-from harness.foreign.source import BrokenText, Pieces, Row
+from harness.foreign.source import BrokenText, CutOff, Row
 
-_BETWEEN = re.compile(r"[\s,]*")
-OPERATION_CHARACTERS = 1 << 26
-"""No operation is longer."""
+DIGITS = 18
+"""What is made of so many digits is read without a look at it."""
+_WINDOW_BYTES = 1 << 12
+_NEAR_THE_END = 8
+"""A word that is cut off is no longer."""
 
 
-def rows(pieces: Pieces) -> Iterator[tuple[int, Row]]:
-    """Each operation with the line on which it begins. Raises BrokenText."""
-    decode = json.JSONDecoder().raw_decode
-    rest, begun, opened = "", 0, 0
-    for piece in pieces:
-        begun = begun if rest else pieces.line
-        text = rest + piece
-        at = 0
+class Objects:
+    """Reads what stands between operations, and operations."""
+
+    def __init__(self) -> None:
+        self._opened = False
+
+    def one(self, text: bytes, at: int, *, final: bool) -> tuple[int, Row | None]:
+        """Read a bracket or an operation; where the text goes on, and the operation.
+
+        Raises BrokenText, and CutOff if that does not end in the text and the text is not `final`.
+        """
+        if text[at : at + 1] in (b"[", b"]"):
+            if self._opened is (text[at : at + 1] == b"["):
+                raise BrokenText(at, f"{chr(text[at])!r} where an operation was expected")
+            self._opened = not self._opened
+            return at + 1, None
+        size = _WINDOW_BYTES
         while True:
-            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty text as well
-            begun = pieces.line if at > len(rest) else begun
-            if at == len(text):
-                rest = ""
-                break
-            if text[at] in "[]":
-                opened += 1 if text[at] == "[" else -1
-                if opened not in (0, 1):
-                    raise BrokenText(pieces.line, f"{text[at]!r} where an operation was expected")
-                at += 1
-                continue
+            window = _decoded(text, at, size)
+            is_whole = at + size >= len(text)
             try:
-                value, at = decode(text, at)
-            except json.JSONDecodeError as error:
-                if _is_broken(error, text, piece) or len(text) - at > OPERATION_CHARACTERS:
-                    raise BrokenText(begun, f"no JSON: {error.msg}: {text[at : at + 60]!r}") from None
-                rest = text[at:]
-                break
-            yield begun, _operation(begun, value)
-    if rest:
-        raise BrokenText(begun, f"the text ends within {rest[:60]!r}")
-    if opened:
-        raise BrokenText(pieces.line, "the text ends before ']'")
+                value, end = _DECODER.raw_decode(window)
+            except _Twice as twice:
+                raise BrokenText(at, f"an object has the key {json.dumps(str(twice))} twice") from None
+            except RecursionError:
+                raise BrokenText(at, "brackets are nested too deeply") from None
+            except ValueError as error:
+                if not is_whole:
+                    size <<= 4
+                elif not final and _is_cut(error, window):
+                    raise CutOff from None
+                else:
+                    raise _broken(error, at, window) from None
+                continue
+            if not isinstance(value, dict):
+                raise BrokenText(at, f"an operation must be an object, it is {json.dumps(value)[:60]}")
+            return at + len(window[:end].encode()), value
+
+    def end(self, at: int) -> None:
+        """Raises BrokenText if the array lacks its end."""
+        if self._opened:
+            raise BrokenText(at, "the text ends before ']'")
 
 
-def _is_broken(error: json.JSONDecodeError, text: str, piece: str) -> bool:
-    """More text would not help: the mistake lies before the end, and no token is cut off there."""
-    return piece.endswith("\n") and error.pos < len(text.rstrip())
+def parse(text: bytes) -> Any:
+    """The one value in the text. Raises BrokenText."""
+    if text.isdigit() and len(text) <= DIGITS:
+        return int(text)
+    try:
+        return json.loads(text.decode())
+    except UnicodeDecodeError as error:
+        raise BrokenText(0, f"not UTF-8 text: {error.reason}") from None
+    except RecursionError:
+        raise BrokenText(0, "brackets are nested too deeply") from None
+    except ValueError as error:
+        raise BrokenText(0, f"no JSON: {error}: {text[:60].decode()!r}") from None
 
 
-def _operation(line: int, value: Any) -> Row:
-    if not isinstance(value, dict):
-        raise BrokenText(line, f"an operation must be an object, it is {json.dumps(value)[:60]}")
-    return value
+class _Twice(Exception):
+    """A key that an object has twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for number, name in enumerate(names) if name in names[:number]))
+    return row
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _decoded(text: bytes, at: int, size: int) -> str:
+    """So many bytes, without the part of a character at their end. Raises BrokenText."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(text[at : at + size], final=False)
+    except UnicodeDecodeError as error:
+        raise BrokenText(at, f"not UTF-8 text: {error.reason}", fault=at + error.start) from None
+
+
+def _is_cut(error: ValueError, window: str) -> bool:
+    """More text may help: the mistake is the end of the text, or a word or string that goes to it."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated string") or error.pos >= len(window.rstrip()) - _NEAR_THE_END
+
+
+def _broken(error: ValueError, at: int, window: str) -> BrokenText:
+    if not isinstance(error, json.JSONDecodeError):
+        return BrokenText(at, f"no JSON: {error}")
+    if error.msg.startswith("Unterminated string") or error.pos >= len(window.rstrip()):
+        return BrokenText(at, f"the text ends within {window[:60]!r}")
+    fault = at + len(window[: error.pos].encode())
+    return BrokenText(at, f"no JSON: {error.msg}: {window[:60]!r}", fault=fault)

@@ -6,45 +6,92 @@ A log has other lines as well; they are passed over if they begin as log lines d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
-from harness.foreign.edn import parse
-from harness.foreign.source import BrokenText, Pieces, Row
+import numpy as np
 
-_LINE = re.compile(
-    r"(?:.*\s)?(?P<process>:?[\w.\-]+)[ \t]+:(?P<type>[\w\-]+)[ \t]+:(?P<f>[\w.\-]+)[ \t]+(?P<rest>\S.*?)\s*"
-)
-_OPERATION = re.compile(r"\s:(invoke|ok|fail|info)(\s|$)")
-_LOG = re.compile(r"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\s|\d{4}-\d\d-\d\d")
+from harness.foreign import edn
+from harness.foreign.recorded import Column, Recorded, Values, column_of, earlier, texts_of
+from harness.foreign.scan import ABSENT, IN_LINES, NUMBERS, Lines
+from harness.foreign.source import BrokenText
 
-
-def rows(pieces: Pieces) -> Iterator[tuple[int, Row]]:
-    """Each operation with its line. Raises BrokenText."""
-    for text in pieces:
-        named = _OPERATION.search(text)
-        found = _LINE.fullmatch(text.rstrip("\n")) if named else None
-        if found is not None:
-            try:
-                rest = _forms(found["rest"])
-            except BrokenText as error:
-                raise BrokenText(pieces.line, error.reason) from None
-            process = found["process"]
-            row: Row = {
-                "process": int(process) if process.isdigit() else process.lstrip(":"),
-                "type": found["type"],
-                "f": found["f"],
-                "value": rest[0],
-            }
-            if len(rest) > 1:
-                row["error"] = rest[1]
-            yield pieces.line, row
-        elif named or (text.strip() and not _LOG.match(text)):
-            raise BrokenText(pieces.line, f"a line must read PROCESS :TYPE :F VALUE, it reads {text.strip()[:80]!r}")
+_NAMES_A_TYPE = re.compile(rb"\s:(invoke|ok|fail|info)(\s|$)|\t:[\w\-]+\t:")
+_UNKNOWN_TYPE = re.compile(rb"(?<!\S):?[\w.\-]++\t:(?P<type>[\w\-]++)\t:[^\s:]+\t")
+_LOG = re.compile(rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\s|\d{4}-\d\d-\d\d")
+LONGEST_SHOWN = 80
 
 
-@lru_cache(maxsize=65_536)
-def _forms(text: str) -> tuple[Any, ...]:
-    forms: tuple[Any, ...] = parse(f"[{text}\n]")
-    return forms
+class LineReader:
+    """Reads log lines."""
+
+    def __init__(self) -> None:
+        self._values = Values(_plain)
+        self._rests = Values(edn.sequence)
+
+    def read(self, block: bytes, *, final: bool) -> tuple[Recorded, int]:
+        """The operations in the whole lines of the block, and where the text goes on behind them."""
+        used = len(block) if final else block.rfind(b"\n") + 1
+        text = np.frombuffer(block[:used], np.uint8)
+        lines = Lines.of(text)
+        broken = None
+        try:
+            for at in lines.others.tolist():
+                _pass_over(at, block[at : _end_of_line(block, at, used)])
+        except BrokenText as error:
+            broken = error
+        columns = {}
+        for number, name in enumerate(IN_LINES):
+            texts = texts_of(text, lines.begin[:, number], lines.end[:, number])
+            columns[name], unreadable = column_of(texts, self._rests if name == "rest" else self._values)
+            if unreadable is not None:
+                broken = earlier(broken, int(lines.at[unreadable[0]]), unreadable[1])
+        rests = columns.pop("rest")
+        absent = Column([None], np.zeros(len(lines.at), np.int32))
+        recorded = Recorded(
+            at=lines.at,
+            fields={
+                **columns,
+                "value": Column([_nth(forms, 0) for forms in rests.values], rests.codes),
+                "error": Column([_nth(forms, 1) for forms in rests.values], rests.codes),
+                "key": absent,
+                "node": absent,
+            },
+            numbers={name: np.full(len(lines.at), ABSENT) for name in NUMBERS},
+            odd={},
+            broken=broken,
+        )
+        return recorded.before_broken(), used
+
+    def end(self, at: int) -> None:
+        """Lines need nothing behind them."""
+
+
+def _end_of_line(block: bytes, at: int, used: int) -> int:
+    end = block.find(b"\n", at, used)
+    return used if end < 0 else end
+
+
+def _pass_over(at: int, line: bytes) -> None:
+    """Raises BrokenText if the line tells of an operation, or is no line of a log."""
+    unknown = _UNKNOWN_TYPE.search(line)
+    if unknown and unknown["type"] not in (b"invoke", b"ok", b"fail", b"info"):
+        raise BrokenText(at, f"type must be one of invoke, ok, fail, info, it is :{unknown['type'].decode()}")
+    if _NAMES_A_TYPE.search(line) or (line.strip() and not _LOG.match(line)):
+        shown = line.strip()[:LONGEST_SHOWN].decode(errors="backslashreplace")
+        raise BrokenText(
+            at,
+            "neither EDN, nor JSON, nor a line of Jepsen's log, which reads PROCESS :TYPE :F VALUE with tabs between: "
+            f"{shown!r}",
+        )
+
+
+def _plain(text: bytes) -> Any:
+    """Processes and names."""
+    if text.isdigit() and len(text) <= edn.DIGITS:
+        return int(text)
+    name = text.decode(errors="replace")
+    return edn.Keyword(name.removeprefix(":"))
+
+
+def _nth(forms: tuple[Any, ...] | None, number: int) -> Any:
+    return forms[number] if forms is not None and len(forms) > number else None

@@ -19,14 +19,26 @@ class MalformedHistory(Exception):
     """Input that is not a history, which is no statement about the system that it came from.
 
     `position` is the row, counted from 0; None where the whole is meant (its columns, or the file itself).
-    `line` is where that row begins in a file of text, counted from 1.
+    In a file of text `line` and `column` are where that row begins, counted from 1, and `byte` as well, from 0.
     """
 
-    def __init__(self, position: int | None, reason: str, *, path: Path | None = None, line: int | None = None) -> None:
-        where = "" if position is None else f"row {position}: " if line is None else f"line {line}, row {position}: "
-        super().__init__(f"{path or 'malformed history'}: {where}{reason}")
+    def __init__(
+        self,
+        position: int | None,
+        reason: str,
+        *,
+        path: Path | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        byte: int | None = None,
+    ) -> None:
+        places = {"line": line, "row": position, "column": column, "byte": byte}
+        where = ", ".join(f"{name} {number}" for name, number in places.items() if number is not None)
+        super().__init__(f"{path or 'malformed history'}: {where and where + ': '}{reason}")
         self.position = position
         self.line = line
+        self.column = column
+        self.byte = byte
         self.reason = reason
 
 

@@ -156,7 +156,7 @@ OK = "{:process 1, :type :ok, :f :write, :value 3, :time 1001}"
         ([INVOKE.replace("write", "append")], 0, "f must be one of cas, read, write"),
         ([INVOKE, OK, INVOKE.replace("1000", "1002").replace(":value 3", ":value 1.5")], 2, "value must be made of"),
         ([INVOKE, OK, INVOKE.replace("1000", "1002").replace(":value 3", ":value true")], 2, "value must be int64"),
-        ([INVOKE.replace(":process 1", ":process nil")], 0, "process must be a number or a keyword"),
+        ([INVOKE.replace(":process 1", ":process nil")], 0, "process must be a number of at least 0, or nemesis"),
         ([INVOKE.replace("write", "cas")], 0, "must be [expected new]"),
         ([INVOKE, "{:process 2,"], 1, "the text ends"),
     ],
@@ -187,7 +187,8 @@ def test_a_broken_log_line_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_json_array_in_one_line_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.foreign.source.PIECE_BYTES", 11)
+    monkeypatch.setattr("harness.foreign.source.BLOCK_BYTES", 16)
+    monkeypatch.setattr("harness.foreign.source.SNIFFED_BYTES", 16)
     assert len(converted(tmp_path, json.dumps(as_json()))) == 5
 
 

@@ -98,5 +98,5 @@ def _malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:
     begun = source.place(path, broken.at)
     reason = broken.reason
     if broken.fault != broken.at:
-        reason += f" (at {source.place(path, broken.fault)})"
+        reason += f" at {source.place(path, broken.fault)}"
     return MalformedHistory(row, reason, path=path, line=begun.line, column=begun.column, byte=begun.byte)

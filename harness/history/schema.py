@@ -32,9 +32,9 @@ class MalformedHistory(Exception):
         column: int | None = None,
         byte: int | None = None,
     ) -> None:
-        places = {"line": line, "row": position, "column": column, "byte": byte}
-        where = ", ".join(f"{name} {number}" for name, number in places.items() if number is not None)
-        super().__init__(f"{path or 'malformed history'}: {where and where + ': '}{reason}")
+        where = "" if position is None else f"row {position}: " if line is None else f"line {line}, row {position}: "
+        behind = "" if byte is None else f" (byte {byte}, column {column})"
+        super().__init__(f"{path or 'malformed history'}: {where}{reason}{behind}")
         self.position = position
         self.line = line
         self.column = column

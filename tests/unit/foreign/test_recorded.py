@@ -55,7 +55,10 @@ OPERATIONS = [{"process": 0, "f": "read", "time": 5}, {"process": 1, "f": "cas",
             [1, 2],
         ),
     ],
-    ids="lines vector list one-line commas spread-out tagged tag-apart returns mark comments discarded more".split(),
+    ids=[
+        *("lines", "vector", "list", "one-line", "commas", "spread-out", "tagged", "tag-apart", "returns", "mark"),
+        *("comments", "discarded", "more-fields"),
+    ],
 )
 def test_operations_stand_in_any_layout(tmp_path: Path, text: str, lines: list[int]) -> None:
     found = read(tmp_path, text)

@@ -21,10 +21,10 @@ BATCH_ROWS = 262_144
 STRINGS = ("type", "f", "key", "error", "node")
 
 
-def open_history(path: Path) -> pq.ParquetFile:
-    """Raises MalformedHistory if it is not a Parquet file, OSError if it cannot be read."""
+def open_history(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    """Raises MalformedHistory if it is not a Parquet file, OSError if it cannot be read. `metadata`: its footer."""
     try:
-        return pq.ParquetFile(path, memory_map=True, read_dictionary=list(STRINGS))
+        return pq.ParquetFile(path, memory_map=True, read_dictionary=list(STRINGS), metadata=metadata)
     except pa.ArrowInvalid as error:
         raise MalformedHistory(None, f"not a Parquet file, or a part of one ({error})", path=path) from error
 
@@ -48,8 +48,12 @@ def batch_schema(path: Path, columns: Sequence[str] | None) -> pa.Schema:
     return pa.schema([schema.field(name) for name in wanted])
 
 
-def row_group_batches(path: Path, row_groups: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+def row_group_batches(
+    path: Path, row_groups: Sequence[int], columns: Sequence[str], metadata: pq.FileMetaData | None = None
+) -> Iterator[pa.Table]:
     """These row groups, in order, as tables of one chunk and at most BATCH_ROWS rows."""
-    with open_history(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=list(row_groups), columns=list(columns)):
+    wanted = {"row_groups": list(row_groups), "columns": list(columns)}
+    with open_history(path, metadata) as file:
+        # Engines read in parallel already.
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, use_threads=False, **wanted):
             yield pa.Table.from_batches([batch]).select(list(columns))

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes
+from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
@@ -185,7 +185,7 @@ class _Rows:
 
     @classmethod
     def of(cls, table: pa.Table) -> _Rows:
-        names = table["f"].combine_chunks()
+        names = whole(table["f"])
         names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
         types = table["type"]
         return cls(

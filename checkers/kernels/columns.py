@@ -21,6 +21,13 @@ TYPES = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = range(4)
 
 
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array, which is copied only where it is in pieces: Arrow's `combine_chunks` always copies."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def codes(column: pa.Array | pa.ChunkedArray, vocabulary: Sequence[str]) -> Int32:
     """Position of each string in `vocabulary`; -1 for nulls and for strings that are not in it."""
     position = {word: code for code, word in enumerate(vocabulary)}
@@ -29,8 +36,7 @@ def codes(column: pa.Array | pa.ChunkedArray, vocabulary: Sequence[str]) -> Int3
 
 def translated(column: pa.Array | pa.ChunkedArray, numbers: Mapping[str, int]) -> Int32:
     """The number of each string; -1 for nulls and for strings without a number. Cost: one look-up a distinct string."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = whole(column)
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, dtype=np.int32)
     if not pa.types.is_dictionary(column.type):
@@ -45,8 +51,7 @@ def integers(column: pa.Array | pa.ChunkedArray) -> Int64:
     """An integer column with NONE for null."""
     if pa.types.is_null(column.type):
         return np.full(len(column), NONE, dtype=np.int64)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = whole(column)
     if column.null_count:
         column = pc.fill_null(column.cast(pa.int64()), NONE)
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -54,11 +59,22 @@ def integers(column: pa.Array | pa.ChunkedArray) -> Int64:
 
 def member(struct: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """One field of a struct column; null where the struct is. All null if the struct has no such field."""
-    if isinstance(struct, pa.ChunkedArray):
-        struct = struct.combine_chunks()
+    struct = whole(struct)
     if not pa.types.is_struct(struct.type) or struct.type.get_field_index(name) < 0:
         return pa.nulls(len(struct))
     return pc.struct_field(struct, name)
+
+
+def elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
+    """Of all lists, one behind the other: (position of its list, value) of each element. Null lists have none."""
+    if not pa.types.is_list(lists.type):
+        return pc.list_parent_indices(lists).to_numpy().astype(np.int64), pc.list_flatten(lists)
+    sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    parents = np.repeat(np.arange(len(lists)), sizes)
+    first, last = (lists.offsets[i].as_py() for i in (0, len(lists)))
+    # Flattening gathers the pieces between nulls, which takes longer than all that is done with them.
+    values = lists.values.slice(first, last - first) if last - first == len(parents) else pc.list_flatten(lists)
+    return parents, values
 
 
 def run_starts(*sorted_columns: npt.NDArray[np.generic]) -> Bool:

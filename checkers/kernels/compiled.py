@@ -19,6 +19,6 @@ R = TypeVar("R")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Machine code from the first call on; later processes load it."""
-    result: Callable[P, R] = numba.njit(cache=True)(function)
+    """Machine code from the first call on, which lets other threads run; later processes load it."""
+    result: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
     return result

@@ -1,13 +1,23 @@
-"""Cuts a table into its groups."""
+"""Cuts a table into its groups, and into partitions that keep groups whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from checkers.kernels.columns import whole
+from checkers.kernels.hashing import partition_of
+from checkers.kernels.packing import packed
+
+Int64 = npt.NDArray[np.int64]
+
+CLOSE = 1 << 16
+"""Numbers up to here are sorted in one go, without comparing them."""
 
 
 def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
@@ -16,41 +26,50 @@ def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
         return
     ids = np.zeros(table.num_rows, dtype=np.int64)
     for key in keys:
-        if _is_constant(table[key]):
-            continue
         column = _ranks(table[key])
         ids = ids * (int(column.max()) + 1) + column
-        # Keeps the combined number below the number of rows squared, whatever the number of keys.
-        ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-    if ids.max() == 0:
-        yield table
+        if ids.max() >= CLOSE:
+            # Keeps the combined number below the number of rows squared, whatever the number of keys.
+            ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    for _, group in _cut(table, ids):
+        yield group.combine_chunks()
+
+
+def partitions(table: pa.Table, schema: pa.Schema, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each partition that has any, packed; rows that agree on `keys` are in one, and keep their order."""
+    if table.num_rows == 0:
         return
-    order = np.argsort(ids, kind="stable")
-    bounds = np.flatnonzero(np.diff(ids[order])) + 1
-    ordered = table.take(pa.array(order))
-    start = 0
-    for end in [*bounds.tolist(), table.num_rows]:
-        yield ordered.slice(start, end - start).combine_chunks()
-        start = end
+    yield from _cut(packed(table, schema), partition_of(table, keys, count))
 
 
-def _is_constant(column: pa.ChunkedArray) -> bool:
-    """Cheap to see, and the usual case where a partition holds one bucket."""
-    if not pa.types.is_integer(column.type) or column.null_count:
-        return False
-    bounds = pc.min_max(column).as_py()
-    return bool(bounds["min"] == bounds["max"])
+def _cut(table: pa.Table, number: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each number, ascending."""
+    highest = int(number.max())
+    if int(number.min()) == highest:
+        yield highest, table
+        return
+    # Numbers of up to 16 bits are sorted by counting.
+    number = number.astype(np.min_scalar_type(highest))
+    order = np.argsort(number, kind="stable")
+    ordered, number = table.take(pa.array(order)), number[order]
+    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(number)]
+    for start, end in pairwise(bounds):
+        yield int(number[start]), ordered.slice(start, end - start)
 
 
-def _ranks(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Dense numbers that sort like the values, nulls first."""
+def _ranks(column: pa.ChunkedArray) -> Int64:
+    """Numbers that sort like the values, nulls first; close to each other if the values are."""
     if pa.types.is_integer(column.type) and column.null_count == 0:
-        return np.unique(column.to_numpy(), return_inverse=True)[1].astype(np.int64)
+        numbers: Int64 = column.to_numpy().astype(np.int64)
+        lowest = int(numbers.min())
+        if int(numbers.max()) - lowest >= CLOSE:
+            return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+        return numbers - lowest
     encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-    encoded = encoded.unify_dictionaries().combine_chunks()
+    encoded = whole(encoded.unify_dictionaries())
     values = encoded.dictionary.to_pylist()
     rank = np.zeros(len(values) + 1, dtype=np.int64)
     for position, code in enumerate(sorted(range(len(values)), key=lambda code: values[code]), start=1):
         rank[code] = position
-    ranks: npt.NDArray[np.int64] = rank[pc.fill_null(encoded.indices, len(values)).to_numpy(zero_copy_only=False)]
+    ranks: Int64 = rank[pc.fill_null(encoded.indices, len(values)).to_numpy(zero_copy_only=False)]
     return ranks

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.kernels.columns import whole
+
 UInt64 = npt.NDArray[np.uint64]
 
 
@@ -23,8 +25,7 @@ def mixed(values: npt.NDArray[np.integer], seed: UInt64 | int = 0) -> UInt64:
 
 def mixed_column(column: pa.Array | pa.ChunkedArray, seed: UInt64 | int = 0) -> UInt64:
     """Hashes of an integer or string column; nulls hash alike."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = whole(column)
     if pa.types.is_integer(column.type):
         return mixed(pc.fill_null(column, -1).to_numpy(zero_copy_only=False), seed)
     if not pa.types.is_dictionary(column.type):
@@ -43,7 +44,9 @@ def partition_of(table: pa.Table, keys: Sequence[str], partitions: int) -> npt.N
     """A partition for each row; rows that agree on `keys` get the same one."""
     if len(keys) == 1 and pa.types.is_integer(table.schema.field(keys[0]).type):
         # Buckets are dense: dealing them round spreads them evenly, which hashing them again would not.
-        return np.asarray(table[keys[0]].to_numpy().astype(np.int64) % partitions, dtype=np.int32)
+        number = pc.fill_null(whole(table[keys[0]]), -1).to_numpy()
+        dealt = number if number.min() >= 0 and number.max() < partitions else number.astype(np.int64) % partitions
+        return np.asarray(dealt, dtype=np.int32)
     hashes: UInt64 | int = 0
     for key in keys:
         hashes = mixed_column(table[key], hashes)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, translated
+from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
     COLUMNS,
@@ -172,7 +172,7 @@ def _sentence(queue: str, open_nodes: Sequence[str]) -> str:
 
 def _texts(column: pa.ChunkedArray) -> tuple[list[str], Int64]:
     """Distinct strings, with "" for null, and the position of each row's."""
-    encoded = column.combine_chunks()
+    encoded = whole(column)
     if pa.types.is_null(encoded.type):
         return [""], np.zeros(len(encoded), dtype=np.int64)
     if not pa.types.is_dictionary(encoded.type):

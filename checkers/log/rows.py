@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, integers, member
+from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "node")
 """The columns of a history that the log checker looks at."""
@@ -40,6 +39,8 @@ class Reads:
     def of(self, rows: Bool) -> Reads:
         """Those of these rows of the batch."""
         kept = rows[self.row]
+        if kept.all():
+            return self
         return Reads(self.row[kept], self.message[kept], self.offset[kept])
 
 
@@ -50,20 +51,18 @@ def operation_codes(batch: pa.Table) -> tuple[Int32, Int32]:
 
 def sends(batch: pa.Table, f: Int32, types: Int32) -> Sends:
     row = np.flatnonzero(f == SEND)
-    value = batch["value"].take(pa.array(row))
-    return Sends(row, types[row], integers(member(value, "message")), integers(member(value, "offset")))
+    message, offset = (integers(member(batch["value"], name))[row] for name in ("message", "offset"))
+    return Sends(row, types[row], message, offset)
 
 
 def reads(batch: pa.Table, polls: Bool) -> Reads:
     """The messages of the polls among these rows that are ok."""
-    row = np.flatnonzero(polls)
-    lists = member(batch["value"].take(pa.array(row)), "messages")
+    lists = member(batch["value"], "messages")
     if pa.types.is_null(lists.type):
         empty = np.empty(0, dtype=np.int64)
         return Reads(empty, empty, empty)
-    parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
-    elements = pc.list_flatten(lists)
-    return Reads(row[parents], integers(member(elements, "message")), integers(member(elements, "offset")))
+    row, read = elements(lists)
+    return Reads(row, integers(member(read, "message")), integers(member(read, "offset"))).of(polls)
 
 
 def is_ok_poll(f: Int32, types: Int32) -> Bool:

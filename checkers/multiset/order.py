@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.findings import Example, Findings
-from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, witness_order
+from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, whole, witness_order
 from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.multiset.rows import KEY, NEVER, element_groups
@@ -105,7 +105,7 @@ def sent_elements(table: pa.Table, *, order: Order, buckets: int) -> pa.Table:
 
 def late_elements(sent: pa.Table) -> pa.Table:
     """Kernel over the elements of a bucket of queues or producers: those that another one overtook."""
-    encoded = sent["key"].combine_chunks()
+    encoded = whole(sent["key"])
     names = encoded.dictionary.to_pylist()
     key = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     start, end, shown_from, shown_start, shown_end, position, element, producer, alone = (

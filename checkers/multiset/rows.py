@@ -8,10 +8,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.findings import Example, Findings
-from checkers.kernels.columns import INFO, INVOKE, NONE, OK, TYPES, Bool, Int64, codes, integers, member, run_starts
+from checkers.kernels.columns import (
+    INFO,
+    INVOKE,
+    NONE,
+    OK,
+    TYPES,
+    Bool,
+    Int64,
+    codes,
+    elements,
+    integers,
+    member,
+    run_starts,
+    whole,
+)
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.verdict import EXAMPLES
 from harness.history import NO_PARTNER, pairs
@@ -70,17 +83,17 @@ def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> 
     single = np.arange(len(types))
     row, element, position = single, value, np.zeros(len(types), dtype=np.int32)
     if not pa.types.is_null(lists.type) and lists.null_count < len(lists):
-        parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+        parents, listed_elements = elements(lists)
         listed = np.zeros(len(types), dtype=np.bool_)
         listed[parents] = True
         alone = single[(value != NONE) | ~listed]
         row = np.concatenate((alone, parents))
-        element = np.concatenate((value[alone], integers(pc.list_flatten(lists))))
+        element = np.concatenate((value[alone], integers(listed_elements)))
         place = np.arange(len(parents))
         place -= np.maximum.accumulate(np.where(run_starts(parents), place, 0))
         position = np.concatenate((np.zeros(len(alone)), place)).astype(np.int32)
     process = batch["process"].to_numpy().astype(np.int32)
-    key = batch["key"].combine_chunks().cast(KEY)
+    key = whole(batch["key"]).cast(KEY)
     return pa.Table.from_arrays(
         [
             pa.array(bucket_of(mixed(process), buckets)[row]),
@@ -121,16 +134,16 @@ def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     started = np.concatenate((begun, still_open))
     named = np.concatenate((named, element[still_open]))
     never = np.full(len(still_open), NEVER)
-    key = rows["key"].combine_chunks().take(pa.array(position))
+    key = whole(rows["key"]).take(pa.array(position))
     return pa.Table.from_arrays(
         [
             pa.array(bucket_of(mixed(named, mixed_column(key)), buckets)),
             key,
             pa.array(named),
-            rows["f"].combine_chunks().take(pa.array(position)),
+            whole(rows["f"]).take(pa.array(position)),
             pa.array(np.concatenate((kind[told], np.full(len(still_open), INFO))).astype(np.int8)),
             pa.array(process[position]),
-            rows["position"].combine_chunks().take(pa.array(position)),
+            whole(rows["position"]).take(pa.array(position)),
             pa.array(index[started]),
             pa.array(np.concatenate((index[told], never))),
             pa.array(time[started]),
@@ -237,7 +250,7 @@ WITNESSES = 8
 
 def element_groups(table: pa.Table) -> ElementGroups:
     """All rows of a bucket of elements."""
-    encoded = table["key"].combine_chunks()
+    encoded = whole(table["key"])
     names = (*encoded.dictionary.to_pylist(), None)
     key = encoded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
     column = {

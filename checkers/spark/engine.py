@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
-from checkers.engine_in_process import joined
 from checkers.history_batches import batch_schema, open_history
+from checkers.kernels.packing import joined
 from checkers.plan import Dataset, Kernel
-from checkers.spark.stages import PACKED_DDL, Stage, bounded, grouped, mapped, packed, read_tasks, unpacked
+from checkers.spark.stages import (
+    PACKED_DDL,
+    Stage,
+    before_gather,
+    before_shuffle,
+    grouped,
+    mapped,
+    read_tasks,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,7 +81,8 @@ class SparkEngine:
         of = cast(SparkDataset, source)
         frames = [
             branch.frame.mapInArrow(
-                partial(packed, stage=branch.stage, keys=keys, schema=of.schema, partitions=of.partitions), PACKED_DDL
+                partial(before_shuffle, stage=branch.stage, keys=keys, schema=of.schema, count=of.partitions),
+                PACKED_DDL,
             )
             for branch in of.branches
         ]
@@ -87,10 +97,12 @@ class SparkEngine:
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         of = cast(SparkDataset, source)
         frames = [
-            branch.frame.mapInArrow(partial(bounded, stage=branch.stage, schema=of.schema, limit=limit), PACKED_DDL)
+            branch.frame.mapInArrow(
+                partial(before_gather, stage=branch.stage, schema=of.schema, limit=limit), PACKED_DDL
+            )
             for branch in of.branches
         ]
-        table = joined(unpacked(iter(_union(frames).toArrow().to_batches())), of.schema)
+        table = joined(list(unpacked(iter(_union(frames).toArrow().to_batches()))), of.schema)
         if table.num_rows > limit:
             raise ValueError(f"a plan gathers more than the {limit} rows it allows itself")
         return table

@@ -14,10 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine_in_process import joined
 from checkers.history_batches import row_group_batches
-from checkers.kernels.grouping import groups
-from checkers.kernels.hashing import partition_of
+from checkers.kernels.grouping import groups, partitions
+from checkers.kernels.packing import joined, packed
 from checkers.plan import Kernel
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
@@ -38,7 +37,7 @@ def read_tasks(
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Stage: the tables that `packed` packed."""
+    """The tables that travelled, still packed."""
     for batch in batches:
         for payload in batch.column("payload"):
             with pa.ipc.open_stream(payload.as_buffer()) as stream:
@@ -55,30 +54,21 @@ def grouped(
     batches: Iterator[pa.RecordBatch], *, keys: Sequence[str], kernel: Kernel, schema: pa.Schema
 ) -> Iterator[pa.Table]:
     """Stage: the kernel on each group of a partition, which holds all rows of its groups."""
-    for group in groups(joined(unpacked(batches), schema), keys):
+    for group in groups(joined(list(unpacked(batches)), schema), keys):
         yield kernel(group)
 
 
-def packed(
-    batches: Iterator[pa.RecordBatch], *, stage: Stage, keys: Sequence[str], schema: pa.Schema, partitions: int
+def before_shuffle(
+    batches: Iterator[pa.RecordBatch], *, stage: Stage, keys: Sequence[str], schema: pa.Schema, count: int
 ) -> Iterator[pa.RecordBatch]:
     """What Spark runs before a shuffle: each table cut by partition."""
     _spare_garbage_collection()
     for table in stage(batches):
-        if table.num_rows == 0:
-            continue
-        table = table.cast(schema)
-        partition = partition_of(table, keys, partitions)
-        order = np.argsort(partition, kind="stable")
-        bounds = np.searchsorted(partition[order], np.arange(partitions + 1))
-        table = table.take(pa.array(order))
-        for number in range(partitions):
-            start, end = int(bounds[number]), int(bounds[number + 1])
-            if start < end:
-                yield _packed_row(number, table.slice(start, end - start))
+        for number, part in partitions(table, schema, keys, count):
+            yield _packed_row(number, part)
 
 
-def bounded(
+def before_gather(
     batches: Iterator[pa.RecordBatch], *, stage: Stage, schema: pa.Schema, limit: int
 ) -> Iterator[pa.RecordBatch]:
     """What Spark runs before a gather: at most one row more than the limit leaves a worker."""
@@ -86,9 +76,9 @@ def bounded(
     rows = 0
     for table in stage(batches):
         if table.num_rows and rows <= limit:
-            table = table.slice(0, limit + 1 - rows).cast(schema)
+            table = table.slice(0, limit + 1 - rows)
             rows += table.num_rows
-            yield _packed_row(0, table)
+            yield _packed_row(0, packed(table, schema))
 
 
 def _spare_garbage_collection() -> None:

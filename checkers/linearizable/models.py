@@ -144,6 +144,12 @@ class Model:
         )
 
 
+def tellable(model: Model, state: Any, call: Call) -> list[Any]:
+    """What the call could have told in this state."""
+    untold = replace(call, result=UNTOLD)
+    return [told for _, told in model.apply(state, untold) if told is not ANYTHING]
+
+
 # Registers: read, write value, cas [expected, new].
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from checkers.linearizable.decision import (
     decide_with_orders,
 )
 from checkers.linearizable.kernel import READS
-from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, describe, shown
+from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
 from checkers.linearizable.problem import Calls, calls_of
@@ -252,12 +252,6 @@ def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) 
         "nothing that was open meanwhile explains the difference",
         details={"longest_prefixes": prefixes},
     )
-
-
-def tellable(model: Model, state: Any, call: Call) -> list[Any]:
-    """What the call could have told in this state."""
-    untold = replace(call, result=UNTOLD)
-    return [told for _, told in model.apply(state, untold) if told is not ANYTHING]
 
 
 def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int64, codes, integers, member
+from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int32, Int64, codes, integers, member
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.models import UNTOLD, Call, Model, frozen
 from checkers.linearizable.problem import Row
@@ -129,17 +129,9 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Sp
     Values that are no integers are numbered, in their own order. Raises TypeError if they have none, and ValueError for
     a value that is no JSON.
     """
-    kind, f = rows["type"].to_numpy(), codes(rows["f"], model.functions)
-    partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
-    invoked = np.flatnonzero(kind == INVOKE)
-    completed = partner[invoked]
-    became = np.where(completed == NO_PARTNER, INFO, kind[completed])
-    is_ok = became == OK
     value, initial, values = _numbered(rows, held)
-    untold, told_null = tells_nothing(model, UNTOLD)[f[invoked]], tells_nothing(model, None)[f[invoked]]
-    kept = (became != FAIL) & ~np.where(is_ok, told_null & (value[completed] == NONE), untold)
-    invoked, completed, is_ok = invoked[kept], completed[kept], is_ok[kept]
-    index = rows["index"].to_numpy()
+    index, f = rows["index"].to_numpy(), codes(rows["f"], model.functions)
+    invoked, completed, is_ok = happened(model, rows, f, value == NONE)
     spans = Spans(
         start=index[invoked],
         end=np.where(is_ok, index[completed], NEVER),
@@ -149,6 +141,19 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Sp
         values=values,
     )
     return spans, initial
+
+
+def happened(model: Model, rows: pa.Table, f: Int32, is_null: Bool) -> tuple[Int64, Int64, Bool]:
+    """Rows of invocations and of their completions, without what failed or tells nothing, and whether these are ok."""
+    kind = rows["type"].to_numpy()
+    partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
+    invoked = np.flatnonzero(kind == INVOKE)
+    completed = partner[invoked]
+    became = np.where(completed == NO_PARTNER, INFO, kind[completed])
+    is_ok = became == OK
+    untold, told_null = tells_nothing(model, UNTOLD)[f[invoked]], tells_nothing(model, None)[f[invoked]]
+    kept = (became != FAIL) & ~np.where(is_ok, told_null & is_null[completed], untold)
+    return invoked[kept], completed[kept], is_ok[kept]
 
 
 def tells_nothing(model: Model, result: Hashable) -> Bool:

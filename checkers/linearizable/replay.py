@@ -16,6 +16,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -69,18 +70,21 @@ def map_entry(initial: Any) -> Run:
 
 
 def set_of_elements(initial: Any) -> Run:
-    elements = set(initial or [])
+    """Elements are kept as their JSON, for they may be lists."""
+    written = partial(json.dumps, sort_keys=True)
+    elements = set(map(written, initial or []))
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         if f == "read":
-            return not known or (result is not None and set(result) == elements)
-        present = argument in elements
+            return not known or (result is not None and set(map(written, result)) == elements)
+        element = written(argument)
+        present = element in elements
         if f == "contains":
             return not known or result is present
         if f == "add":
-            elements.add(argument)
+            elements.add(element)
             return result is not present if known and isinstance(result, bool) else True
-        elements.discard(argument)
+        elements.discard(element)
         return result is present if known and isinstance(result, bool) else True
 
     return run

@@ -123,7 +123,7 @@ def operations_in(rows: Rows) -> list[tuple[int, int, Call]]:
         if end is None and begun["f"] in ("read", "contains"):
             continue
         result = UNTOLD if end is None else frozen(end["value"])
-        call = Call(f=begun["f"], argument=begun["value"], result=result)
+        call = Call(f=begun["f"], argument=frozen(begun["value"]), result=result)
         found.append((begun["index"], NEVER if end is None else end["index"], call))
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from checkers.findings import Example
 from checkers.kernels.columns import NONE
-from checkers.linearizable.models import Model, describe, shown
+from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.unique.question import Question, call_of
 from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered
 
@@ -36,15 +36,20 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
     window = _window(failed)
     stuck = int(np.flatnonzero(failed.spans.end == last)[0])
     call = call_of(model, failed.spans, stuck)
-    fitting = _fitting(failed, stuck, window)
-    prefix: dict[str, Any] = {"stuck": describe(call), "would_have_told": [shown(told) for told in fitting]}
+    prefix: dict[str, Any] = {"stuck": describe(call)}
+    fitting = [] if failed.spans.lists is not None else _fitting(failed, stuck, window)
     for rest in (before.without(int(failed.spans.start[stuck])), before):
         if isinstance(rest.decide(), Ordered):
             order = rest.order()
             prefix["order"] = order[-SHOWN_OPERATIONS:].tolist()
             state = _state_after(model, rest, np.searchsorted(rest.spans.start, order).tolist())
-            prefix |= {} if state is None else {"state": shown(state)}
+            if state is not None:
+                prefix["state"] = shown(state)
+                if failed.spans.lists is not None:
+                    # It is the last to complete, so it may come behind all others.
+                    fitting = tellable(model, state, call)
             break
+    prefix["would_have_told"] = [shown(told) for told in fitting]
     instead = f"; {describe(call)} would have had to tell {' or '.join(prefix['would_have_told'])}" if fitting else ""
     numbers = np.array(sorted({*window.operations, stuck}))
     indices = {*failed.spans.start[numbers].tolist(), *failed.spans.end[numbers].tolist()}

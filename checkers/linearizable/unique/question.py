@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.linearizable.contents import CONTENTS, content_call, contents_of
 from checkers.linearizable.models import MODELS, UNTOLD, Call, Model
 from checkers.linearizable.recorded import spans_of, tells_nothing
 from checkers.linearizable.unique.deciders import DECIDERS
@@ -63,6 +64,7 @@ class Question:
             f=spans.f[kept],
             argument=spans.argument[kept],
             result=np.where(ended, spans.result, NONE)[kept],
+            lists=spans.lists and spans.lists.part(np.flatnonzero(kept)),
         )
         return replace(self, spans=part)
 
@@ -73,9 +75,12 @@ def asked(model: Model, rows: pa.Table) -> Question | Open:
     if decider is None or model.apply is not MODELS[model.name].apply:
         return Open("")
     try:
-        spans, initial = spans_of(model, rows, held(model))
+        found = contents_of(model, rows, held(model)) if model.name in CONTENTS else spans_of(model, rows, held(model))
     except TypeError:
         return Open("its values have no order")
+    if isinstance(found, Open):
+        return found
+    spans, initial = found
     return Question(decider=decider, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
 
 
@@ -90,6 +95,8 @@ def held(model: Model) -> Sequence[Hashable]:
 
 def call_of(model: Model, spans: Spans, position: int) -> Call:
     """An operation as the model sees it."""
+    if spans.lists is not None:
+        return content_call(model, spans, position)
     is_definite = spans.end[position] != NEVER
     return Call(
         f=model.functions[spans.f[position]],

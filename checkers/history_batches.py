@@ -1,4 +1,4 @@
-"""Reads the rows of a closed history in pieces, for engines.
+"""Reads the rows of a closed history, or of another table of a run, in pieces, for engines.
 
 Columns of few distinct strings arrive dictionary-encoded, so that kernels translate each distinct string
 once and never touch strings row by row. What a row means is not looked at here; `harness.history` has
@@ -18,13 +18,16 @@ from harness.history import COLUMNS, MalformedHistory
 BATCH_ROWS = 262_144
 """Rows handed to a kernel at once: bounds its memory; the more, the less is left to pair across batches."""
 
-STRINGS = ("type", "f", "key", "error", "node")
+STRINGS = ("type", "f", "key", "error", "node", "event")
 
 
 def open_history(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
     """Raises MalformedHistory if it is not a Parquet file, OSError if it cannot be read. `metadata`: its footer."""
     try:
-        return pq.ParquetFile(path, memory_map=True, read_dictionary=list(STRINGS), metadata=metadata)
+        metadata = metadata or pq.read_metadata(path, memory_map=True)
+        names = metadata.schema.to_arrow_schema().names
+        strings = [name for name in STRINGS if name in names]
+        return pq.ParquetFile(path, memory_map=True, read_dictionary=strings, metadata=metadata)
     except pa.ArrowInvalid as error:
         raise MalformedHistory(None, f"not a Parquet file, or a part of one ({error})", path=path) from error
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from checkers.availability import Availability
+from checkers.cluster import ClusterChecker, write_node_events
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
@@ -46,6 +47,7 @@ AFTERMATH_S = 15.0
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 RECORDED = ("versions", "replay", "facts", "regime", "trace_hash", "trace_events", "reached", "world")
 """What `scenario.json` holds beside the scenario itself."""
+NODE_EVENTS = "node-events.parquet"
 EXIT_CODES = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
 
 
@@ -190,6 +192,9 @@ def check_run(
         "faults": [fault.to_json() for fault in struck],
         "concurrency": scenario.concurrency,
     }
+    node_events = write_node_events(directory / "nodes", directory / NODE_EVENTS)
+    if node_events is not None:
+        options["node_events"] = node_events
     if scenario.max_outage_s:
         options["recovery_limit_s"] = scenario.max_outage_s
     if facts.storm_from_ns is not None:
@@ -295,6 +300,7 @@ def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
         **parts.workload.checkers(parts.workload_settings),
         "statistics": Statistics(),
         "availability": Availability(),
+        "cluster": ClusterChecker(),
     }
     return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers
 

@@ -20,6 +20,7 @@ from zlib import crc32
 
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.storage.errors import BadOffset, MessageTooLarge, StorageCorrupt, StorageFailed
+from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import (
     BLANK_BYTES,
     MessageHeader,
@@ -47,8 +48,9 @@ class _Segment:
 class CommitLog:
     """Segments of one store; `load` and then `recover` come before anything else."""
 
-    def __init__(self, disk: Disk, directory: str, segment_bytes: int) -> None:
+    def __init__(self, disk: Disk, directory: str, segment_bytes: int, digest: LogDigest) -> None:
         self._disk = disk
+        self._digest = digest
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._segments: list[_Segment] = []
@@ -104,6 +106,7 @@ class CommitLog:
             self._drop_empty_segments()
             self._write_beginning(offset)
             self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
+            self._digest.start_at(offset, self.read)
         position = 0
         while position < len(data):
             room = self._segment_bytes - self.max_offset % self._segment_bytes
@@ -123,6 +126,7 @@ class CommitLog:
             self.failed = True
             raise StorageFailed(f"{segment.path}: {error}") from error
         segment.size += len(data)
+        self._digest.appended(self.max_offset, data)
         self.max_offset += len(data)
 
     def _open_segment(self, start: int) -> _Segment:
@@ -216,6 +220,7 @@ class CommitLog:
                 self._drop_empty_segments()
                 self.min_offset = self.max_offset = self._boundary = self.end_after_cut(offset)
             self.flushed_offset = min(self.flushed_offset, self.max_offset)
+            self._digest.start_at(self.max_offset, self.read)
             await self._flush()
 
     def delete_segments_before(self, offset: int) -> None:

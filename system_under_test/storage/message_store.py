@@ -27,9 +27,13 @@ from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
+
+CONFIRM_LOG_BYTES = 1024
+"""The confirm offset moves so far between two events that tell it."""
 
 __all__ = ["FlushMode", "GetResult", "GetStatus", "MessageStore", "PutResult", "StorageParts", "StoreConfig"]
 
@@ -44,7 +48,8 @@ class MessageStore:
         self._disk = host.disk
         self._config = config
         self._dispatch_limit = parts.dispatch_limit
-        self._log = CommitLog(host.disk, f"{directory}/commitlog", config.segment_bytes)
+        digest = LogDigest(self._written)
+        self._log = CommitLog(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue")
         self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
@@ -54,6 +59,7 @@ class MessageStore:
         self._queue_offsets: dict[tuple[str, int], int] = {}
         self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
+        self._confirm_due = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
         self._cut_at: int | None = None
@@ -82,6 +88,7 @@ class MessageStore:
         self.consumer_offsets.load()
         await self._cut_consumer_offsets()
         await self._recover_epochs()
+        self._host.log("recovered", start=self.min_offset, end=self.max_offset)
         await self._write_checkpoint()
         await self._mark_running()
         self._tasks = [
@@ -95,6 +102,7 @@ class MessageStore:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        self.log_confirmed()
         await self._log.flush()
         await self.checkpoint()
         self._disk.remove(self._abort_path)
@@ -208,6 +216,18 @@ class MessageStore:
         if offset > self._confirm_offset:
             self._confirm_offset = offset
             self.dispatch()
+            if self._dispatched_offset >= self._confirm_due:
+                self.log_confirmed()
+
+    def log_confirmed(self) -> None:
+        """Tell the event log how far whole messages are confirmed, which happens now and then while that moves."""
+        newest = self.epochs.map.last
+        epoch = 0 if newest is None else newest.master_epoch
+        self._host.log("confirmed", offset=self._dispatched_offset, master_epoch=epoch)
+        self._confirm_due = self._dispatched_offset + CONFIRM_LOG_BYTES
+
+    def _written(self, start: int, end: int, checksum: int) -> None:
+        self._host.log("written", start=start, end=end, checksum=checksum)
 
     def dispatch(self) -> None:
         """Bring the consume queues up to the confirm offset."""
@@ -292,7 +312,9 @@ class MessageStore:
         if offset > self._log.max_offset:
             raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
         offset = self._log.end_after_cut(offset)
+        self._host.log("truncated", to=offset, from_=self._log.max_offset)
         self._cut_at = offset
+        self._confirm_due = 0
         self._queues.truncate(offset)
         if offset < self._dispatched_offset:
             self._dispatched_offset = max(

@@ -25,6 +25,8 @@ class PlantedBug:
     anomalies: frozenset[str]
     """At least one of them must be found for the bug to count as caught."""
     nemesis: tuple[str, ...]
+    told_by_nodes: frozenset[str] = frozenset()
+    """What the nodes' own events show of it, whatever clients noticed; empty for a bug that they do not show."""
     workload: str = "log"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
@@ -46,6 +48,7 @@ PLANTED_BUGS = (
         mutant="flush-lie",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
+        told_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
         nemesis=("power off primary every 10 for 2",),
         settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
@@ -53,24 +56,28 @@ PLANTED_BUGS = (
         mutant="ack-before-append",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
+        told_by_nodes=frozenset({"confirmed-lost"}),
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
         mutant="dispatch-to-max",
         guarantee="no uncommitted message is read (DR)",
         anomalies=DIRTY,
+        told_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
         nemesis=("isolate primary every 12 for 6",),
     ),
     PlantedBug(
         mutant="silent-unclean",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
+        told_by_nodes=frozenset({"unclean-election"}),
         nemesis=("isolate one of brokers every 14 for 9", "kill majority of brokers every 6 for 4"),
     ),
     PlantedBug(
         mutant="vote-not-durable",
         guarantee="metadata is linearizable (NL)",
         anomalies=NOT_LINEARIZABLE,
+        told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         nemesis=(
             "bridge in controllers every 10 for 9",
             "power off controllers every 2.1 for 0.05",
@@ -82,12 +89,14 @@ PLANTED_BUGS = (
         mutant="ignore-demotion",
         guarantee="one master at a time, acknowledged messages survive (DM, LA)",
         anomalies=LOST,
+        told_by_nodes=frozenset({"fenced-write"}),
         nemesis=("isolate primary every 15 for 8",),
     ),
     PlantedBug(
         mutant="shrink-first",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
+        told_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
         nemesis=("isolate primary with one of controllers every 20 for 10", "isolate primary every 13 for 8"),
         settings={"min_in_sync_replicas": 1},
     ),
@@ -95,6 +104,7 @@ PLANTED_BUGS = (
         mutant="truncate-by-epoch-only",
         guarantee="replicas hold the same messages at the same offsets (DIV)",
         anomalies=DIVERGED,
+        told_by_nodes=frozenset({"diverging-logs"}),
         nemesis=("isolate primary every 12 for 6",),
         # With one queue what follows the dirty tail goes on in the queue's order, so the replica serves it; with
         # several it mostly finds a gap in its consume queues and stops, which is no proof of anything.

@@ -28,6 +28,19 @@ def test_the_planted_bug_is_caught_and_the_healthy_system_is_not_accused(bug: Pl
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("bug", [bug for bug in PLANTED_BUGS if bug.told_by_nodes], ids=lambda bug: bug.mutant)
+def test_the_nodes_own_events_tell_of_the_planted_bug_and_accuse_nobody_else(bug: PlantedBug) -> None:
+    told: set[str] = set()
+    for seed in range(SEEDS):
+        well = judged(bug.scenario(seed, planted=False)).results["cluster"]
+        assert not [name for name, summary in well.anomalies.items() if not summary.legal], (seed, well)
+        told = set(judged(bug.scenario(seed, planted=True)).results["cluster"].anomalies)
+        if told & bug.told_by_nodes:
+            break
+    assert told & bug.told_by_nodes, f"nothing was told in {SEEDS} seeds"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["log", "register"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_healthy_system_is_valid(workload: str, seed: int) -> None:

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from log_histories import random_history
+from node_histories import random_cluster, write_cluster
 from outage_histories import MS, random_operations
 from queue_histories import made_up_rows
 from register_histories import random_register_rows
 
 from checkers.availability import Availability
+from checkers.cluster import ClusterChecker, write_node_events
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
 from checkers.log import LogChecker
@@ -82,6 +84,19 @@ def test_both_engines_say_the_same_of_outages(
     alone = check_history(request, {"availability": Availability()}, InProcessEngine())
     assert alone["availability"].anomalies["slow-recovery"].count > 10
     assert check_history(request, {"availability": Availability()}, spark) == alone
+
+
+def test_both_engines_say_the_same_of_a_clusters_nodes(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    for number in range(12):
+        write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), tmp_path / "nodes")
+    table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
+    request = CheckRequest(history=tmp_path, options={"node_events": table})
+    alone = ClusterChecker().check(request, InProcessEngine())
+    assert len(alone.anomalies) > 4
+    assert ClusterChecker().check(request, spark) == alone
 
 
 def test_both_engines_say_the_same_of_registers(

@@ -246,6 +246,8 @@ LOSS = (
     "nonmonotonic-send",
     "nonmonotonic-poll",
     "poll-skip",
+    "confirmed-lost",
+    "rewritten-log",
 )
 """What a client sees where acknowledged messages may be lost: their offsets are then given out again."""
 DIRTY = ("dirty-read", "inconsistent-offsets")
@@ -256,7 +258,9 @@ def legal_loss(settings: RocketmqSettings, storm: Storm) -> LegalLoss:
     kinds = set(storm.kinds)
     power = "power" in kinds
     if settings.unclean_election and kinds & {"kill", "power", "partition", "pause"}:
-        return LegalLoss(anomalies=LOSS, reason="unclean election is on: a replica that lags may be elected")
+        return LegalLoss(
+            anomalies=(*LOSS, "fenced-write"), reason="unclean election is on: a replica that lags may be elected"
+        )
     if settings.brokers - settings.learners == 1:
         if settings.flush == "async" and power:
             return LegalLoss(anomalies=LOSS, reason="one broker with asynchronous flush lost power")

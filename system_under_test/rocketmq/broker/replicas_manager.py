@@ -154,7 +154,7 @@ class ReplicasManager:
             store_path=config.store_path,
             retry_s=config.retry_s,
         )
-        self._host.log("identity", broker_id=self._identity.broker_id)
+        self._host.log("identity", group=config.group, broker_id=self._identity.broker_id)
         self._spawn(self._change_roles(), "roles")
         while True:
             try:
@@ -296,7 +296,15 @@ class ReplicasManager:
         if self._superseded(info):
             return
         self.role = role
-        self._host.log("role", role=role.value, master_epoch=info.master_epoch, broker_id=self.broker_id)
+        newest = self._store.epochs.map.last
+        self._host.log(
+            "role",
+            group=self._config.group,
+            role=role.value,
+            master_epoch=info.master_epoch,
+            broker_id=self.broker_id,
+            start_offset=None if newest is None or role is not Role.MASTER else newest.start_offset,
+        )
         self._on_role()
 
     def _report(self) -> BrokerReport:

@@ -329,9 +329,18 @@ class Controller:
             if isinstance(decision, Refusal):
                 return decision
             return self._state.groups.get(group_of(request))
+        before = self._state.groups.get(group_of(request))
+        unclean_allowed = self._config.enable_elect_unclean_master
         group: Group | None = await self._raft.propose(_EVENT + events.encode(decision))
-        if isinstance(decision, events.MasterElected) and group is not None:
-            self._host.log("elected", group=group.name, master=group.master, master_epoch=group.master_epoch)
+        if isinstance(decision, events.MasterElected) and group is not None and before is not None:
+            self._host.log(
+                "elected",
+                group=group.name,
+                master=group.master,
+                master_epoch=group.master_epoch,
+                in_sync=list(before.sync_state_set),
+                unclean_allowed=unclean_allowed,
+            )
             self._notify(group)
         return group
 

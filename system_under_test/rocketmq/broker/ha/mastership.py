@@ -181,6 +181,7 @@ class Mastership:
     def end(self) -> None:
         """The role is lost: connections close, puts that wait end without an answer to their question."""
         self.ended = True
+        self.store.log_confirmed()
         for connection in list(self._connections.values()):
             connection.close()
         self._connections.clear()

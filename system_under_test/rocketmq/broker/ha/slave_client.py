@@ -206,7 +206,6 @@ class SlaveClient:
             raise NoCommonPoint(f"own epochs {store.epochs.map} to {own_end}, the master's {theirs} to {their_end}")
         if point < own_end:
             await store.truncate(point)
-            self._host.log("truncated", to=point, from_=own_end)
         await store.epochs.replace(theirs.entries_up_to(point))
 
     def _partial_log(self, theirs: EpochMap) -> bool:

@@ -1,0 +1,122 @@
+"""The nodes' own event logs as one table, typed: `node-events.parquet` beside the history.
+
+A node writes JSON objects, one a line, in the order in which things happen to it. These events are understood; others
+are passed over, and so is a line that was torn:
+
+  event        fields                                                      a node says
+  identity     group, broker_id                                            to which replication group it belongs
+  role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
+  elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
+  leader       term                                                        it leads those who elect
+  follower     term                                                        it does no longer
+  written      start, end, checksum                                        its log holds bytes with this checksum there
+  confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
+  truncated    to                                                          its log was cut
+  recovered    end                                                         after a start its log ends there
+
+A node may die between doing and saying; what it said before stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+NODE_EVENTS = pa.schema(
+    [
+        pa.field("node", pa.string()),
+        pa.field("sequence", pa.int64()),
+        pa.field("time", pa.int64()),
+        pa.field("event", pa.string()),
+        pa.field("group", pa.string()),
+        pa.field("role", pa.string()),
+        pa.field("epoch", pa.int64()),
+        pa.field("broker", pa.int64()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("checksum", pa.int64()),
+        pa.field("members", pa.list_(pa.int64())),
+        pa.field("allowed", pa.bool_()),
+    ]
+)
+"""`sequence` orders one node's events. `epoch`: a master epoch, or a term. `broker`: of a role the node's own id, of an
+election the master's, null where there was none. `start`, `end`: offsets in bytes."""
+
+COLUMNS = {
+    "identity": {"group": "group", "broker": "broker_id"},
+    "role": {"group": "group", "role": "role", "epoch": "master_epoch", "broker": "broker_id", "start": "start_offset"},
+    "elected": {
+        "group": "group",
+        "epoch": "master_epoch",
+        "broker": "master",
+        "members": "in_sync",
+        "allowed": "unclean_allowed",
+    },
+    "leader": {"epoch": "term"},
+    "follower": {"epoch": "term"},
+    "written": {"start": "start", "end": "end", "checksum": "checksum"},
+    "confirmed": {"end": "offset", "epoch": "master_epoch"},
+    "truncated": {"end": "to"},
+    "recovered": {"end": "end"},
+}
+"""Event -> column -> its name among the event's fields."""
+
+ROWS_AT_ONCE = 50_000
+
+
+def write_node_events(nodes: Path, target: Path) -> Path | None:
+    """The events of all nodes under `nodes` (`<node>/events.jsonl`); None where there are none. Raises OSError."""
+    rows = _rows(nodes)
+    first = list(islice(rows, ROWS_AT_ONCE))
+    if not first:
+        return None
+    partial = target.with_name(f".{target.name}.partial")
+    with pq.ParquetWriter(partial, NODE_EVENTS, use_dictionary=["node", "event", "group", "role"]) as writer:
+        while first:
+            writer.write_table(pa.Table.from_pylist(first, schema=NODE_EVENTS))
+            first = list(islice(rows, ROWS_AT_ONCE))
+    partial.replace(target)
+    return target
+
+
+def _rows(nodes: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(nodes.glob("*/events.jsonl")):
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for sequence, line in enumerate(file):
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(event, dict) and event.get("event") in COLUMNS:
+                    yield {"node": path.parent.name, "sequence": sequence} | _row(event)
+
+
+def _row(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What of it has the right type."""
+    row = {"event": event["event"]}
+    for column, name in (("time", "time"), *COLUMNS[event["event"]].items()):
+        value = event.get(name)
+        if _FITS[column](value):
+            row[column] = value
+    return row
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _fits(type_: pa.DataType) -> Callable[[Any], bool]:
+    if pa.types.is_list(type_):
+        return lambda value: isinstance(value, list) and all(map(_is_integer, value))
+    if pa.types.is_boolean(type_):
+        return lambda value: isinstance(value, bool)
+    return _is_integer if pa.types.is_integer(type_) else lambda value: isinstance(value, str)
+
+
+_FITS = {field.name: _fits(field.type) for field in NODE_EVENTS}

@@ -1,0 +1,70 @@
+"""Each file under tests/histories/cluster is the smallest set of nodes' events with, or without, one anomaly.
+
+source: where it comes from
+verdict: invalid two-masters                 (or: valid)
+
+1 b1 role role=master master_epoch=1         second, node, event, fields; an event's fields as in nodes' logs
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.cluster import ClusterChecker, write_node_events
+from checkers.engine_in_process import InProcessEngine
+from checkers.plan import CheckRequest
+
+FILES = sorted((Path(__file__).parent / "cluster").glob("*.events"))
+ANOMALIES = {
+    "two-masters",
+    "two-leaders",
+    "epoch-back",
+    "unclean-election",
+    "fenced-write",
+    "confirmed-lost",
+    "diverging-logs",
+    "rewritten-log",
+}
+
+
+def parse(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+    """(verdict with its anomalies, (node, event) in the order written)."""
+    head, _, body = text.partition("\n\n")
+    verdict = dict(line.split(": ", 1) for line in head.splitlines())["verdict"]
+    events = []
+    for line in body.splitlines():
+        second, node, event, *fields = line.split()
+        told = {name: value_of(value) for name, value in (field.split("=") for field in fields)}
+        events.append((node, {"time": round(float(second) * 1e9), "event": event, **told}))
+    return verdict, events
+
+
+def value_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_events_get_the_verdict_they_are_written_for(file: Path, tmp_path: Path) -> None:
+    verdict, events = parse(file.read_text())
+    for node, event in events:
+        (tmp_path / "nodes" / node).mkdir(parents=True, exist_ok=True)
+        with (tmp_path / "nodes" / node / "events.jsonl").open("a") as log:
+            log.write(json.dumps(event) + "\n")
+    table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
+    result = ClusterChecker().check(CheckRequest(history=tmp_path, options={"node_events": table}), InProcessEngine())
+    assert " ".join([result.verdict.value, *result.anomalies]) == verdict, result
+    for summary in result.anomalies.values():
+        assert summary.count == len(summary.examples) == 1
+        assert summary.examples[0].because
+
+
+def test_there_are_events_with_and_without_each_anomaly() -> None:
+    verdicts = {parse(file.read_text())[0] for file in FILES}
+    assert verdicts == {"valid", *(f"invalid {name}" for name in ANOMALIES)}

@@ -1,0 +1,156 @@
+"""Random event logs of small clusters in which much is wrong, and the definitions of the anomalies, word by word."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+Cluster = dict[str, list[Event]]
+"""Node -> its events in its own order, each with the time at which it happened."""
+
+PIECE = 10
+
+
+def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Cluster:
+    """Two or three brokers and two electors. Mostly they agree; each cluster has its own rate of disorder."""
+    disorder = rng.choice((0.0, 0.1, 0.4))
+    brokers = [f"{group}-b{number}" for number in range(rng.choice((2, 3)))]
+    electors = [f"{group}-c{number}" for number in range(2)]
+    cluster: Cluster = {node: [] for node in (*brokers, *electors)}
+    ends = dict.fromkeys(brokers, 0)
+    epoch = term = now = 0
+
+    def tell(node: str, event: str, **fields: object) -> None:
+        cluster[node].append({"time": now, "event": event, **fields})
+
+    def odd() -> bool:
+        return rng.random() < disorder
+
+    for number, broker in enumerate(brokers):
+        tell(broker, "identity", group=group, broker_id=number)
+    for _ in range(length):
+        now += rng.randrange(5)
+        kind = rng.choice(("elect", "lead", "write", "write", "write", "confirm", "cut", "recover"))
+        broker, elector = rng.choice(brokers), rng.choice(electors)
+        if kind == "elect":
+            epoch += not odd()
+            master = rng.randrange(len(brokers))
+            in_sync = rng.choice(([master], [master, 7], [7] if odd() else [], []))
+            fields = {"group": group, "master_epoch": epoch, "in_sync": in_sync, "unclean_allowed": rng.random() < 0.2}
+            tell(elector, "elected", master=None if rng.random() < 0.1 else master, **fields)
+            taken = epoch - rng.randrange(3) if odd() else epoch
+            start = max(ends.values()) if not odd() else rng.randrange(60)
+            role = {"group": group, "master_epoch": taken, "broker_id": master}
+            tell(brokers[master], "role", role="master", start_offset=start, **role)
+        elif kind == "lead":
+            term += not odd()
+            tell(elector, rng.choice(("leader", "follower")), term=term - (odd() and rng.randrange(3)))
+        elif kind == "write":
+            start = ends[broker]
+            checksum = start * 7 + (rng.randrange(3) if odd() else 0)
+            tell(broker, "written", start=start, end=start + PIECE, checksum=checksum)
+            ends[broker] = start + PIECE
+        elif kind == "confirm":
+            offset = rng.randrange(ends[broker] + 1) + (rng.randrange(20) if odd() else 0)
+            tell(broker, "confirmed", offset=offset, master_epoch=epoch - odd())
+        else:
+            kept = rng.randrange(ends[broker] + 1) // PIECE * PIECE
+            name = "to" if kind == "cut" else "end"
+            tell(broker, "truncated" if kind == "cut" else "recovered", **{name: kept})
+            ends[broker] = min(ends[broker], kept)
+    return {node: events for node, events in cluster.items() if events}
+
+
+def write_cluster(cluster: Cluster, nodes: Path) -> None:
+    for node, events in cluster.items():
+        (nodes / node).mkdir(parents=True, exist_ok=True)
+        lines = (json.dumps(event) + "\n" for event in events)
+        (nodes / node / "events.jsonl").write_text("".join(lines))
+
+
+def defined_anomalies(cluster: Cluster) -> Counter[str]:
+    """How often each anomaly occurs in one replication group with its electors; terms are the electors' own."""
+    found: Counter[str] = Counter()
+    told = [(node, event) for node, events in cluster.items() for event in events]
+    masters = [(node, e) for node, e in told if e["event"] == "role" and e["role"] == "master"]
+    elections = [e for _, e in told if e["event"] == "elected"]
+    for epoch in {e["master_epoch"] for _, e in masters}:
+        found["two-masters"] += len({node for node, e in masters if e["master_epoch"] == epoch}) > 1
+    for epoch in {e["master_epoch"] for e in elections}:
+        found["two-masters"] += len({e["master"] for e in elections if e["master_epoch"] == epoch}) > 1
+    for e in elections:
+        outside = e["master"] is not None and e["in_sync"] and e["master"] not in e["in_sync"]
+        found["unclean-election"] += bool(outside and not e["unclean_allowed"])
+    for events in cluster.values():
+        for name, kinds in (("master_epoch", ("role",)), ("term", ("leader", "follower"))):
+            epochs = [e[name] for e in events if e["event"] in kinds]
+            found["epoch-back"] += sum(epoch < max(epochs[:at], default=epoch) for at, epoch in enumerate(epochs))
+    found += overtaken([e for _, e in masters], [e for _, e in told if e["event"] == "confirmed"])
+    found += pieces(cluster)
+    return +found
+
+
+def defined_leaders(clusters: Iterable[Cluster]) -> int:
+    """Terms in which two led, over all electors."""
+    led: dict[int, set[str]] = {}
+    for cluster in clusters:
+        for node, events in cluster.items():
+            for event in events:
+                if event["event"] == "leader":
+                    led.setdefault(event["term"], set()).add(node)
+    return sum(len(nodes) > 1 for nodes in led.values())
+
+
+def overtaken(masters: list[Event], confirmed: list[Event]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for epoch in {e["master_epoch"] for e in confirmed}:
+        highest = max(e["offset"] for e in confirmed if e["master_epoch"] == epoch)
+        at = min(e["time"] for e in confirmed if (e["master_epoch"], e["offset"]) == (epoch, highest))
+        later = [e for e in masters if e["master_epoch"] > epoch and e["start_offset"] < highest]
+        if later:
+            first = min(later, key=lambda e: (e["master_epoch"], e["time"]))
+            found["fenced-write" if at > first["time"] else "confirmed-lost"] += 1
+    return found
+
+
+def defined_pieces(events: list[Event]) -> tuple[list[int], list[int]]:
+    """Positions of the events that wrote pieces which were confirmed, and of those that still are at the end."""
+    held: dict[int, int] = {}
+    safe: set[int] = set()
+    ever: set[int] = set()
+    for position, event in enumerate(events):
+        if event["event"] == "written":
+            held[event["start"]] = position
+        elif event["event"] == "confirmed":
+            safe |= {position for start, position in held.items() if start + PIECE <= event["offset"]}
+            ever |= safe
+        elif event["event"] in ("truncated", "recovered"):
+            kept = event.get("to", event.get("end"))
+            held = {start: position for start, position in held.items() if start + PIECE <= kept}
+            safe &= set(held.values())
+    return sorted(ever), sorted(safe)
+
+
+def pieces(cluster: Cluster) -> Counter[str]:
+    ever: dict[int, set[int]] = {}
+    final: dict[str, dict[int, int]] = {}
+    for node, events in cluster.items():
+        confirmed, standing = defined_pieces(events)
+        for position in confirmed:
+            ever.setdefault(events[position]["start"], set()).add(events[position]["checksum"])
+        final[node] = {events[position]["start"]: events[position]["checksum"] for position in standing}
+    found: Counter[str] = Counter()
+    for start, checksums in ever.items():
+        diverging = any(
+            start in one and start in other and one[start] != other[start]
+            for one, other in combinations(final.values(), 2)
+        )
+        found["diverging-logs"] += diverging
+        found["rewritten-log"] += len(checksums) > 1 and not diverging
+    return found

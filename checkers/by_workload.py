@@ -19,6 +19,7 @@ from checkers.multiset.rows import ELEMENTS
 from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
+from checkers.transactions.causal import CAUSAL_OPERATIONS, CausalChecker
 from checkers.transactions.long_fork import LongForkChecker
 from checkers.transactions.micro_operations import TRANSACTION
 
@@ -50,6 +51,12 @@ WORKLOADS: Mapping[str, Judged] = {
         functions=("transfer", "read"),
         checker=BankChecker,
         options={"total": int, "overdraft": Overdraft},
+    ),
+    "causal": Judged(
+        value_type=CAUSAL_OPERATIONS,
+        functions=("read", "read-init", "write", "txn"),
+        checker=CausalChecker,
+        options={"initial": int},
     ),
     "causal-reverse": Judged(value_type=ELEMENTS, functions=("write", "read"), checker=CausalReverseChecker),
     "counter": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=CounterChecker, options={"initial": int}),

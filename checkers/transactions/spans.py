@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,51 +18,71 @@ from checkers.transactions.micro_operations import TRANSACTION
 from harness.history import NO_PARTNER, pairs
 from harness.operation import NEMESIS
 
-COLUMNS = ("index", "time", "process", "type", "key", "value")
+COLUMNS = ("index", "time", "process", "type", "f", "key", "value")
 TXN = TRANSACTION.field("txn")
-
-ROWS = pa.schema(
-    [
-        pa.field("bucket", pa.int32()),
-        pa.field("key", pa.string()),
-        pa.field("process", pa.int32()),
-        pa.field("type", pa.int8()),
-        pa.field("index", pa.int64()),
-        pa.field("time", pa.int64()),
-        TXN,
-    ]
-)
-SPANS = pa.schema(
-    [
-        pa.field("key", pa.string()),
-        pa.field("process", pa.int32()),
-        pa.field("type", pa.int8()),
-        pa.field("start", pa.int64()),
-        pa.field("end", pa.int64()),
-        pa.field("start_ns", pa.int64()),
-        pa.field("end_ns", pa.int64()),
-        TXN,
-    ]
-)
-"""One row a transaction; `type` is how it ended, INFO with `end` NEVER if nobody saw that. `key` is that of the
-operation, of transactions that are independent of those with other keys."""
 
 NEVER = int(np.iinfo(np.int64).max)
 
+Lists = Callable[[pa.Table], pa.Array]
+"""From a batch to the list of micro-operations of each row."""
 
-def transactions(request: CheckRequest, engine: Engine) -> Dataset:
-    """All transactions of clients in a history, as SPANS."""
+
+def rows_schema(beside: Sequence[str]) -> pa.Schema:
+    return pa.schema(
+        [
+            pa.field("bucket", pa.int32()),
+            pa.field("key", pa.string()),
+            pa.field("process", pa.int32()),
+            pa.field("type", pa.int8()),
+            pa.field("index", pa.int64()),
+            pa.field("time", pa.int64()),
+            TXN,
+            *(pa.field(name, pa.string()) for name in beside),
+        ]
+    )
+
+
+def spans_schema(beside: Sequence[str] = ()) -> pa.Schema:
+    """One row a transaction; `type` is how it ended, INFO with `end` NEVER if nobody saw that.
+
+    `key` is that of the operation, of transactions that are independent of those with other keys. `beside` are texts
+    that the completion told.
+    """
+    return pa.schema(
+        [
+            pa.field("key", pa.string()),
+            pa.field("process", pa.int32()),
+            pa.field("type", pa.int8()),
+            pa.field("start", pa.int64()),
+            pa.field("end", pa.int64()),
+            pa.field("start_ns", pa.int64()),
+            pa.field("end_ns", pa.int64()),
+            TXN,
+            *(pa.field(name, pa.string()) for name in beside),
+        ]
+    )
+
+
+def lists_of(batch: pa.Table) -> pa.Array:
+    """Of a history whose values are TRANSACTION."""
+    return member(batch["value"], TXN.name)
+
+
+def transactions(
+    request: CheckRequest, engine: Engine, *, lists: Lists = lists_of, beside: Sequence[str] = ()
+) -> Dataset:
+    """All transactions of clients in a history, as `spans_schema` says; `beside` are fields of the values."""
     buckets = bucket_count(history_rows(request.history))
     history = engine.history(request.history, COLUMNS)
-    rows = engine.mapped(history, partial(transaction_rows, buckets=buckets), ROWS)
-    return engine.grouped(rows, ("bucket",), transaction_spans, SPANS)
+    kernel = partial(transaction_rows, lists=lists, beside=tuple(beside), buckets=buckets)
+    rows = engine.mapped(history, kernel, rows_schema(beside))
+    return engine.grouped(rows, ("bucket",), partial(transaction_spans, beside=tuple(beside)), spans_schema(beside))
 
 
-def transaction_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+def transaction_rows(batch: pa.Table, *, lists: Lists, beside: Sequence[str], buckets: int) -> pa.Table:
     """Kernel: the rows of a batch, in buckets of processes."""
     batch = batch.filter(pc.not_equal(batch["process"], NEMESIS))
     process = batch["process"].to_numpy().astype(np.int32)
-    txn = member(batch["value"], TXN.name)
     return pa.Table.from_arrays(
         [
             pa.array(bucket_of(mixed(process), buckets)),
@@ -70,13 +91,14 @@ def transaction_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
             pa.array(codes(batch["type"], TYPES).astype(np.int8)),
             batch["index"].combine_chunks().cast(pa.int64()),
             batch["time"].combine_chunks().cast(pa.int64()),
-            txn if txn.type == TXN.type else txn.cast(TXN.type),
+            lists(batch).cast(TXN.type),
+            *(member(batch["value"], name).cast(pa.string()) for name in beside),
         ],
-        schema=ROWS,
+        schema=rows_schema(beside),
     )
 
 
-def transaction_spans(rows: pa.Table) -> pa.Table:
+def transaction_spans(rows: pa.Table, *, beside: Sequence[str]) -> pa.Table:
     """Kernel over all rows of a bucket of processes."""
     index, process, time, kind = (rows[name].to_numpy() for name in ("index", "process", "time", "type"))
     invoked = kind == INVOKE
@@ -95,6 +117,7 @@ def transaction_spans(rows: pa.Table) -> pa.Table:
             pa.array(time[begun]),
             pa.array(np.where(seen, time[ended], NEVER)),
             rows["txn"].combine_chunks().take(pa.array(told)),
+            *(rows[name].combine_chunks().take(pa.array(np.where(seen, ended, begun))) for name in beside),
         ],
-        schema=SPANS,
+        schema=spans_schema(beside),
     )

@@ -23,12 +23,16 @@ REWRITTEN = "rewritten"
 """Counts registers that may have been written more than once."""
 
 
-def uses_of_registers(spans: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over transactions: all writes, and what those that were ok read, in buckets of registers."""
+def uses_of_registers(spans: pa.Table, *, buckets: int, initial: int = NONE) -> pa.Table:
+    """Kernel over transactions: all writes, and what those that were ok read, in buckets of registers.
+
+    That a register is null or `initial` needs no write.
+    """
     parts = micro_operations(spans["txn"])
     kind = spans["type"].to_numpy()[parts.transaction]
     is_write = parts.f == W
-    used = np.flatnonzero((is_write | ((parts.f == R) & (kind == OK))) & (parts.value != NONE))
+    is_read = (parts.f == R) & (kind == OK) & (parts.value != initial)
+    used = np.flatnonzero((is_write | is_read) & (parts.value != NONE))
     rows = pa.array(parts.transaction[used])
     register = registers(spans["key"].combine_chunks().take(rows), parts.key.take(pa.array(used)))
     columns = {
@@ -45,8 +49,8 @@ def uses_of_registers(spans: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def registers(keys: pa.Array, names: pa.Array) -> pa.Array:
-    """What to call registers: where the operation has a key, that of its own register comes behind it."""
-    return pc.coalesce(pc.binary_join_element_wise(keys, names, "/"), names)
+    """What to call registers: where the operation has a key, that of its own register, if any, comes behind it."""
+    return pc.coalesce(pc.binary_join_element_wise(keys, names, "/"), names, keys)
 
 
 def unexplained_reads(uses: pa.Table) -> pa.Table:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from harness.foreign import edn
 from harness.foreign.processes import FAIL, INVOKE, Findings, Processes
 from harness.foreign.recorded import Column, Recorded
-from harness.foreign.scan import ABSENT, Int64
+from harness.foreign.scan import ABSENT, BESIDE, Int64
 from harness.foreign.source import BrokenText
 from harness.foreign.values import JsonValues, Malformed, Meaning, Values, text
 from harness.history.schema import OPERATION_TYPES, history_schema
@@ -163,7 +164,9 @@ class Batches:
         has_error = np.array([given is not None for given in error.values])[error.codes]
         return _Told(
             keys=_either(keys, key.codes, has_key, [meaning.key for meaning in meanings], group).rows(),
-            values=self._structs(list(zip(*(meaning.cells for meaning in meanings), strict=True)), group, findings),
+            values=self._structs(
+                list(zip(*(meaning.cells for meaning in meanings), strict=True)), group, recorded, findings
+            ),
             errors=_texts(
                 "error", _either(error.values, error.codes, has_error, [m.error for m in meanings], group), findings
             ),
@@ -196,17 +199,18 @@ class Batches:
                 return
 
     def _structs(
-        self, columns: Sequence[Sequence[Any]], group: npt.NDArray[np.int32], findings: Findings
+        self, columns: Sequence[Sequence[Any]], group: npt.NDArray[np.int32], recorded: Recorded, findings: Findings
     ) -> pa.StructArray:
         kind = self._values.value_type
         columns = columns or [()] * kind.num_fields
-        return pa.StructArray.from_arrays(
-            [
-                _taken(field.name, cells, group, field.type, findings)
-                for field, cells in zip(kind, columns, strict=True)
-            ],
-            fields=list(kind),
-        )
+        fields = [
+            _taken(field.name, cells, group, field.type, findings) for field, cells in zip(kind, columns, strict=True)
+        ]
+        for name in BESIDE:
+            place = kind.get_field_index(name)
+            if place >= 0:
+                fields[place] = pc.coalesce(fields[place], _texts(name, recorded.fields[name], findings))
+        return pa.StructArray.from_arrays(fields, fields=list(kind))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
-do; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded
+do, and its position and link beside it; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded
 by one batch.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from harness.foreign.edn import Keyword, written
+from harness.foreign.scan import BESIDE
 from harness.history import History
 from harness.operation import NEMESIS
 
@@ -30,15 +31,16 @@ def export(history: History, form: Format, file: TextIO) -> None:
     """Write all operations. Raises OSError."""
     line = _edn_line if form is Format.EDN else _json_line
     kind = history.value_type
-    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected", "json"}
+    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected", "json", "txn", *BESIDE}
     for batch in history.batches(EXPORTED):
         file.writelines(line(_exported(row, single)) for row in batch.to_pylist())
 
 
 def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
     value = row["value"]
-    if value is not None and "txn" in value:
-        value = None if value["txn"] is None else [_micro_operation(part) for part in value["txn"]]
+    beside = {name: value.pop(name) for name in BESIDE if value is not None and name in value}
+    if value is not None and value.get("txn") is not None:
+        value = [_micro_operation(part) for part in value["txn"]]
     elif single and value is not None:
         value = _plain(row["f"], value)
     operation = {
@@ -49,16 +51,14 @@ def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
         "f": Keyword(row["f"]),
         "value": value if row["key"] is None else [row["key"], value],
     }
-    for name in ("error", "node"):
-        if row[name] is not None:
-            operation[name] = row[name]
-    return operation
+    told = {"error": row["error"], "node": row["node"], **beside}
+    return operation | {name: text for name, text in told.items() if text is not None}
 
 
 def _plain(f: str, value: dict[str, Any]) -> Any:
     if "json" in value:
         return None if value["json"] is None else json.loads(value["json"])
-    return [value.get("expected"), value["value"]] if f == "cas" else value["value"]
+    return [value.get("expected"), value["value"]] if f == "cas" else value.get("value")
 
 
 def _micro_operation(part: dict[str, Any]) -> list[Any]:

@@ -16,7 +16,9 @@ import numpy.typing as npt
 Int64 = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
-TEXTS = ("process", "type", "f", "value", "key", "error", "node")
+BESIDE = ("position", "link")
+"""What an operation of some tests has beside its value."""
+TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE)
 """Fields of an operation whose text is told."""
 NUMBERS = ("time", "index")
 """Fields of an operation that are told as numbers."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.foreign import edn
 from harness.foreign.recorded import Column, Recorded, Values, column_of, earlier, texts_of
-from harness.foreign.scan import ABSENT, IN_LINES, NUMBERS, Lines
+from harness.foreign.scan import ABSENT, BESIDE, IN_LINES, NUMBERS, Lines
 from harness.foreign.source import BrokenText
 
 _NAMES_A_TYPE = re.compile(rb"\s:(invoke|ok|fail|info)(\s|$)|\t:[\w\-]+\t:")
@@ -53,8 +53,7 @@ class LineReader:
                 **columns,
                 "value": Column([_nth(forms, 0) for forms in rests.values], rests.codes),
                 "error": Column([_nth(forms, 1) for forms in rests.values], rests.codes),
-                "key": absent,
-                "node": absent,
+                **dict.fromkeys(("key", "node", *BESIDE), absent),
             },
             numbers={name: np.full(len(lines.at), ABSENT) for name in NUMBERS},
             odd={},

@@ -2,9 +2,10 @@
 
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
 `values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
-`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not. Where the struct is but
-`json`, any value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it
-a pair where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow. A failed or
+`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not. Fields `position`
+and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
+value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
+where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow. A failed or
 indefinite operation may carry its error in place of a value.
 """
 

@@ -17,6 +17,7 @@
     4 ok drain q0 [1,2]                       elements 1 and 2
     5 ok read bank {1=10,2=-3}                account 1 has 10, account 2 has -3
     6 ok read x 5 ts=17                       the database's own timestamp of that
+    6 ok read x 5 position=b link=a           where the database says that this was, and what was before
     6 ok txn - r(x)=1 w(y)=2                  a transaction, of no key: read x as 1, wrote y as 2
     6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
     4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
@@ -47,7 +48,7 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 }
 
 
-TELLING = ("poll", "final-poll", "caught-up", "read", "inc", "dequeue", "drain", "generate")
+TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate")
 """Operations whose value comes with the answer."""
 
 
@@ -116,6 +117,8 @@ def parse_operation(line: str) -> dict[str, Any]:
             row["time"] = round(float(match[1]) * 1e9)
         elif match := re.fullmatch(r"ts=(-?\d+)", word):
             value["timestamp"] = int(match[1])
+        elif match := re.fullmatch(r"(position|link)=(\w+)", word):
+            value[match[1]] = match[2]
         elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):

@@ -103,6 +103,20 @@ def edn(*operations: str) -> str:
             ),
         ),
         (
+            "--workload causal",
+            ("read-init [1_nil] [1_0]", "write [1_1] [1_1]", "read [1_nil] [1_1]"),
+            ("read-init [1_nil] [1_0]", "write [1_1] [1_1]", "read [1_nil] [1_1]", "read [1_nil] [1_0]"),
+        ),
+        (
+            "--workload causal",
+            ("txn [[:w_x_1]_[:r_y_nil]] [[:w_x_1]_[:r_y_nil]]", "txn [[:r_x_nil]] [[:r_x_1]]"),
+            (
+                "txn [[:w_x_1]_[:r_y_nil]] [[:w_x_1]_[:r_y_nil]]",
+                "txn [[:r_x_nil]] [[:r_x_nil]]",
+                "txn [[:r_x_nil]] [[:r_x_1]]",
+            ),
+        ),
+        (
             "--workload causal-reverse",
             ("write [9_1] [9_1]", "write [9_2] [9_2]", "read [9_nil] [9_[1_2]]"),
             ("write [9_1] [9_1]", "write [9_2] [9_2]", "read [9_nil] [9_[2]]"),
@@ -123,6 +137,16 @@ def test_each_model_and_each_workload_judges_what_others_recorded(
     code, answers = checked(capsys, [tmp_path / "valid.edn", tmp_path / "invalid.edn"], *judged_by.split())
     assert [answer["verdict"] for answer in answers] == ["valid", "invalid"]
     assert code == 1
+
+
+def test_links_of_a_causal_register_are_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "{:process 0, :type :invoke, :f :%s, :value [7 %s]}\n{:process 0, :type :ok, :f :%s, :value [7 %s], "
+    for name, link in (("valid", 1), ("invalid", 9)):
+        text = told % ("write", 1, "write", 1) + ":position 1, :link :init}\n"
+        text += told % ("read", "nil", "read", 1) + f":position 1, :link {link}}}\n"
+        (tmp_path / f"{name}.edn").write_text(text)
+        code, (answer,) = checked(capsys, [tmp_path / f"{name}.edn"], "--workload", "causal", "--runs", str(tmp_path))
+        assert (answer["verdict"], answer["anomalies"]) == (name, {"broken-link": 1} if code else {})
 
 
 def test_orders_are_certified_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +275,7 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
         (
             ["--workload", "heap"],
-            "known are: bank, causal-reverse, counter, log, long-fork, monotonic, queue, register, set, unique-ids",
+            "known are: " + ", ".join(sorted({*WORKLOADS, "register"})),
         ),
         (["--workload", "queue", "--set", "reads=current"], "workload queue has no option 'reads'"),
         (

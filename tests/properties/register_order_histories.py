@@ -154,3 +154,146 @@ def defined_growth(rows: list[Row]) -> Counter[str]:
     compared = any(len(values) > 1 for values in (*by_process.values(), *stamped.values()))
     found["undecided"] += not compared
     return +found
+
+
+def random_causes(rng: random.Random) -> list[Row]:
+    """Two objects; one history has transactions on registers, another one single operations with positions."""
+    disorder = rng.choice((0.0, 0.1, 0.3))
+    linked = rng.random() < 0.5
+    values = rng.choice((3, 100))
+    written: dict[tuple[str, str], list[int]] = defaultdict(list)
+    position = dict.fromkeys("ab", 0)
+    plan: list[tuple[str, str | None, Any, Any]] = []
+
+    def write(key: str, register: str) -> int:
+        new = rng.randrange(1, values) if rng.random() < disorder else len(written[key, register]) + 1
+        written[key, register].append(new)
+        return new
+
+    def shown(key: str, register: str) -> int | None:
+        if rng.random() < disorder:
+            return rng.choice((None, 0, rng.randrange(values)))
+        known = written[key, register]
+        return rng.choice(known[-2:]) if known else rng.choice((None, 0))
+
+    for _ in range(14):
+        key = rng.choice("ab")
+        if not linked:
+            asked, told = [], []
+            for register in rng.sample("xy", rng.choice((1, 1, 2))):
+                if rng.random() < 0.4:
+                    asked.append(part("w", register, write(key, register)))
+                    told.append(asked[-1])
+                if rng.random() < 0.6:
+                    asked.append(part("r", register, None))
+                    told.append(part("r", register, shown(key, register)))
+            plan.append(("txn", key, {"txn": asked}, {"txn": told}))
+            continue
+        link = "init" if not position[key] else str(position[key])
+        if rng.random() < disorder / 2:
+            link = str(rng.randrange(9))
+        f = rng.choice(("read-init", "read", "write"))
+        value = write(key, "") if f == "write" else None
+        position[key] += f == "write" or rng.random() < 0.5
+        answer = {"value": value if f == "write" else shown(key, ""), "position": str(position[key]), "link": link}
+        plan.append((f, key, None if value is None else {"value": value}, answer))
+    return interleaved(rng, plan)
+
+
+def parts_of(f: str, value: Any) -> list[Row]:
+    value = value or {}
+    return value.get("txn") or [part("w" if f == "write" else "r", "", value.get("value"))] * ("txn" not in value)
+
+
+def defined_causes(rows: list[Row]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    begun: dict[int, tuple[int, Row]] = {}
+    spans: dict[str, list[Row]] = defaultdict(list)
+    for index, row in enumerate([*rows, *({"type": "end", "process": p} for p in {r["process"] for r in rows})]):
+        if row["type"] == "invoke":
+            begun[row["process"]] = (index, row)
+        elif row["process"] in begun:
+            start, invoked = begun.pop(row["process"])
+            told = (row.get("value") or invoked["value"] or {}) if row["type"] == "ok" else invoked["value"] or {}
+            kind = "info" if row["type"] == "end" else row["type"]
+            end = NEVER if row["type"] == "end" else index
+            span = {"process": row["process"], "type": kind, "start": start, "end": end, "told": told}
+            spans[invoked["key"]].append(span | {"parts": parts_of(invoked["f"], told)})
+    for mine in spans.values():
+        found += causes_of_object(sorted(mine, key=lambda span: int(span["start"])))
+    found["undecided"] = (found["undecided"] > 0) or not found["reads"]
+    del found["reads"]
+    return +found
+
+
+def causes_of_object(spans: list[Row]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    nodes = [span for span in spans if span["type"] in ("ok", "info")]
+    writers: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for span in spans:
+        for p in span["parts"]:
+            if p["f"] == "w" and p["value"] is not None:
+                writers[p["key"], p["value"]].append(span)
+    earliest: dict[tuple[str, int], int] = {}
+    reads: set[tuple[int, str, int | None]] = set()
+    for number, span in enumerate(nodes):
+        own = {p["key"] for p in span["parts"] if p["f"] == "w" and p["value"] is not None}
+        for p in span["parts"]:
+            if p["f"] != "r" or span["type"] != "ok":
+                continue
+            if p["value"] not in (None, 0):
+                place = (p["key"], p["value"])
+                earliest[place] = min(span["end"], earliest.get(place, NEVER))
+            if p["key"] not in own:
+                reads.add((number, p["key"], p["value"]))
+    for place, end in earliest.items():
+        if not any(span["start"] < end for span in writers[place]):
+            found["unexpected"] += 1
+        elif all(span["type"] == "fail" for span in writers[place]):
+            found["aborted-read"] += 1
+
+    before = [[False] * len(nodes) for _ in nodes]
+    for i, earlier in enumerate(nodes):
+        for j, later in enumerate(nodes):
+            before[i][j] = earlier["process"] == later["process"] and earlier["start"] < later["start"]
+    judged = []
+    for number, register, value in reads:
+        possible = {i for i, node in enumerate(nodes) if value is not None and node in writers[register, value]}
+        untouched = value in (None, 0)
+        if len(possible) + untouched > 1:
+            found["undecided"] += 1
+        elif untouched or possible:
+            writer = None if untouched else possible.pop()
+            judged.append((number, register, writer))
+            if writer is not None:
+                before[writer][number] = True
+                found["reads"] += 1
+    positioned = [i for i, node in enumerate(nodes) if node["type"] == "ok" and node["told"].get("position")]
+    for number, node in enumerate(nodes):
+        link = node["told"].get("link") if node["type"] == "ok" else None
+        if link in (None, "init"):
+            continue
+        named = [i for i in positioned if nodes[i]["told"]["position"] == link and nodes[i]["end"] < node["end"]]
+        if named:
+            before[min(named, key=lambda i: int(nodes[i]["end"]))][number] = True
+        over = [i for i in positioned if nodes[i]["end"] < node["start"]]
+        found["broken-link"] += not any(all(nodes[i]["start"] < nodes[o]["end"] for i in over) for o in named)
+    for k in range(len(nodes)):
+        for i in range(len(nodes)):
+            if before[i][k]:
+                before[i] = [a or b for a, b in zip(before[i], before[k], strict=True)]
+    cyclic = [i for i in range(len(nodes)) if before[i][i]]
+    found["cyclic-causality"] += bool(cyclic)
+    for number, register, writer in judged:
+        if any(i == number or before[i][number] for i in cyclic):
+            continue
+        writes = {
+            i
+            for i, node in enumerate(nodes)
+            if i != writer and any(p["f"] == "w" and p["key"] == register for p in node["parts"])
+        }
+        if writer is None:
+            found["initial-read"] += any(before[i][number] for i in writes)
+        else:
+            found["overwritten-read"] += any(before[writer][i] and before[i][number] for i in writes)
+    return +found

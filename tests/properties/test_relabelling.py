@@ -33,6 +33,8 @@ ARITHMETIC = ("bank", "counter")
 """Their values are sums: they cannot be called otherwise."""
 GROWING = ("monotonic",)
 """Of their values the order means something."""
+INITIAL = {"causal": 0}
+"""What is there before anything is written has one name only."""
 VALUES = ("value", "values", "message")
 KEYS = ("key", "account")
 
@@ -40,7 +42,7 @@ KEYS = ("key", "account")
 def relabelled(rows: list[Row], workload: str, rng: random.Random) -> list[Row]:
     """The same history under other names, some of which are longer than others; what is equal stays so."""
     names: dict[str, str] = {}
-    numbers: dict[int, int] = {}
+    numbers = {INITIAL[workload]: INITIAL[workload]} if workload in INITIAL else {}
     accounts: dict[int, int] = {}
     processes: dict[int, int] = {}
     texts = iter(rng.sample(range(10**6), 10_000))

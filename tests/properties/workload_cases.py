@@ -20,7 +20,14 @@ from element_histories import (
     operations_of,
     random_elements,
 )
-from register_order_histories import defined_forks, defined_growth, random_forks, random_growth
+from register_order_histories import (
+    defined_causes,
+    defined_forks,
+    defined_growth,
+    random_causes,
+    random_forks,
+    random_growth,
+)
 
 Row = dict[str, Any]
 
@@ -53,6 +60,14 @@ OF_QUEUE = {"lost", "duplicated", "unexpected", "aborted-read", "redelivered-aft
 OF_FORKS = frozenset({"long-fork", "unexpected", "aborted-read"})
 
 CASES = {
+    "causal": Case(
+        workload="causal",
+        rows=random_causes,
+        defined=defined_causes,
+        names=frozenset(
+            {"initial-read", "overwritten-read", "cyclic-causality", "unexpected", "aborted-read", "broken-link"}
+        ),
+    ),
     "causal-reverse": of_elements(
         "causal-reverse", {}, defined_causal_reverse, {"causal-reverse", "unexpected", "aborted-read"}
     ),

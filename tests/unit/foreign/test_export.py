@@ -81,3 +81,15 @@ def test_transactions_are_told_as_jepsen_tells_them(tmp_path: Path) -> None:
     row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "txn", "value": {"txn": asked}}
     pq.write_table(pa.Table.from_pylist([row], schema=history_schema(kind)), tmp_path / "h.parquet")
     assert ':value [[:r "x" nil] [:w "y" 2] [:r "z" [1]]]' in exported(tmp_path / "h.parquet", Format.EDN)
+
+
+def test_a_position_stands_beside_the_value(tmp_path: Path) -> None:
+    kind = pa.struct([("value", pa.int64()), ("position", pa.string()), ("link", pa.string())])
+    value = {"value": 1, "position": "p", "link": "init"}
+    row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "write", "key": "7", "value": value}
+    pq.write_table(pa.Table.from_pylist([row], schema=history_schema(kind)), tmp_path / "h.parquet")
+    text = exported(tmp_path / "h.parquet", Format.EDN)
+    assert ':value ["7" 1], :position "p", :link "init"}' in text
+    (tmp_path / "h.edn").write_text(text)
+    convert(tmp_path / "h.edn", tmp_path / "again.parquet", Shape(value_type=kind))
+    assert read_history(tmp_path / "again.parquet").table().to_pylist()[0]["value"] == value

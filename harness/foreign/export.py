@@ -2,8 +2,8 @@
 
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
-do, and its position and link beside it; a transaction is a list of `[f key value]`. What the nemesis did has `:nemesis` as its process. Memory is bounded
-by one batch.
+do, and its position and link beside it; a transaction is a list of `[f key value]`. What the nemesis did has
+`:nemesis` as its process. Memory is bounded by one batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ def export(history: History, form: Format, file: TextIO) -> None:
     """Write all operations. Raises OSError."""
     line = _edn_line if form is Format.EDN else _json_line
     kind = history.value_type
-    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {"value", "expected", "json", "txn", *BESIDE}
+    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {
+        "value",
+        "expected",
+        "json",
+        "txn",
+        *BESIDE,
+    }
     for batch in history.batches(EXPORTED):
         file.writelines(line(_exported(row, single)) for row in batch.to_pylist())
 

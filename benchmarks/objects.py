@@ -42,6 +42,8 @@ VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64(
 SCHEMA = history_schema(VALUE)
 OK, INFO = 1, 3
 
+SHORTEST = 1e-3
+"""Long enough for one moment between two operations of a client to be another number than both."""
 LATE = 5.0
 """An indefinite operation takes effect so many mean durations behind its begin, on average."""
 APART = 10
@@ -117,7 +119,7 @@ class Story:
 def timeline(operations: int, clients: int, indefinite: float, random: np.random.Generator) -> Timeline:
     """Clients that begin the next operation as soon as one has ended."""
     rounds = -(-operations // clients)
-    duration = random.exponential(1.0, (rounds, clients))
+    duration = SHORTEST + random.exponential(1.0, (rounds, clients))
     ends = np.cumsum(duration, axis=0) + random.random(clients) * 1e-9
     begins = ends - duration * (1 - 1e-6)
     definite = random.random((rounds, clients)) >= indefinite

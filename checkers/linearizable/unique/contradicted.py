@@ -1,8 +1,9 @@
 """What is told of an object that its decider found not linearizable: where it failed first, and what would have fitted.
 
-Nothing of it depends on the kind of object. As an object that is linearizable was so at any time, the first completion
-after which it is not is found by bisection; everything is told as it was known right then. What an operation would have
-had to tell is found by asking again. How much is asked is bounded by the operations that are looked at for it.
+Nothing of it depends on the kind of object. An object that is linearizable was so at any time, so there is a first
+completion after which it is not: it is searched for, and everything is told as it was known right then. What an
+operation would have had to tell is found by asking again. How much is asked is bounded by the operations that are
+looked at for it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from checkers.findings import Example
-from checkers.kernels.columns import NONE
+from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.unique.question import Question, call_of
 from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered
 
-LOOKED_AT = 20_000_000
+LOOKED_AT = 5_000_000
 """So many operations are looked at, again and again, to make the window smaller, and to find what would have fitted."""
 CANDIDATES = 64
 """At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
@@ -62,16 +63,29 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
 
 
 def _first_failure(question: Question) -> int:
-    """The time of the first completion after which it cannot be ordered."""
+    """The time of the first completion after which it cannot be ordered: where the witnesses end, if they end early."""
     ends = np.sort(question.spans.end[question.spans.definite])
-    fits, fails = -1, len(ends) - 1
+    fits, fails, step = -1, len(ends) - 1, 1
+    probe = _last_witnessed(question, ends)
     while fails - fits > 1:
-        middle = (fits + fails) // 2
-        if isinstance(question.until(int(ends[middle])).decide(), Contradiction):
-            fails = middle
+        if not fits < probe < fails:
+            probe = max((fits + fails) // 2, fails - step)
+            step *= 64
+        last = _last_witnessed(question.until(int(ends[probe])), ends)
+        if last < 0:
+            fits = probe
         else:
-            fits = middle
+            fails, probe = probe, last
     return int(ends[fails])
+
+
+def _last_witnessed(question: Question, ends: Int64) -> int:
+    """Which of these ends is the last of a witness; -1 if there is no contradiction."""
+    outcome = question.decide()
+    if not isinstance(outcome, Contradiction):
+        return -1
+    witnessed = question.spans.end[list(outcome.operations)]
+    return int(np.searchsorted(ends, witnessed[witnessed != NEVER].max()))
 
 
 def _window(failed: Question) -> Contradiction:

@@ -34,7 +34,12 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
     """`question` is one that contradicts itself."""
     last = _first_failure(question)
     failed, before = question.until(last), question.until(last - 1)
-    window = _window(failed)
+    window = failed.decide()
+    if not isinstance(window, Contradiction):
+        # A decider may leave open what it decides with more known.
+        failed, window = question, question.decide()
+    assert isinstance(window, Contradiction)
+    window = _smaller(failed, window)
     stuck = int(np.flatnonzero(failed.spans.end == last)[0])
     call = call_of(model, failed.spans, stuck)
     prefix: dict[str, Any] = {"stuck": describe(call)}
@@ -88,10 +93,8 @@ def _last_witnessed(question: Question, ends: Int64) -> int:
     return int(np.searchsorted(ends, witnessed[witnessed != NEVER].max()))
 
 
-def _window(failed: Question) -> Contradiction:
+def _smaller(failed: Question, window: Contradiction) -> Contradiction:
     """The smallest one found, by taking for unknown what operations told."""
-    window = failed.decide()
-    assert isinstance(window, Contradiction)
     known = failed
     for start in failed.spans.start[sorted(window.operations)][: _tries(failed)].tolist():
         position = int(np.searchsorted(known.spans.start, start))

@@ -6,9 +6,10 @@ Operations, with a value {from, to, amount, balances: [{account, amount}]}:
 
 Every read shows the same total: that of the option `total`, or else of the first whole ok read.
 What breaks the promise:
-  wrong-total       a read whose balances have another sum
-  negative-balance  an account below zero, unless that is allowed
-  null-balance      an account without a balance
+  wrong-total         a read whose balances have another sum
+  negative-balance    an account below zero, unless that is allowed
+  null-balance        an account without a balance
+  unexpected-account  an account that is none of 0 to `accounts` - 1, where that option is given
 
 It does not establish that any single transfer happened, nor that reads are current.
 """
@@ -53,6 +54,7 @@ class BankChecker:
     """Judges a bank workload's history."""
 
     total: int | None = None
+    accounts: int | None = None
     overdraft: Overdraft = Overdraft.FORBIDDEN
     name: str = "bank"
 
@@ -63,7 +65,8 @@ class BankChecker:
             firsts = engine.mapped(history, first_total, FIRST)
             first = engine.gather(engine.grouped(firsts, ("one",), earliest, FIRST), 1)
             total = int(first["total"][0].as_py()) if first.num_rows else None
-        findings = engine.mapped(history, partial(bank_findings, total=total, overdraft=self.overdraft), FINDINGS)
+        kernel = partial(bank_findings, total=total, accounts=self.accounts, overdraft=self.overdraft)
+        findings = engine.mapped(history, kernel, FINDINGS)
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
         return judged(
@@ -120,7 +123,7 @@ def earliest(firsts: pa.Table) -> pa.Table:
     return firsts.slice(int(np.argmin(firsts["index"].to_numpy())), 1)
 
 
-def bank_findings(batch: pa.Table, *, total: int | None, overdraft: Overdraft) -> pa.Table:
+def bank_findings(batch: pa.Table, *, total: int | None, accounts: int | None = None, overdraft: Overdraft) -> pa.Table:
     """Kernel: what is wrong in the reads of a batch."""
     reads = balances(batch)
     findings = Findings()
@@ -132,6 +135,10 @@ def bank_findings(batch: pa.Table, *, total: int | None, overdraft: Overdraft) -
     if total is not None:
         _add(findings, "wrong-total", reads, ~null & (totals != total), shown)
     _add(findings, "null-balance", reads, null, ["shows an account without a balance"] * len(shown))
+    if accounts is not None:
+        unexpected = np.zeros(len(reads.index), dtype=np.bool_)
+        unexpected[reads.read[(reads.account < 0) | (reads.account >= accounts)]] = True
+        _add(findings, "unexpected-account", reads, unexpected, ["shows an account that there is not"] * len(shown))
     if overdraft is Overdraft.FORBIDDEN:
         below = reads.read[(reads.amount < 0) & (reads.amount != NONE)]
         negative = np.zeros(len(reads.index), dtype=np.bool_)

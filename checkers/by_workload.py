@@ -38,39 +38,106 @@ Options = Mapping[str, str]
 class Judged:
     """A workload whose history can be judged without its run."""
 
+    about: str
     value_type: pa.DataType
     functions: tuple[str, ...]
     checker: Callable[..., Checker]
+    anomalies: tuple[str, ...]
+    """Names of broken promises; what exactly they are says the checker's module."""
     options: Mapping[str, type[Enum] | type[int]] = field(default_factory=dict)
     """What the checker can be told, by the names of its fields."""
 
 
 WORKLOADS: Mapping[str, Judged] = {
     "bank": Judged(
+        about="money moves between accounts, and none is made or lost",
         value_type=TRANSFER_AND_BALANCES,
         functions=("transfer", "read"),
         checker=BankChecker,
-        options={"total": int, "overdraft": Overdraft},
+        anomalies=("negative-balance", "null-balance", "unexpected-account", "wrong-total"),
+        options={"total": int, "accounts": int, "overdraft": Overdraft},
     ),
     "causal": Judged(
+        about="nobody sees an effect without its causes",
         value_type=CAUSAL_OPERATIONS,
         functions=("read", "read-init", "write", "txn"),
         checker=CausalChecker,
+        anomalies=("aborted-read", "broken-link", "cyclic-causality", "initial-read", "overwritten-read", "unexpected"),
         options={"initial": int},
     ),
-    "causal-reverse": Judged(value_type=ELEMENTS, functions=("write", "read"), checker=CausalReverseChecker),
-    "counter": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=CounterChecker, options={"initial": int}),
-    "log": Judged(value_type=LOG_MESSAGES, functions=("send", "poll", "final-poll", "caught-up"), checker=LogChecker),
-    "long-fork": Judged(value_type=TRANSACTION, functions=("read", "write", "txn"), checker=LongForkChecker),
-    "monotonic": Judged(value_type=TOLD_VALUES, functions=("read", "inc"), checker=MonotonicChecker),
+    "causal-reverse": Judged(
+        about="who sees a write sees all that were over before it began",
+        value_type=ELEMENTS,
+        functions=("write", "read"),
+        checker=CausalReverseChecker,
+        anomalies=("aborted-read", "causal-reverse", "unexpected"),
+    ),
+    "counter": Judged(
+        about="a read lies between what must have been added and what may have been",
+        value_type=ELEMENTS,
+        functions=("add", "read"),
+        checker=CounterChecker,
+        anomalies=("out-of-bounds",),
+        options={"initial": int},
+    ),
+    "log": Judged(
+        about="what was acked is kept, at its offset",
+        value_type=LOG_MESSAGES,
+        functions=("send", "poll", "final-poll", "caught-up"),
+        checker=LogChecker,
+        anomalies=(
+            "aborted-read",
+            "dirty-read",
+            "diverging-replicas",
+            "duplicate",
+            "inconsistent-offsets",
+            "internal-nonmonotonic",
+            "internal-skip",
+            "lost-write",
+            "nonmonotonic-poll",
+            "nonmonotonic-send",
+            "poll-skip",
+            "unexpected-read",
+            "unseen",
+        ),
+    ),
+    "long-fork": Judged(
+        about="two writes are seen in one order by everybody",
+        value_type=TRANSACTION,
+        functions=("read", "write", "txn"),
+        checker=LongForkChecker,
+        anomalies=("aborted-read", "long-fork", "unexpected"),
+    ),
+    "monotonic": Judged(
+        about="what a process has read it never reads smaller again",
+        value_type=TOLD_VALUES,
+        functions=("read", "inc"),
+        checker=MonotonicChecker,
+        anomalies=("nonmonotonic-read", "nonmonotonic-timestamp"),
+    ),
     "queue": Judged(
+        about="what was put in comes out, as often and in the order that is promised",
         value_type=ELEMENTS,
         functions=("enqueue", "dequeue", "ack", "drain"),
         checker=QueueChecker,
+        anomalies=("aborted-read", "duplicated", "lost", "out-of-order", "redelivered-after-ack", "unexpected"),
         options={"delivery": Delivery, "order": Order},
     ),
-    "set": Judged(value_type=ELEMENTS, functions=("add", "read"), checker=SetChecker, options={"reads": Reads}),
-    "unique-ids": Judged(value_type=ELEMENTS, functions=("generate",), checker=UniqueIdsChecker),
+    "set": Judged(
+        about="what was added is there, for whoever reads later",
+        value_type=ELEMENTS,
+        functions=("add", "read"),
+        checker=SetChecker,
+        anomalies=("aborted-read", "duplicated", "lost", "stale", "unexpected"),
+        options={"reads": Reads},
+    ),
+    "unique-ids": Judged(
+        about="no id is given out twice",
+        value_type=ELEMENTS,
+        functions=("generate",),
+        checker=UniqueIdsChecker,
+        anomalies=("duplicated",),
+    ),
 }
 """By name, in order."""
 
@@ -89,13 +156,17 @@ def checker_for(workload: str, options: Options) -> Checker:
 
 def _told(name: str, kind: type[Enum] | type[int], text: str) -> Enum | int:
     """Raises ValueError."""
-    expected = "a whole number of 64 bits"
-    if issubclass(kind, Enum):
-        expected = f"one of {', '.join(member.value for member in kind)}"
     try:
         told = kind(text)
         if isinstance(told, Enum) or abs(told) < 1 << 63:
             return told
     except ValueError:
         pass
-    raise ValueError(f"option {name} must be {expected}, it is {text!r}")
+    raise ValueError(f"option {name} must be {allowed(kind)}, it is {text!r}")
+
+
+def allowed(kind: type[Enum] | type[int]) -> str:
+    """What an option may be, in words."""
+    if issubclass(kind, Enum):
+        return f"one of {', '.join(member.value for member in kind)}"
+    return "a whole number of 64 bits"

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from checkers.by_workload import WORKLOADS, allowed
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
@@ -32,18 +33,22 @@ Entry = dict[str, Any]
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(["systems", "workloads", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]),
+    type=click.Choice(
+        ["systems", "workloads", "checks", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]
+    ),
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(what: str | None, runs: Path, as_json: bool) -> int:
     """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.
 
-    `shapes` are shown only when asked for: the words of sentences such as 'isolate primary every 10 for 5'.
+    Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; and
+    `shapes`, the words of sentences such as 'isolate primary every 10 for 5'.
     """
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
         "workloads": lambda: _plugins("workloads"),
+        "checks": _checks,
         "nemeses": lambda: _plugins("nemeses"),
         "shapes": _shapes,
         "environments": lambda: _plugins("environments"),
@@ -51,7 +56,7 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
         "suites": _suites,
         "runs": lambda: past_runs(runs),
     }
-    wanted = [what] if what else [name for name in sources if name != "shapes"]
+    wanted = [what] if what else [name for name in sources if name not in ("checks", "shapes")]
     chosen = {name: sources[name]() for name in wanted}
     console = console_of(as_json, False)
     console.result(chosen)
@@ -95,6 +100,19 @@ def _mutants() -> list[Entry]:
         for entry in _plugins("systems")
         if "problem" not in entry
         for mutant, promise in sorted(registry.system(entry["name"]).mutants.items())
+    ]
+
+
+def _checks() -> list[Entry]:
+    return [
+        {
+            "name": name,
+            "about": judged.about,
+            "operations": list(judged.functions),
+            "anomalies": list(judged.anomalies),
+            "settings": {option: allowed(kind) for option, kind in judged.options.items()},
+        }
+        for name, judged in WORKLOADS.items()
     ]
 
 

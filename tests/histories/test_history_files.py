@@ -59,6 +59,12 @@ def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
     assert verdicts >= {"valid", "invalid", "unknown"}
 
 
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_anomaly_has_its_smallest_history(workload: str) -> None:
+    written = [parse_history(file.read_text()) for file in FILES if file.parent.name == workload]
+    assert {name for history in written for name in history.anomalies} == set(WORKLOADS[workload].anomalies)
+
+
 @pytest.mark.parametrize(
     ("sent", "fate"),
     [

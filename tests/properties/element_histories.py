@@ -258,11 +258,13 @@ def random_bank(seed: int) -> tuple[list[Row], Counter[str]]:
         kind = rng.choice(("ok", "ok", "fail", "info"))
         amounts = [rng.choice((5, 5, 5, 0, 10, -1, None)) for _ in range(2)]
         shown = [{"account": account, "amount": amount} for account, amount in enumerate(amounts)]
+        shown[1]["account"] = rng.choice((1, 1, 1, 2))
         process = len(rows)
         rows.append({"process": process, "type": "invoke", "f": "read", "value": None})
         rows.append({"process": process, "type": kind, "f": "read", "value": {"balances": shown}})
         if kind == "ok":
             defined["null-balance"] += None in amounts
+            defined["unexpected-account"] += shown[1]["account"] == 2
             defined["wrong-total"] += None not in amounts and sum(a or 0 for a in amounts) != 10
             defined["negative-balance"] += -1 in amounts
     return rows, defined

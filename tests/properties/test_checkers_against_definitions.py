@@ -101,7 +101,7 @@ def test_bank_reads_are_judged_by_their_totals(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 300)
     rows, defined = random_bank(1)
     path = written(rows, "bank", tmp_path / "bank.parquet")
-    for options in ({"total": "10"}, {"total": "10", "overdraft": "allowed"}):
+    for options in ({"total": "10", "accounts": "2"}, {"total": "10", "accounts": "2", "overdraft": "allowed"}):
         result = check_history(CheckRequest(history=path), {"bank": checker_for("bank", options)}, InProcessEngine())
         found = {name: summary.count for name, summary in result["bank"].anomalies.items()}
         assert found == {name: n for name, n in defined.items() if "overdraft" not in options or "neg" not in name}
@@ -140,6 +140,6 @@ def test_both_engines_say_the_same(
 @pytest.mark.xdist_group("spark")
 def test_both_engines_say_the_same_of_a_bank(spark: SparkEngine, tmp_path: Path) -> None:
     request = CheckRequest(history=written(random_bank(2)[0][:2_000], "bank", tmp_path / "bank.parquet"))
-    for options in ({}, {"total": "10"}):
+    for options in ({}, {"total": "10", "accounts": "2"}):
         checker = checker_for("bank", options)
         assert checker.check(request, spark) == checker.check(request, InProcessEngine())

@@ -301,6 +301,10 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert all(entry["breaks"] for entry in listed["mutants"])
     assert {"flush-lie", "dispatch-to-max"} <= {entry["name"] for entry in listed["mutants"]}
     assert "shapes" not in listed
+    assert stormproof("list", "checks", "--json") == 0
+    checks = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["checks"]}
+    assert "out-of-order" in checks["queue"]["anomalies"]
+    assert checks["queue"]["settings"]["order"] == "one of none, producer, key"
     assert stormproof("list", "shapes", "--json") == 0
     shapes = json.loads(capsys.readouterr().out)["shapes"]
     assert {"name": "isolate primary", "fault": "partition"} in shapes

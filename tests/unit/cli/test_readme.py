@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from checkers.by_workload import WORKLOADS
 from harness.cli import registry, run
 from harness.cli.exit_code import ExitCode
 from harness.cli.main import group
@@ -75,3 +76,15 @@ def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_the_table_of_histories_has_all_that_is_judged() -> None:
+    table = (ROOT / "docs" / "histories.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line.split("|") for line in table.splitlines() if line.startswith("| `")}
+    assert set(rows) == set(WORKLOADS)
+    for name, judged in WORKLOADS.items():
+        _, _, operations, options, anomalies, module, _ = rows[name]
+        assert set(re.findall(r"`([\w-]+)`", operations)) >= {f for f in judged.functions if f != "txn"}
+        assert {option.partition("=")[0] for option in re.findall(r"`([\w=-]+)`", options)} >= set(judged.options)
+        assert {re.sub(r" \(.*", "", anomaly.strip()) for anomaly in anomalies.split(",")} == set(judged.anomalies)
+        assert (ROOT / module.split("`")[1]).exists()

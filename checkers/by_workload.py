@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
+from checkers.delay import DELAYED, DelayChecker
 from checkers.log import LogChecker
 from checkers.monotonic import TOLD_VALUES, MonotonicChecker
 from checkers.multiset.causal_reverse import CausalReverseChecker
@@ -79,6 +80,14 @@ WORKLOADS: Mapping[str, Judged] = {
         checker=CounterChecker,
         anomalies=("out-of-bounds",),
         options={"initial": int},
+    ),
+    "delay": Judged(
+        about="what is due later is delivered then, and not before",
+        value_type=DELAYED,
+        functions=("send", "deliver"),
+        checker=DelayChecker,
+        anomalies=("delivered-early", "delivered-late"),
+        options={"tolerance_ms": int, "latest_ms": int},
     ),
     "log": Judged(
         about="what was acked is kept, at its offset",

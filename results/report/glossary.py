@@ -17,6 +17,8 @@ MEANINGS = {
     "internal-nonmonotonic": "A single batch is out of order in itself.",
     "diverging-replicas": "Two replicas hold different data where both had confirmed it.",
     "no-progress": "Nothing succeeded although all but nodes that the system can do without had healed.",
+    "delivered-early": "A message was delivered before it was due.",
+    "delivered-late": "A message was delivered later after its due time than is allowed.",
     "two-masters": "Two nodes were master under one epoch.",
     "two-leaders": "Two of those who elect led in one term.",
     "epoch-back": "A node acted under an epoch lower than one it had acted under before.",

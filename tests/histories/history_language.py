@@ -22,6 +22,7 @@
     6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
     4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
     4 ok dequeue q0 => 7
+    0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
@@ -48,7 +49,7 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 }
 
 
-TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate")
+TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
 """Operations whose value comes with the answer."""
 
 
@@ -121,12 +122,16 @@ def parse_operation(line: str) -> dict[str, Any]:
             value[match[1]] = match[2]
         elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
+        elif match := re.fullmatch(r"due=([\d.]+)", word):
+            value["due"] = round(float(match[1]) * 1e9)
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
             value.setdefault("messages", []).append({"offset": int(match[1]), "message": int(match[2])})
         elif match := re.fullmatch(r"\[(.*)\]", word):
-            value["values"] = [int(element) for element in match[1].split(",") if element]
+            value["messages" if f == "deliver" else "values"] = [
+                int(element) for element in match[1].split(",") if element
+            ]
         elif match := re.fullmatch(r"\{(.*)\}", word):
             accounts = (pair.split("=") for pair in match[1].split(","))
             value["balances"] = [{"account": int(a), "amount": None if n == "null" else int(n)} for a, n in accounts]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from delay_histories import random_delays
 from log_histories import random_history
 from node_histories import random_cluster, write_cluster
 from outage_histories import MS, random_operations
@@ -17,6 +18,7 @@ from register_histories import random_register_rows
 
 from checkers.availability import Availability
 from checkers.cluster import ClusterChecker, write_node_events
+from checkers.delay import DELAYED, DelayChecker
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
 from checkers.log import LogChecker
@@ -97,6 +99,17 @@ def test_both_engines_say_the_same_of_a_clusters_nodes(
     alone = ClusterChecker().check(request, InProcessEngine())
     assert len(alone.anomalies) > 4
     assert ClusterChecker().check(request, spark) == alone
+
+
+def test_both_engines_say_the_same_of_delays(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    path = write(tmp_path / "h.parquet", random_delays(random.Random(3), 400), DELAYED)
+    checkers = {"delay": DelayChecker(latest_ms=10)}
+    alone = check_history(CheckRequest(history=path), checkers, InProcessEngine())
+    assert len(alone["delay"].anomalies) == 2
+    assert check_history(CheckRequest(history=path), checkers, spark) == alone
 
 
 def test_both_engines_say_the_same_of_registers(

@@ -25,7 +25,7 @@ def made_up_rows(
     values = [value for value in range(len(initial) + operations) if value not in initial]
     fresh = iter(rng.sample(values, len(values)))
     opened: dict[int, tuple[str, int | None, list[Any]]] = {}
-    processes = iter(range(100))
+    processes = iter(range(operations))
     asks = rng.uniform(0.3, 0.8)
 
     def row(process: int, kind: str, f: str, value: Any) -> None:

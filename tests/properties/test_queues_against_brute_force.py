@@ -34,6 +34,18 @@ def judge(name: str, rng: random.Random) -> bool:
     return True
 
 
+@pytest.mark.parametrize("unknown", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_a_long_history_of_a_true_queue_is_ordered(name: str, unknown: float) -> None:
+    rng = random.Random(f"long {name} {unknown}")
+    initial = (0, 1, 2)
+    rows = made_up_rows(MODELS[name], initial, rng, 400, lies=0.0, unknown=unknown)
+    spans = spans_of(MODELS[name], rows)
+    assert isinstance(DECIDERS[name].decide(spans, initial), Ordered)
+    order = spans.start[DECIDERS[name].order(spans, initial)].tolist()
+    assert replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False) is None
+
+
 def _judge_many(name: str, histories: int) -> None:
     rng = random.Random(f"{name} {histories}")
     judged = [judge(name, rng) for _ in range(histories)]

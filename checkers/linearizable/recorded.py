@@ -7,7 +7,7 @@ never become anything else than columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ ROWS = pa.schema(
     ]
 )
 """Rows of a history about objects. The value is an integer, or JSON, or null: then neither is there."""
+
+COMPARING = ("priority-queue",)
+"""Models that ask which of two values is less."""
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 """Integers in JSON that have 64 bits for sure."""
@@ -126,10 +129,10 @@ def rows_of(rows: pa.Table) -> list[Row]:
 def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Spans, tuple[int, ...]]:
     """Rows of one object as columns; and what it holds at first, as `held` names it, in numbers.
 
-    Values that are no integers are numbered, in their own order. Raises TypeError if they have none, and ValueError for
-    a value that is no JSON.
+    Values that are no integers are numbered, in their own order, or in any if the model compares none. Raises TypeError
+    if they have no order that they need, and ValueError for a value that is no JSON.
     """
-    value, initial, values = _numbered(rows, held)
+    value, initial, values = _numbered(rows, held, None if model.name in COMPARING else _any_order)
     index, f = rows["index"].to_numpy(), codes(rows["f"], model.functions)
     invoked, completed, is_ok = happened(model, rows, f, value == NONE)
     spans = Spans(
@@ -162,7 +165,13 @@ def tells_nothing(model: Model, result: Hashable) -> Bool:
     return np.array([model.tells_nothing(call) for call in calls], dtype=np.bool_)
 
 
-def _numbered(rows: pa.Table, held: Sequence[Hashable]) -> tuple[Int64, tuple[int, ...], Sequence[Hashable] | None]:
+def _any_order(value: Hashable) -> tuple[str, str]:
+    return type(value).__name__, repr(value)
+
+
+def _numbered(
+    rows: pa.Table, held: Sequence[Hashable], otherwise: Callable[[Hashable], Any] | None
+) -> tuple[Int64, tuple[int, ...], Sequence[Hashable] | None]:
     """Values, what is held at first, and what the numbers stand for, if not for themselves; null is NONE."""
     number, text = rows["number"], rows["text"].combine_chunks()
     value = integers(number)
@@ -173,7 +182,13 @@ def _numbered(rows: pa.Table, held: Sequence[Hashable]) -> tuple[Int64, tuple[in
     decoded = [frozen(json.loads(one)) for one in texts.dictionary.to_pylist()]
     is_number = number.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
     distinct, at = np.unique(value[is_number], return_inverse=True)
-    values = sorted({*held, *decoded, *distinct.tolist()} - {None})
+    different = {*held, *decoded, *distinct.tolist()} - {None}
+    try:
+        values = sorted(different)
+    except TypeError:
+        if otherwise is None:
+            raise
+        values = sorted(different, key=otherwise)
     place = {one: position for position, one in enumerate(values)} | {None: NONE}
     numbered = np.full(len(value), NONE, dtype=np.int64)
     numbered[is_number] = np.array([place[one] for one in distinct.tolist()], dtype=np.int64)[at]

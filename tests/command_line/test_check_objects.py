@@ -66,7 +66,7 @@ def replayed(history: Path, certificate: Path, model: str) -> str | None:
     return replay.fault(rows, orders, lambda: replay.OBJECTS[model](None), False)
 
 
-@pytest.mark.parametrize("model", ["fifo-queue", "unordered-queue"])
+@pytest.mark.parametrize("model", ["fifo-queue", "unordered-queue", "priority-queue"])
 @pytest.mark.parametrize("value", ["{}", '"element {}"', "[{} :a [1 nil]]"])
 def test_a_queue_from_edn_is_certified(stormproof: Stormproof, tmp_path: Path, model: str, value: str) -> None:
     history = as_edn(TAKEN_IN_ORDER, tmp_path / "history.edn", value)

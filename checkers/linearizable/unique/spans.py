@@ -50,7 +50,7 @@ class Spans:
     result: Int64
     """NONE if there is none, or null, or nobody knows it."""
     values: Sequence[Hashable] | None = None
-    """What the numbers stand for, where the values are no integers; in ascending order."""
+    """What the numbers stand for, where the values are no integers; in ascending order, if the model compares them."""
     lists: Lists | None = None
     """Of objects that tell all that they hold."""
 

@@ -73,9 +73,13 @@ def test_values_that_equal_each_other_have_one_number() -> None:
     assert spans.argument.tolist() == [1, 1, 0]
 
 
-def test_values_without_an_order_have_no_numbers() -> None:
+def test_values_without_an_order_have_numbers_only_where_nobody_compares_them() -> None:
+    values = ("a", 1, [1, None], [1, 2], "a")
+    spans, _ = spans_of(QUEUE, json_table(*values), ())
+    assert [spans.value(number) for number in spans.argument] == ["a", 1, (1, None), (1, 2), "a"]
+    assert spans.argument[0] == spans.argument[4]
     with pytest.raises(TypeError):
-        spans_of(QUEUE, json_table("a", 1), ())
+        spans_of(MODELS["priority-queue"], json_table(*values), ())
 
 
 def test_the_least_integer_is_not_taken_for_null() -> None:

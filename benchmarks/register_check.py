@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, make_engine, names_column
 from measured import measured
 
-from checkers.linearizable import LinearizableRegister
+from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest
 from harness.history import history_schema
 
@@ -95,7 +95,7 @@ def main() -> None:
         with measured() as whole:
             engine = make_engine(arguments.master, arguments.in_process)
             with measured() as check:
-                result = LinearizableRegister().check(CheckRequest(history=path), engine)
+                result = Linearizable(MODELS["register"]).check(CheckRequest(history=path), engine)
     print(f"{engine.name}: {result.verdict.value} {dict(result.anomalies)} {dict(result.statistics)}")
     print(f"check: {check}")
     print(f"with the start of the engine: {whole.seconds:.1f} s; {rows / 2 / check.seconds:,.0f} operations/s")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.linearizable import LinearizableRegister
+from checkers.linearizable import MODELS, Linearizable
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import Generator, indexed, invoke
@@ -103,7 +103,7 @@ class RegisterWorkload:
         return indexed(read)
 
     def checkers(self, settings: RegisterSettings) -> Mapping[str, Any]:
-        return {"linearizable": LinearizableRegister()}
+        return {"linearizable": Linearizable(MODELS["cas-register"])}
 
 
 WORKLOAD = RegisterWorkload()

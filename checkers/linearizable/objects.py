@@ -1,36 +1,15 @@
-"""The linearizability checker for any model: each object behaves as if its operations happened one by one.
-
-It claims that the operations on each key can be put in an order in which the model allows every one of them, and
-whatever ended before something else began comes before it. Objects are independent: where each of them is
-linearizable, all of them together are.
-
-It takes histories whose functions are those of the model, with the object as key. The value is a struct: a member
-`json` holds any value as JSON text; else `expected` and `value` are the pair of a compare-and-set, and otherwise
-`value` is the value. What is indefinite, or never completed, may have taken effect at any time after its invocation,
-or never.
-
-What breaks it: `nonlinearizable`, one anomaly a key, with the shortest window found that cannot be ordered, and for
-each longest valid order what would have had to be told. An object that could not be decided within bounds makes the
-result UNKNOWN, with how far it came.
-
-It does not establish anything about operations on several objects at once (but a multi-register is one object).
-"""
+"""Kernels over all that was recorded of objects of any model: by the decider of their kind, else by search."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
-from checkers.history_batches import history_rows
+from checkers.findings import Example, Findings
 from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.decision import (
     NOT_LINEARIZABLE,
@@ -45,16 +24,11 @@ from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
 from checkers.linearizable.problem import Calls, calls_of
-from checkers.linearizable.recorded import COLUMNS, ROWS, object_rows, objects, rows_of
+from checkers.linearizable.recorded import objects, rows_of
 from checkers.linearizable.unique.contradicted import contradicted
 from checkers.linearizable.unique.question import Question, asked
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
-from checkers.plan import CheckRequest, Dataset, Engine
-from checkers.verdict import EXAMPLES, CheckerResult
-from harness.history import MalformedHistory
-
-CONFIGURATIONS = 5_000_000
-"""At most so many are explored for one object: some seconds. The option `max_configurations` replaces it."""
+from checkers.verdict import EXAMPLES
 
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"
@@ -62,67 +36,12 @@ OBJECTS = "objects"
 MALFORMED = "malformed"
 
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
-CERTIFIED_KEYS = 1_000_000
-"""At most so many objects are certified at once."""
 
 TRIED = 64
 """At most so many reads are taken out of a window to make it smaller."""
 TRIED_CONFIGURATIONS = 20_000
 SHOWN_STATES = 5
 SHOWN_OPERATIONS = 20
-
-
-@dataclass(frozen=True)
-class Linearizable:
-    """Judges a history of objects of one model, object by object."""
-
-    model: Model
-
-    @property
-    def name(self) -> str:
-        return "linearizable"
-
-    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        kernel = partial(object_findings, model=self.model, limit=_limit(request))
-        found = dict(gathered_findings(engine, engine.grouped(_rows(request, engine), ("bucket",), kernel, FINDINGS)))
-        malformed = found.pop(MALFORMED, None)
-        if malformed is not None:
-            first = malformed.examples[0]
-            raise MalformedHistory(first.operations[0], first.because)
-        objects = found.pop(OBJECTS, None)
-        undecided = found.pop(UNDECIDED_OBJECT, None)
-        reasons = [anomaly.because for anomaly in undecided.examples] if undecided else []
-        if undecided and undecided.count > len(reasons):
-            reasons.append(f"{undecided.count - len(reasons)} more objects are undecided")
-        return judged(
-            found,
-            legal=request.legal,
-            undecided=reasons,
-            statistics={"objects": objects.count if objects else 0},
-        )
-
-    def certify(self, request: CheckRequest, engine: Engine, path: Path) -> int:
-        """Write an order for each object that has one, a JSON object {"key", "order"} a line; returns how many.
-
-        The order names operations by the indices of their invocations. `replay` checks it against the history.
-        """
-        kernel = partial(object_orders, model=self.model, limit=_limit(request))
-        orders = engine.gather(
-            engine.grouped(_rows(request, engine), ("bucket",), kernel, ORDERS), CERTIFIED_KEYS
-        ).sort_by("key")
-        with path.open("w") as file:
-            for key, order in zip(orders["key"].to_pylist(), orders["order"].to_pylist(), strict=True):
-                file.write(json.dumps({"key": key, "order": order}) + "\n")
-        return int(orders.num_rows)
-
-
-def _limit(request: CheckRequest) -> int:
-    return int(request.options.get("max_configurations", CONFIGURATIONS))
-
-
-def _rows(request: CheckRequest, engine: Engine) -> Dataset:
-    buckets = bucket_count(history_rows(request.history))
-    return engine.mapped(engine.history(request.history, COLUMNS), partial(object_rows, buckets=buckets), ROWS)
 
 
 def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
@@ -164,11 +83,15 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
             judged = MALFORMED, Example(key=key, operations=(own["index"][0].as_py(),), because=because)
         if judged is not None:
             found[judged[0]].append(judged[1])
+    return findings_of_objects(count, {name: (len(examples), examples) for name, examples in found.items()})
+
+
+def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Example]]]) -> pa.Table:
+    """By name how often, and examples, with the smallest among them."""
     findings = Findings()
-    findings.add(OBJECTS, count, [])
-    for name, examples in found.items():
-        chosen = sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES]
-        findings.add(name, len(examples), chosen)
+    findings.add(OBJECTS, objects, [])
+    for name, (count, examples) in found.items():
+        findings.add(name, count, sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES])
     return findings.table()
 
 
@@ -181,12 +104,16 @@ def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Exa
     if isinstance(outcome, Contradiction):
         assert isinstance(question, Question)
         return NONLINEARIZABLE, contradicted(key, model, question)
-    calls = calls_of(model, rows_of(rows))
+    return searched(key, model, calls_of(model, rows_of(rows)), limit, outcome.because)
+
+
+def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tuple[str, Example] | None:
+    """What is to be said of an object after a search: nothing if it is linearizable. `why` no decider could tell."""
     part, decision = decide_parts(parts(model, calls), limit=limit)
     if decision.outcome == NOT_LINEARIZABLE:
         return NONLINEARIZABLE, _broken(key, model, part, decision, limit)
     if decision.outcome == UNDECIDED:
-        return UNDECIDED_OBJECT, _given_up(key, part.calls, decision, outcome.because)
+        return UNDECIDED_OBJECT, _given_up(key, part.calls, decision, why)
     return None
 
 

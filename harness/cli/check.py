@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow as pa
 
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Engine
@@ -28,7 +27,7 @@ from harness.cli.outcome_text import tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert
-from harness.history import MalformedHistory, close_torn, read_history
+from harness.history import MalformedHistory, close_torn
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
 
@@ -216,8 +215,6 @@ def _check_history(
         console.progress(f"reading {path}")
         judgement = _converted(path, history, judgement)
     console.progress(f"checking {path} ({execution.engine})")
-    if judgement.otherwise is not None and _holds_json(history):
-        judgement = judgement.otherwise
     request = CheckRequest(history=history)
     engine = make_engine(execution.engine, execution.master)
     results = check_history(request, judgement.checkers, engine)
@@ -239,11 +236,6 @@ def _check_history(
         )
         _report(path, history, content, directory, console)
     return _checked(verdict, tuple(reasons), results, directory)
-
-
-def _holds_json(history: Path) -> bool:
-    kind = read_history(history).value_type
-    return pa.types.is_struct(kind) and "json" in kind.names
 
 
 def _certify(certifier: Linearizable, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:

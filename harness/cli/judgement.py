@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from checkers.by_workload import WORKLOADS, checker_for
 from checkers.kernels.columns import NONE
-from checkers.linearizable import MODELS, FailedCas, Linearizable, LinearizableRegister, Model, cas_register
+from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.statistics import Statistics
 from harness.cli import registry
 from harness.errors import UsageError
@@ -96,17 +96,10 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
         certifier=checker,
         certificate=certificate,
     )
-    if certificate is not None or name not in REGISTERS or not _is_integer_or_null(model.initial):
+    if name not in REGISTERS or not _is_integer_or_null(model.initial):
         return judgement
-    register = LinearizableRegister(
-        initial=NONE if model.initial is None else model.initial, failed_cas=model.failed_cas
-    )
-    return Judgement(
-        name=name,
-        checkers={register.name: register},
-        shape=Shape(value_type=INTEGERS, functions=model.functions),
-        otherwise=judgement,
-    )
+    integers = Shape(value_type=INTEGERS, functions=model.functions)
+    return dataclasses.replace(judgement, shape=integers, otherwise=judgement)
 
 
 def _beginning_with(model: Model, initial: str) -> Model:

@@ -10,7 +10,7 @@ from history_language import WrittenHistory, parse_history
 from checkers.availability import Availability
 from checkers.by_workload import WORKLOADS, checker_for
 from checkers.engine_in_process import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
+from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
 from checkers.run import check_history
@@ -22,7 +22,7 @@ OBJECTS = sorted(set(MODELS) - {"register"})
 
 def checker_of(written: WrittenHistory) -> Checker:
     if written.checker == "register":
-        return LinearizableRegister()
+        return Linearizable(MODELS["cas-register"])
     if written.checker == "availability":
         return Availability()
     if written.checker == "object":

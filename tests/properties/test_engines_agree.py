@@ -20,7 +20,7 @@ from checkers.availability import Availability
 from checkers.cluster import ClusterChecker, write_node_events
 from checkers.delay import DELAYED, DelayChecker
 from checkers.engine_in_process import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable, LinearizableRegister
+from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.plan import CheckRequest
 from checkers.run import check_history
@@ -118,9 +118,22 @@ def test_both_engines_say_the_same_of_registers(
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     rows = random_register_rows(random.Random(4), registers=150)
     request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
-    checkers = {"linearizable": LinearizableRegister()}
+    checkers = {"linearizable": Linearizable(MODELS["cas-register"])}
     alone = check_history(request, checkers, InProcessEngine())
     assert alone["linearizable"].anomalies["nonlinearizable"].count > 10
+    assert check_history(request, checkers, spark) == alone
+
+
+def test_both_engines_say_the_same_of_vast_registers(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 800)
+    monkeypatch.setattr("checkers.linearizable.vast_registers.VAST_ROWS", 18)
+    rows = random_register_rows(random.Random(4), registers=150)
+    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
+    checkers = {"linearizable": Linearizable(MODELS["cas-register"])}
+    alone = check_history(request, checkers, InProcessEngine())
+    assert any("too many operations" in reason for reason in alone["linearizable"].reasons)
     assert check_history(request, checkers, spark) == alone
 
 
@@ -133,8 +146,6 @@ def test_both_engines_say_and_certify_the_same_of_objects(
     checker = Linearizable(MODELS["cas-register"])
     alone = checker.check(request, InProcessEngine())
     assert alone.anomalies == checker.check(request, spark).anomalies
-    registers = LinearizableRegister().check(request, InProcessEngine())
-    assert alone.anomalies["nonlinearizable"].count == registers.anomalies["nonlinearizable"].count
     written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
     assert written[0] == written[1] == alone.statistics["objects"] - alone.anomalies["nonlinearizable"].count
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()

@@ -1,4 +1,4 @@
-"""The register's two deciders against a search through all orders that is too simple to be wrong."""
+"""Registers by their decider and by search, against a search through all orders that is too simple to be wrong."""
 
 from __future__ import annotations
 
@@ -7,26 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
-from checkers.linearizable.checker import spans_of
-from checkers.linearizable.models import FailedCas
-from checkers.linearizable.operations import (
-    CAS,
-    CAS_MISS,
-    NEVER,
-    READ,
-    ROWS,
-    WRITE,
-    Operations,
-    operations_by_key,
-)
+from checkers.linearizable import FailedCas, cas_register
+from checkers.linearizable.decision import LINEARIZABLE
+from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ, WRITE
+from checkers.linearizable.parts import decide_parts, parts
+from checkers.linearizable.register_rows import SPANS, Recorded, all_whole, from_table
+from checkers.linearizable.registers import calls_of_spans
 from checkers.linearizable.replay import OBJECTS, fault
-from checkers.linearizable.search import LINEARIZABLE, search
-from checkers.linearizable.unique.register import Register
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
+from checkers.linearizable.unique.register import Register, suspects
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Spans
 
 HISTORIES = 10_000
 MOST_OPERATIONS = 7
@@ -44,39 +38,49 @@ class Call:
     outcome: int = INFO
 
 
-def brute_force(operations: Operations) -> bool:
+def brute_force(spans: Spans) -> bool:
     """Try every order that respects time, with and without each indefinite operation."""
-    everything = range(len(operations.f))
+    everything = range(len(spans))
+    told = np.where(spans.f == READ, spans.result, spans.argument).tolist()
+    assert spans.expected is not None
+    expects = spans.expected.tolist()
 
     def explained(value: int, left: frozenset[int]) -> bool:
-        if all(operations.end[i] == NEVER for i in left):
+        if all(spans.end[i] == NEVER for i in left):
             return True
         for i in left:
-            if any(operations.end[j] < operations.start[i] for j in left):
+            if any(spans.end[j] < spans.start[i] for j in left):
                 continue
-            f, of_i, expected = operations.f[i], int(operations.value[i]), operations.expected[i]
-            fits = f == WRITE or (value == (of_i if f == READ else expected)) == (f != CAS_MISS)
-            if fits and explained(value if f == CAS_MISS else of_i, left - {i}):
+            f = spans.f[i]
+            fits = f == WRITE or (value == (told[i] if f == READ else expects[i])) == (f != CAS_MISS)
+            if fits and explained(value if f == CAS_MISS else told[i], left - {i}):
                 return True
-            if operations.end[i] == NEVER and explained(value, left - {i}):
+            if spans.end[i] == NEVER and explained(value, left - {i}):
                 return True
         return False
 
-    return explained(0, frozenset(everything))
+    return explained(NONE, frozenset(everything))
 
 
-def fault_of_order(operations: Operations, order: list[int]) -> str | None:
+def by_search(spans: Spans, failed_cas: FailedCas = FailedCas.IGNORED) -> bool:
+    model = cas_register(failed_cas)
+    return decide_parts(parts(model, calls_of_spans(model, spans)), limit=LIMIT)[1].outcome == LINEARIZABLE
+
+
+def fault_of_order(spans: Spans, order: list[int]) -> str | None:
     """What the replay of certificates has against it."""
     rows: list[dict[str, Any]] = []
-    told = (operations.start, operations.end, operations.f, operations.value, operations.expected)
-    for number, (start, end, f, value, expected) in enumerate(zip(*(c.tolist() for c in told), strict=True)):
-        argument = None if f == READ else [expected, value] if f == CAS else value
+    assert spans.expected is not None
+    columns = (spans.start, spans.end, spans.f, spans.argument, spans.result, spans.expected)
+    for number, (start, end, f, *numbers) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+        written, read, expected = (None if one == NONE else one for one in numbers)
+        argument = [expected, written] if f == CAS else written
         row = {"process": number, "key": "k", "f": ("read", "write", "cas")[f], "error": None}
         rows.append(row | {"type": "invoke", "index": start, "value": argument})
         if end != NEVER:
-            rows.append(row | {"type": "ok", "index": end, "value": value if f == READ else argument})
+            rows.append(row | {"type": "ok", "index": end, "value": read if f == READ else argument})
     rows.sort(key=lambda row: row["index"])
-    return fault(rows, {"k": operations.start[order].tolist()}, lambda: OBJECTS["register"](0), answers=False)
+    return fault(rows, {"k": spans.start[order].tolist()}, lambda: OBJECTS["register"](None), answers=False)
 
 
 def made_up(rng: random.Random, *, unique: bool) -> list[tuple[int, int, int, int, int]]:
@@ -130,49 +134,57 @@ def _complete(call: Call, rows: list[tuple[int, int, int, int, int]], process_of
         process_of[place] += 4
 
 
-def registers(
+def recorded(
     histories: Sequence[list[tuple[int, int, int, int, int]]], failed_cas: FailedCas = FailedCas.IGNORED
-) -> list[tuple[str, Operations]]:
-    columns: dict[str, list[object]] = {name: [] for name in ROWS.names}
+) -> Recorded:
+    columns: dict[str, list[object]] = {name: [] for name in SPANS.names}
     for number, rows in enumerate(histories):
         for index, (process, kind, f, value, expected) in enumerate(rows):
-            answered = failed_cas is FailedCas.ANSWER and f == CAS and kind == FAIL
-            row = (0, f"{number:05}", index, process, kind, f, value, expected, answered)
-            for name, cell in zip(ROWS.names, row, strict=True):
+            missed = failed_cas is FailedCas.ANSWER and f == CAS and kind == FAIL
+            row = (0, f"{number:05}", OK if missed else kind, process, index, index, CAS_MISS if missed else f)
+            for name, cell in zip(SPANS.names, (*row, value, expected), strict=True):
                 columns[name].append(cell)
-    return operations_by_key(pa.table(columns, schema=ROWS))
+    return all_whole(from_table(pa.table(columns, schema=SPANS)))
+
+
+def registers(
+    histories: Sequence[list[tuple[int, int, int, int, int]]], failed_cas: FailedCas = FailedCas.IGNORED
+) -> list[tuple[str, Spans]]:
+    whole = recorded(histories, failed_cas)
+    return list(whole.by_register(np.unique(whole.register)))
 
 
 @pytest.mark.parametrize("unique", [True, False], ids=["unique-values", "repeated-values"])
 def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> None:
     rng = random.Random(20_240 + unique)
     histories = [made_up(rng, unique=unique) for _ in range(HISTORIES // 2)]
+    whole = recorded(histories)
+    suspected = {whole.names[number] for number in suspects(whole.registers(NONE)).tolist()}
     valid = invalid = 0
-    for key, operations in registers(histories):
-        expected = brute_force(operations)
+    for key, spans in registers(histories):
+        expected = brute_force(spans)
         valid, invalid = valid + expected, invalid + (not expected)
-        found = search(operations, limit=LIMIT)
-        assert (found.outcome == LINEARIZABLE) is expected, histories[int(key)]
-        outcome = Register().decide(spans_of(operations), ())
+        assert by_search(spans) is expected, histories[int(key)]
+        outcome = Register().decide(spans, ())
+        assert isinstance(outcome, Ordered) is (key not in suspected)
         if isinstance(outcome, Open):
             assert not unique
             continue
         assert isinstance(outcome, Ordered) is expected, (histories[int(key)], outcome)
         if expected:
-            assert fault_of_order(operations, Register().order(spans_of(operations), ()).tolist()) is None
+            assert fault_of_order(spans, Register().order(spans, ()).tolist()) is None, histories[int(key)]
     assert min(valid, invalid) > HISTORIES // 20
 
 
 def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
     rng = random.Random(99)
     histories = [made_up(rng, unique=False) for _ in range(HISTORIES // 2)]
-    ignoring = {key: search(operations, limit=LIMIT).outcome for key, operations in registers(histories)}
+    ignoring = {key: by_search(spans) for key, spans in registers(histories)}
     told = 0
-    for key, operations in registers(histories, FailedCas.ANSWER):
-        expected = brute_force(operations)
-        outcome = search(operations, limit=LIMIT).outcome
-        assert (outcome == LINEARIZABLE) is expected, histories[int(key)]
-        told += outcome != ignoring.get(key, LINEARIZABLE)
+    for key, spans in registers(histories, FailedCas.ANSWER):
+        expected = brute_force(spans)
+        assert by_search(spans, FailedCas.ANSWER) is expected, histories[int(key)]
+        told += expected is not ignoring.get(key, True)
     assert told > 10, "a failed cas must decide some of them"
 
 
@@ -180,19 +192,12 @@ def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None
     rng = random.Random(7)
     histories = [made_up(rng, unique=True) for _ in range(2_000)]
     checked = 0
-    for key, operations in registers(histories):
-        found = Register().decide(spans_of(operations), ())
+    for key, spans in registers(histories):
+        found = Register().decide(spans, ())
         if not isinstance(found, Contradiction):
             continue
-        kept = sorted(found.operations)
-        alone = Operations(
-            start=operations.start[kept],
-            end=operations.end[kept],
-            f=operations.f[kept],
-            value=operations.value[kept],
-            expected=operations.expected[kept],
-            values=operations.values,
-        )
-        assert not brute_force(alone), (histories[int(key)], found)
+        alone = np.zeros(len(spans), dtype=np.bool_)
+        alone[sorted(found.operations)] = True
+        assert not brute_force(spans.part(alone)), (histories[int(key)], found)
         checked += 1
     assert checked > 100

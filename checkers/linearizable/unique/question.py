@@ -57,16 +57,8 @@ class Question:
 
     def _part(self, kept: Bool, ended: Bool) -> Question:
         spans = self.spans
-        part = replace(
-            spans,
-            start=spans.start[kept],
-            end=np.where(ended, spans.end, NEVER)[kept],
-            f=spans.f[kept],
-            argument=spans.argument[kept],
-            result=np.where(ended, spans.result, NONE)[kept],
-            lists=spans.lists and spans.lists.part(np.flatnonzero(kept)),
-        )
-        return replace(self, spans=part)
+        known = replace(spans, end=np.where(ended, spans.end, NEVER), result=np.where(ended, spans.result, NONE))
+        return replace(self, spans=known.part(kept))
 
 
 def asked(model: Model, rows: pa.Table) -> Question | Open:
@@ -97,9 +89,9 @@ def call_of(model: Model, spans: Spans, position: int) -> Call:
     """An operation as the model sees it."""
     if spans.lists is not None:
         return content_call(model, spans, position)
-    is_definite = spans.end[position] != NEVER
-    return Call(
-        f=model.functions[spans.f[position]],
-        argument=spans.value(spans.argument[position]),
-        result=spans.value(spans.result[position]) if is_definite else UNTOLD,
-    )
+    f = model.functions[spans.f[position]]
+    argument = spans.value(spans.argument[position])
+    result = spans.value(spans.result[position]) if spans.end[position] != NEVER else UNTOLD
+    if f == "cas" and spans.expected is not None:
+        argument = (spans.value(spans.expected[position]), argument)
+    return Call(f=f, argument=argument, result=result)

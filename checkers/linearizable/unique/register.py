@@ -6,9 +6,6 @@ together; whether they can be put in a row is seen from the zones of `zones`.
 An indefinite write that somebody saw (read, or as the expected value of a cas that happened) did happen, and never
 ends; one that nobody saw may be left out.
 
-A cas has the value that it writes as argument, and the one that it expects as result, also where its outcome is
-unknown.
-
 Source: Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26 (1997), for reads and writes; the
 chains of a cas are ours, and held against a search through all orders.
 """
@@ -102,9 +99,13 @@ def _register(spans: Spans, initial: int) -> Registers:
         end=spans.end,
         f=spans.f,
         value=np.where(spans.f == READ, spans.result, spans.argument),
-        expected=spans.result,
+        expected=_expected(spans),
         initial=initial,
     )
+
+
+def _expected(spans: Spans) -> Int64:
+    return np.full(len(spans), NONE) if spans.expected is None else spans.expected
 
 
 def _doubt(spans: Spans, initial: int, position: int) -> str:
@@ -124,11 +125,11 @@ class _Told:
     registers: Registers
 
     def unwritten(self, seer: int) -> Contradiction:
-        seen = self.spans.shown(int(self.spans.result[seer]))
+        seen = self._expected(seer) if self.spans.f[seer] == CAS else self._value(seer)
         return self._proven({seer}, f"{self._operation(seer)} saw {seen}, which nobody ever wrote")
 
     def replaced_twice(self, one: int, other: int) -> Contradiction:
-        value = self.spans.shown(int(self.spans.result[one]))
+        value = self._expected(one)
         return self._proven(
             {one, other},
             f"{self._operation(one)} and {self._operation(other)} both replaced {value}, which was there only once",
@@ -174,7 +175,7 @@ class _Told:
         spans = self.spans
         value = self._value(position)
         if spans.f[position] == CAS:
-            what = f"cas from {spans.shown(int(spans.result[position]))} to {value}"
+            what = f"cas from {self._expected(position)} to {value}"
         else:
             what = f"{'read' if spans.f[position] == READ else 'write'} of {value}"
         return f"the {what} ({spans.when(position)})"
@@ -183,6 +184,9 @@ class _Told:
         spans = self.spans
         told = spans.result if spans.f[position] == READ else spans.argument
         return spans.shown(int(told[position]))
+
+    def _expected(self, position: int) -> str:
+        return self.spans.shown(int(_expected(self.spans)[position]))
 
     def _linked(self, one: int, other: int) -> set[int]:
         """Two operations of a chain, who wrote their values, and the cas that lead from the one value to the other."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -49,10 +49,24 @@ class Spans:
     """NONE if there is none, or null."""
     result: Int64
     """NONE if there is none, or null, or nobody knows it."""
+    expected: Int64 | None = None
+    """What a cas expects, whose argument is what it writes; None where the object has no cas."""
     values: Sequence[Hashable] | None = None
     """What the numbers stand for, where the values are no integers; in ascending order, if the model compares them."""
     lists: Lists | None = None
     """Of objects that tell all that they hold."""
+
+    def part(self, kept: Bool) -> Spans:
+        return replace(
+            self,
+            start=self.start[kept],
+            end=self.end[kept],
+            f=self.f[kept],
+            argument=self.argument[kept],
+            result=self.result[kept],
+            expected=None if self.expected is None else self.expected[kept],
+            lists=self.lists and self.lists.part(np.flatnonzero(kept)),
+        )
 
     @property
     def definite(self) -> Bool:

@@ -66,14 +66,12 @@ def numbered(
 ) -> Registers:
     """Operations with values as they were told, NONE for null, in any order; registers are numbered from 0 to `count`.
 
-    Indefinite reads tell nothing. A register that is never null cannot have been read as null: whoever recorded that
-    left the answer out.
+    Indefinite reads tell nothing, and neither does a read of null where registers begin as something else: whoever
+    recorded that left the answer out.
     """
     mute = (f == READ) & (end == NEVER)
     if initial != NONE:
-        may_be_null = np.zeros(count, dtype=np.bool_)
-        may_be_null[register[(f != READ) & (value == NONE)]] = True
-        mute |= (f == READ) & (value == NONE) & ~may_be_null[register]
+        mute |= (f == READ) & (value == NONE)
     values, expects, owner = _numbers(register, f, value, expected, mute, initial, count)
     writer, ambiguous = _writers(start, f, values, owner, count)
     return Registers(
@@ -331,9 +329,11 @@ def _chains(
                     soonest = early
                 if latest < 0 or start[last] > start[latest]:
                     latest = last
-            if replaced_by[at] < 0:
+            swap = replaced_by[at]
+            # Where values are written twice, chains would lead round and round.
+            if swap < 0 or writer[value[swap]] != swap:
                 break
-            at = value[replaced_by[at]]
+            at = value[swap]
             far += 1
         ended[name] = soonest
         began[name] = latest

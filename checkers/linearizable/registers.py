@@ -1,0 +1,167 @@
+"""Registers that hold integers: columns all the way, so that Python only ever sees what is not linearizable.
+
+All registers of a bucket are looked at together; those of which `suspects` cannot tell that they are linearizable are
+decided one by one. Registers that are vast are told from few of their operations (`vast_registers`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, Example
+from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.linearizable.models import FAILED, MODELS, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.objects import (
+    NONLINEARIZABLE,
+    ORDERS,
+    UNDECIDED_OBJECT,
+    findings_of_objects,
+    searched,
+)
+from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
+from checkers.linearizable.parts import order_of_parts, parts
+from checkers.linearizable.problem import Calls
+from checkers.linearizable.register_rows import SPANS, all_whole, from_batch, from_table
+from checkers.linearizable.unique.contradicted import contradicted
+from checkers.linearizable.unique.question import Question
+from checkers.linearizable.unique.register import Register, suspects
+from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Spans
+from checkers.linearizable.vast_registers import telling_operations, vast_registers
+from checkers.plan import Dataset, Engine
+from checkers.verdict import EXAMPLES
+
+
+def hold_integers(model: Model, history: Dataset) -> bool:
+    """Is it a register, and is all that it can hold an integer or null?"""
+    value = history.schema.field("value").type
+    if model.apply is not MODELS["register"].apply or not pa.types.is_struct(value):
+        return False
+    fields = {field.name: field.type for field in value}
+    integers = all(pa.types.is_signed_integer(type_) or pa.types.is_null(type_) for type_ in fields.values())
+    begins = model.initial is None or (type(model.initial) is int and NONE < model.initial <= -(NONE + 1))
+    return integers and begins and "value" in fields and fields.keys() <= {"value", "expected"}
+
+
+def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
+    vast = vast_registers(engine, history, rows)
+    spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=vast, buckets=bucket_count(rows))
+    small = engine.grouped(
+        engine.mapped(history, spans, SPANS),
+        ("bucket",),
+        partial(register_findings, model=model, limit=limit),
+        FINDINGS,
+    )
+    if not vast:
+        return small
+    told = telling_operations(engine, history, vast, rows=rows, initial=_initial(model), failed_cas=model.failed_cas)
+    return engine.union(small, engine.grouped(told, ("key",), partial(vast_findings, model=model), FINDINGS))
+
+
+def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
+    """ORDERS of registers of any size; each in one worker's memory."""
+    spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=(), buckets=bucket_count(rows))
+    kernel = partial(register_orders, model=model, limit=limit)
+    return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, ORDERS)
+
+
+def spans_by_register(batch: pa.Table, *, failed_cas: FailedCas, vast: tuple[str, ...], buckets: int) -> pa.Table:
+    """Kernel: the operations of a batch on registers that are not vast."""
+    recorded = from_batch(batch, failed_cas)
+    return (recorded.part(~recorded.is_about(vast)) if vast else recorded).by_key(buckets)
+
+
+def register_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+    """Kernel over all operations on the registers of a bucket."""
+    recorded = all_whole(from_table(rows))
+    suspected = suspects(recorded.registers(_initial(model)))
+    contradictions: list[tuple[tuple[int, ...], str, Question]] = []
+    stuck: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: []}
+    for key, spans in recorded.by_register(suspected):
+        question = _question(model, spans)
+        outcome = question.decide()
+        if isinstance(outcome, Contradiction):
+            contradictions.append((tuple(spans.start[sorted(outcome.operations)].tolist()), key, question))
+        elif isinstance(outcome, Open):
+            found = searched(key, model, calls_of_spans(model, spans), limit, outcome.because)
+            if found is not None:
+                stuck[found[0]].append(found[1])
+    # Only some will be seen, and telling what would have fitted takes longer than finding that nothing does.
+    smallest = sorted(contradictions, key=lambda found: found[:2])[:EXAMPLES]
+    told = [contradicted(key, model, question) for _, key, question in smallest]
+    broken = len(contradictions) + len(stuck[NONLINEARIZABLE])
+    return findings_of_objects(
+        len(np.unique(recorded.register)),
+        {
+            NONLINEARIZABLE: (broken, told + stuck[NONLINEARIZABLE]),
+            UNDECIDED_OBJECT: (len(stuck[UNDECIDED_OBJECT]), stuck[UNDECIDED_OBJECT]),
+        },
+    )
+
+
+def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
+    """Kernel over the telling operations on a vast register."""
+    key, spans = next(from_table(rows).by_register(np.zeros(1, dtype=np.int64)))
+    outcome = _question(model, spans).decide()
+    swaps = np.flatnonzero(spans.f >= CAS)
+    found: dict[str, tuple[int, list[Example]]] = {}
+    if len(swaps) or isinstance(outcome, Open):
+        why = outcome.because if isinstance(outcome, Open) else f"it has a cas ({spans.when(int(swaps[0]))})"
+        because = f"{key} is undecided: it has too many operations to be searched, and {why}"
+        found[UNDECIDED_OBJECT] = 1, [Example(key=key, operations=(), because=because)]
+    elif isinstance(outcome, Contradiction):
+        positions = sorted(outcome.operations)
+        indices = {*spans.start[positions].tolist(), *spans.end[positions].tolist()} - {NEVER}
+        example = Example(key=key, operations=tuple(sorted(indices)), because=f"{key}: {outcome.because}")
+        found[NONLINEARIZABLE] = 1, [example]
+    return findings_of_objects(1, found)
+
+
+def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+    """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit."""
+    recorded = all_whole(from_table(rows))
+    keys, found = [], []
+    for key, spans in recorded.by_register(np.unique(recorded.register)):
+        order = _order(model, spans, limit)
+        if order is not None:
+            keys.append(key)
+            found.append(order)
+    return pa.table({"key": keys, "order": found}, schema=ORDERS)
+
+
+def _order(model: Model, spans: Spans, limit: int) -> list[int] | Int64 | None:
+    question = _question(model, spans)
+    outcome = question.decide()
+    if isinstance(outcome, Open):
+        return order_of_parts(parts(model, calls_of_spans(model, spans)), limit=limit)
+    return question.order() if isinstance(outcome, Ordered) else None
+
+
+READS: Bool = np.isin(np.arange(CAS_MISS + 1), (READ, CAS_MISS))
+
+
+def _question(model: Model, spans: Spans) -> Question:
+    return Question(decider=Register(), spans=spans, initial=(_initial(model),), reads=READS)
+
+
+def _initial(model: Model) -> int:
+    return NONE if model.initial is None else int(model.initial)
+
+
+def calls_of_spans(model: Model, spans: Spans) -> Calls:
+    """The same operations, as the model sees them, without those that tell nothing."""
+    assert spans.expected is not None
+    columns = (spans.f, spans.argument, spans.result, spans.expected, spans.end != NEVER)
+    calls = []
+    for f, *numbers, definite in zip(*(column.tolist() for column in columns), strict=True):
+        argument, result, expected = (None if number == NONE else number for number in numbers)
+        if f == CAS_MISS:
+            calls.append(Call(f=FUNCTIONS[CAS], argument=(expected, argument), result=FAILED))
+            continue
+        told = result if definite else UNTOLD
+        calls.append(Call(f=FUNCTIONS[f], argument=(expected, argument) if f == CAS else argument, result=told))
+    whole = Calls(calls=calls, start=spans.start, end=spans.end)
+    return whole.part(np.array([n for n, call in enumerate(calls) if not model.tells_nothing(call)], dtype=np.int64))

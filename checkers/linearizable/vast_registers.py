@@ -1,0 +1,203 @@
+"""Registers that no worker could hold: of each only the operations that tell are kept, and these are judged.
+
+Of the operations on one value three tell all: the write, the read that ended first and the read that began last. They
+have a zone (`unique.zones`). Of the zones of a stretch of time these tell all: the first and the last forward zone, the
+backward zones that are over first before and behind them, and two that are crossed, if there are any. So there are two
+shuffles, one that brings together what is about a value and one by time, and what is left of a register, a few
+operations for each stretch, is decided as any other register is, with the same outcome: were all of it decided at once,
+the same operations would contradict each other.
+
+A register of which a value is written twice, or that has a cas, is not decided: it would have to be seen as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.kernels.compiled import compiled
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.linearizable.models import FailedCas
+from checkers.linearizable.operations import CAS, READ
+from checkers.linearizable.register_rows import SPANS, Recorded, all_whole, from_batch, from_table
+from checkers.linearizable.unique.zones import (
+    NOBODY,
+    Chains,
+    Clusters,
+    Registers,
+    Zones,
+    chains,
+    clusters,
+    crossed,
+    zones,
+)
+from checkers.plan import Dataset, Engine
+
+VAST_ROWS = 4_000_000
+"""A register of more rows of the history is vast; one of fewer is decided in one worker's memory."""
+
+ROWS_OF_KEYS = pa.schema([pa.field("bucket", pa.int32()), pa.field("key", pa.string()), pa.field("rows", pa.int64())])
+
+
+def vast_registers(engine: Engine, history: Dataset, rows: int) -> tuple[str, ...]:
+    """Names of the registers that have more than VAST_ROWS rows of a history of `rows`."""
+    if rows <= VAST_ROWS:
+        return ()
+    counted = engine.mapped(history, partial(rows_by_key, buckets=bucket_count(rows)), ROWS_OF_KEYS)
+    vast = engine.grouped(counted, ("bucket",), partial(keys_with_more, rows=VAST_ROWS), ROWS_OF_KEYS)
+    return tuple(sorted(engine.gather(vast, rows // VAST_ROWS)["key"].to_pylist()))
+
+
+def rows_by_key(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: how many rows of a batch each key has."""
+    counts = pc.value_counts(pc.fill_null(batch["key"].combine_chunks().cast(pa.string()), ""))
+    keys, rows = counts.field("values"), counts.field("counts")
+    return pa.Table.from_arrays([pa.array(bucket_of(mixed_column(keys), buckets)), keys, rows], schema=ROWS_OF_KEYS)
+
+
+def keys_with_more(counts: pa.Table, *, rows: int) -> pa.Table:
+    """Kernel over the counts of a bucket of keys."""
+    totals = counts.group_by(["bucket", "key"]).aggregate([("rows", "sum")]).rename_columns(ROWS_OF_KEYS.names)
+    return totals.filter(pc.greater(totals["rows"], rows)).cast(ROWS_OF_KEYS)
+
+
+def telling_operations(
+    engine: Engine, history: Dataset, keys: tuple[str, ...], *, rows: int, initial: int, failed_cas: FailedCas
+) -> Dataset:
+    """SPANS of these registers, a few for each stretch of time."""
+    buckets = bucket_count(rows)
+    whole = engine.mapped(history, partial(whole_operations, keys=keys, failed_cas=failed_cas, buckets=buckets), SPANS)
+    halves = engine.mapped(history, partial(half_operations, keys=keys, failed_cas=failed_cas, buckets=buckets), SPANS)
+    joined = engine.grouped(halves, ("bucket",), partial(halves_joined, buckets=buckets), SPANS)
+    by_value = engine.union(whole, joined)
+    by_time = engine.grouped(
+        by_value, ("bucket",), partial(telling_of_values, of=rows, buckets=buckets, initial=initial), SPANS
+    )
+    return engine.grouped(by_time, ("bucket",), partial(telling_of_stretch, initial=initial), SPANS)
+
+
+def whole_operations(batch: pa.Table, *, keys: tuple[str, ...], failed_cas: FailedCas, buckets: int) -> pa.Table:
+    """Kernel: what began and ended in a batch, without the reads that tell nothing beside others of the same value."""
+    recorded = from_batch(batch, failed_cas)
+    recorded = recorded.part(recorded.is_about(keys) & recorded.is_whole)
+    seen = _seen(recorded, NONE)
+    telling = (recorded.f != READ) | seen.told_by(seen.known.first_read) | seen.told_by(seen.known.last_read)
+    return recorded.part(telling).by_value(buckets)
+
+
+def half_operations(batch: pa.Table, *, keys: tuple[str, ...], failed_cas: FailedCas, buckets: int) -> pa.Table:
+    """Kernel: what began in a batch or ended in it, but not both."""
+    recorded = from_batch(batch, failed_cas)
+    return recorded.part(recorded.is_about(keys) & ~recorded.is_whole).by_process(buckets)
+
+
+def halves_joined(rows: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over all halves of a bucket of processes."""
+    return all_whole(from_table(rows)).by_value(buckets)
+
+
+def telling_of_values(rows: pa.Table, *, of: int, buckets: int, initial: int) -> pa.Table:
+    """Kernel over all operations on the values of a bucket: those that tell, by the time at which their zones begin.
+
+    `of`: rows of the history.
+    """
+    recorded = from_table(rows)
+    seen = _seen(recorded, initial)
+    telling = seen.telling(seen.zones.chain)
+    low = np.zeros(len(seen.registers.owner), dtype=np.int64)
+    low[seen.zones.chain] = np.maximum(seen.zones.low, 0)
+    begins = low[seen.registers.value[telling]]
+    return recorded.part(telling).table(np.minimum(begins * buckets // of, buckets - 1).astype(np.int32))
+
+
+def telling_of_stretch(rows: pa.Table, *, initial: int) -> pa.Table:
+    """Kernel over the telling operations of a stretch of time: of these those that tell."""
+    recorded = from_table(rows)
+    seen = _seen(recorded, initial)
+    return recorded.part(seen.telling(seen.zones.chain[telling_zones(seen.zones, seen.registers.count)])).by_key(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """Some of the operations on some registers, seen by value."""
+
+    register: Int64
+    registers: Registers
+    known: Clusters
+    chains: Chains
+    zones: Zones
+
+    def told_by(self, *operations: Int64) -> Bool:
+        """These operations, where there is one."""
+        told = np.zeros(len(self.register), dtype=np.bool_)
+        for numbers in operations:
+            told[numbers[numbers != NOBODY]] = True
+        return told
+
+    def telling(self, values: Int64) -> Bool:
+        """Of each register a fault if there is one, else the operations that tell all of these values."""
+        swaps = np.full(self.registers.count, NOBODY, dtype=np.int64)
+        of_cas = np.flatnonzero(self.registers.f >= CAS)
+        last_to_first = of_cas[np.argsort(-self.registers.start[of_cas])]
+        swaps[self.register[last_to_first]] = last_to_first
+        ambiguous, unwritten, late = self.registers.ambiguous, self.known.unwritten, self.chains.late
+        before = np.where(ambiguous == NOBODY, NOBODY, self.registers.writer[self.registers.value[ambiguous]])
+        faulty = (swaps != NOBODY) | (ambiguous != NOBODY) | (unwritten != NOBODY) | (late[:, 0] != NOBODY)
+        faults = self.told_by(ambiguous, before, unwritten, late[:, 0], late[:, 1])
+        faults &= (swaps == NOBODY)[self.register]
+        writes = self.registers.writer[values]
+        writes = writes[(writes != NOBODY) & self.registers.happened[writes]]
+        told = self.told_by(writes, self.known.first_read[values], self.known.last_read[values])
+        return np.asarray(faults | self.told_by(swaps) | (told & ~faulty[self.register]))
+
+
+def _seen(recorded: Recorded, initial: int) -> _Seen:
+    registers = recorded.registers(initial)
+    known = clusters(registers)
+    chained = chains(registers, known)
+    return _Seen(
+        register=recorded.register,
+        registers=registers,
+        known=known,
+        chains=chained,
+        zones=zones(registers, chained),
+    )
+
+
+def telling_zones(found: Zones, count: int) -> Bool:
+    """Which zones tell all that the others could, wherever the zones before and behind them are."""
+    telling: Bool = _ends(found.owner, found.high, found.forward, count)
+    pairs = crossed(found, count)
+    telling[pairs[pairs[:, 0] != NOBODY].ravel()] = True
+    return telling
+
+
+@compiled
+def _ends(owner: Int64, high: Int64, forward: Bool, count: int) -> Bool:
+    """The first and last forward zone of each register, the backward ones that are over first before and behind."""
+    telling = np.zeros(len(owner), dtype=np.bool_)
+    last = np.full(count, -1, dtype=np.int64)
+    least = np.full(count, -1, dtype=np.int64)
+    for zone in range(len(owner)):
+        r = owner[zone]
+        if not forward[zone]:
+            if least[r] < 0 or high[zone] < high[least[r]]:
+                least[r] = zone
+            continue
+        if last[r] < 0:
+            telling[zone] = True
+            if least[r] >= 0:
+                telling[least[r]] = True
+        last[r] = zone
+        least[r] = -1
+    for r in range(count):
+        for zone in (last[r], least[r]):
+            if zone >= 0:
+                telling[zone] = True
+    return telling

@@ -1,96 +1,125 @@
-"""How long the register check of a big history takes, from Parquet, on Spark.
+"""How long the check of registers takes, from Parquet, on Spark or in this process.
 
-    python benchmarks/register_check.py [--operations 1000000] [--keys 1000] [--master local[2] | --in-process]
+    python benchmarks/register_check.py [--operations 1000000] [--keys 1000] [--clients 20] [--indefinite 0.01]
+                                        [--planted] [--master local[2] | --in-process]
 
-The history is made up, linearizable, and the same for the same seed: 16 processes in groups of four; in each round
-each group takes the next key, one process writes a value never used before, three read what is there before or after.
-1 % of the writes time out, half of them took effect. An operation is two rows: invocation and completion.
+The history is made up, and the same for the same seed: atomic registers and clients that are always busy, as in
+`objects.py`; clients turn to the next register together, after 64 operations. No value is written twice. With --planted
+one read, late in the history, is told what was there long before. An operation is two rows: invocation and completion.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, make_engine, names_column
 from measured import measured
+from objects import INFO, OK, SCHEMA, VALUE, timeline
 
+from checkers.kernels.columns import NONE, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest
-from harness.history import history_schema
 
-VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
-SCHEMA = history_schema(VALUE)
-GROUPS, IN_GROUP = 4, 4
-PROCESSES = GROUPS * IN_GROUP
 FUNCTIONS = ("read", "write")
+AT_ONCE = 1_000_000
+"""Operations made up at once; all clients have ended what they began when the next ones begin."""
+TURN = 64
 
 
-def register_history(operations: int, keys: int, seed: int) -> pa.Table:
-    """All rows; bounded by memory, which a million operations do not trouble."""
-    random = np.random.default_rng(seed)
-    visits = -(-operations // (keys * IN_GROUP))
-    rounds = visits * keys // GROUPS
-    fate = random.random((visits, keys))
-    took_effect = fate >= 0.005
-    is_info = fate < 0.01
-    written = np.arange(visits * keys).reshape(visits, keys)
-    # The value after each visit: that of the last write that took effect, -1 for null.
-    after = np.maximum.accumulate(np.where(took_effect, written, -1), axis=0)
-    before = np.concatenate((np.full((1, keys), -1), after[:-1]))
+def write_history(
+    path: Path, *, operations: int, keys: int, clients: int, indefinite: float, planted: bool, seed: int
+) -> int:
+    """Returns how many rows it has."""
+    rows = 0
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+        for table in tables(operations, keys, clients, indefinite, planted, np.random.default_rng(seed)):
+            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            rows += table.num_rows
+    return rows
 
-    shape = (rounds, 2, GROUPS, IN_GROUP)
-    by_group = (rounds, GROUPS)
-    reads_new = random.random((rounds, GROUPS, IN_GROUP - 1)) < 0.5
-    value = np.full(shape, -1, dtype=np.int64)
-    value[:, :, :, 0] = written.reshape(by_group)[:, None]
-    new, old = after.reshape(by_group)[:, :, None], before.reshape(by_group)[:, :, None]
-    value[:, 1, :, 1:] = np.where(reads_new, new, old)
-    types = np.zeros(shape, dtype=np.int64)
-    types[:, 1] = 1
-    died = is_info.reshape(by_group)
-    types[:, 1, :, 0] = np.where(died, 3, 1)
-    process = np.broadcast_to(np.arange(PROCESSES).reshape(GROUPS, IN_GROUP), shape).copy()
-    process[:, :, :, 0] += (PROCESSES * (np.cumsum(died, axis=0) - died))[:, None]
-    key = np.broadcast_to((np.arange(rounds * GROUPS) % keys).reshape(rounds, 1, GROUPS, 1), shape)
-    f = np.broadcast_to(np.array([1, 0, 0, 0]), shape)
 
-    rows = value.size
-    values, index = value.ravel(), np.arange(rows)
-    columns = {
-        "index": pa.array(index),
-        "time": pa.array(index * 1_000),
-        "process": pa.array(process.ravel(), pa.int32()),
-        "type": names_column(types.ravel(), TYPES),
-        "f": names_column(f.ravel(), FUNCTIONS),
-        "key": names_column(key.ravel(), [f"r{number}" for number in range(keys)]).dictionary_decode(),
-        "value": pa.StructArray.from_arrays(
-            [pa.array(values, mask=values < 0), pa.nulls(rows, pa.int64())], fields=list(VALUE)
-        ),
-        "error": pa.nulls(rows, pa.string()),
-        "node": pa.nulls(rows, pa.string()),
-    }
-    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+def tables(
+    operations: int, keys: int, clients: int, indefinite: float, planted: bool, random: np.random.Generator
+) -> Iterator[pa.Table]:
+    held = np.full(keys, NONE, dtype=np.int64)
+    names = [f"r{number}" for number in range(keys)]
+    first_process = 0
+    for begun in range(0, operations, AT_ONCE):
+        count = min(AT_ONCE, operations - begun)
+        when = timeline(count, clients, indefinite, random)
+        key = (begun + np.arange(count)) // TURN % keys
+        f = (random.random(count) < 0.5).astype(np.int8)
+        argument = np.where(f == 0, NONE, begun + random.permutation(count))
+        result = np.full(count, NONE, dtype=np.int64)
+        result[when.effects] = registers(f[when.effects], key[when.effects], argument[when.effects], held)
+        if planted and begun + count == operations:
+            reads = when.effects[(f == 0)[when.effects] & when.definite[when.effects] & (key == key[-1])[when.effects]]
+            result[reads[len(reads) * 9 // 10]] = result[reads[len(reads) // 10]]
+
+        order = np.argsort(np.concatenate((when.start, when.end)), kind="stable")
+        twice = np.concatenate((np.arange(count), np.arange(count)))[order]
+        completes = order >= count
+        value = np.where(completes & when.definite[twice], result[twice], argument[twice])
+        types = np.where(completes, np.where(when.definite, OK, INFO)[twice], 0)
+        index = 2 * begun + np.arange(2 * count)
+        columns = {
+            "index": pa.array(index),
+            "time": pa.array(index * 1_000),
+            "process": pa.array(first_process + when.process[twice], pa.int32()),
+            "type": names_column(types, TYPES),
+            "f": names_column(f[twice].astype(np.int64), FUNCTIONS),
+            "key": names_column(key[twice], names).dictionary_decode(),
+            "value": pa.StructArray.from_arrays(
+                [pa.array(value, mask=value == NONE), pa.nulls(2 * count, pa.int64())], fields=list(VALUE)
+            ),
+            "error": pa.nulls(2 * count, pa.string()),
+            "node": pa.nulls(2 * count, pa.string()),
+        }
+        first_process += int(when.process.max()) + clients
+        yield pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+@numba.njit(cache=True)
+def registers(f: Int8, key: Int64, argument: Int64, held: Int64) -> Int64:
+    """What operations are told, in the order in which they take effect; `held` is what each register holds."""
+    result = argument.copy()
+    for i in range(len(f)):
+        if f[i] == 0:
+            result[i] = held[key[i]]
+        else:
+            held[key[i]] = argument[i]
+    return result
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operations", type=int, default=1_000_000)
-    parser.add_argument("--keys", type=int, default=1_000, help="a multiple of 4")
+    parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--indefinite", type=float, default=0.01)
+    parser.add_argument("--planted", action="store_true", help="spoil an answer")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--in-process", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "history.parquet"
-        table = register_history(arguments.operations, arguments.keys, arguments.seed)
-        pq.write_table(table, path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-        rows = table.num_rows
-        del table
+        rows = write_history(
+            path,
+            operations=arguments.operations,
+            keys=arguments.keys,
+            clients=arguments.clients,
+            indefinite=arguments.indefinite,
+            planted=arguments.planted,
+            seed=arguments.seed,
+        )
         print(f"{rows // 2} operations, {path.stat().st_size >> 20} MiB of Parquet", flush=True)
         with measured() as whole:
             engine = make_engine(arguments.master, arguments.in_process)

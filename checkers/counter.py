@@ -25,8 +25,7 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
-from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.multiset.rows import COLUMNS, ROWS, SPANS, process_rows, spans
+from checkers.multiset.rows import COLUMNS, ROWS, SPANS, keyed_rows, spans
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
@@ -45,7 +44,7 @@ class CounterChecker:
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(counter_rows, buckets=buckets), ROWS)
+        rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=1), SPANS)
         findings = engine.grouped(operations, ("key",), partial(counter_findings, initial=self.initial), FINDINGS)
         found = dict(gathered_findings(engine, findings))
@@ -56,12 +55,6 @@ class CounterChecker:
             undecided=[] if reads else ["no read of a counter was ok"],
             statistics={READS: reads.count if reads else 0},
         )
-
-
-def counter_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: the rows of a batch, in buckets of counters."""
-    rows = process_rows(batch, functions=FUNCTIONS, buckets=1)
-    return rows.set_column(0, ROWS.field("bucket"), pa.array(bucket_of(mixed_column(rows["key"]), buckets)))
 
 
 def counter_findings(table: pa.Table, *, initial: int) -> pa.Table:

@@ -28,13 +28,15 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, run_starts
-from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans
+from checkers.multiset.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
 FUNCTIONS = ("write", "read")
 WRITE, READ = range(2)
 READS = "reads"
+FAR = 1 << 40
+"""More operations than any history has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +48,8 @@ class CausalReverseChecker:
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=1), SPANS)
-        found = dict(gathered_findings(engine, engine.grouped(operations, ("key",), reversed_reads, FINDINGS)))
+        rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
+        found = dict(gathered_findings(engine, engine.grouped(rows, ("bucket",), reversed_reads, FINDINGS)))
         reads = found.pop(READS, None)
         return judged(
             found,
@@ -58,9 +59,9 @@ class CausalReverseChecker:
         )
 
 
-def reversed_reads(table: pa.Table) -> pa.Table:
-    """Kernel over all operations on one table."""
-    groups = element_groups(table)
+def reversed_reads(rows: pa.Table) -> pa.Table:
+    """Kernel over all rows of a bucket of tables."""
+    groups = element_groups(spans(rows, buckets=1))
     told = groups.element != NONE
     writes = (groups.f == WRITE) & told
     possible = writes & (groups.type != FAIL)
@@ -70,30 +71,35 @@ def reversed_reads(table: pa.Table) -> pa.Table:
     early = groups.smallest(seen, groups.end) < groups.smallest(writes, groups.start)
     aborted = (groups.sizes(seen) > 0) & ~early & (groups.sizes(possible) == 0)
 
-    rows = np.flatnonzero(seen)
-    rows = rows[np.lexsort((groups.group[rows], groups.end[rows]))]
-    rows = rows[run_starts(groups.end[rows], groups.group[rows])]
-    group = groups.group[rows]
-    first = np.flatnonzero(run_starts(groups.end[rows]))
-    read = np.cumsum(run_starts(groups.end[rows])) - 1
+    sights = np.flatnonzero(seen)
+    sights = sights[np.lexsort((groups.group[sights], groups.end[sights]))]
+    sights = sights[run_starts(groups.end[sights], groups.group[sights])]
+    group = groups.group[sights]
+    starts = run_starts(groups.end[sights])
+    first, read = np.flatnonzero(starts), np.cumsum(starts) - 1
     latest = np.full(len(first), -1, dtype=np.int64)
     np.maximum.at(latest, read, np.where(began[group] == NEVER, -1, began[group]))
-    by_end = np.argsort(acked)
     # Whatever had ended before the latest write began must be there, and nothing else may be counted for it.
-    expected = np.searchsorted(acked[by_end], latest)
-    there = acked[group] < latest[read]
-    wrong = np.flatnonzero(expected > np.bincount(read[there], minlength=len(first)))
+    table_of = groups.key[groups.first]
+    written = np.flatnonzero(acked != NEVER)
+    written = written[np.lexsort((acked[written], table_of[written]))]
+    by_end = table_of[written] * FAR + acked[written]
+    table = groups.key[sights[first]]
+    begin = np.searchsorted(by_end, table * FAR)
+    end = np.searchsorted(by_end, table * FAR + np.maximum(latest, 0))
+    there = np.bincount(read[acked[group] < latest[read]], minlength=len(first))
+    wrong = np.flatnonzero(end - begin > there)
 
     findings = Findings()
     findings.add(READS, len(first), ())
-    wrong = wrong[np.argsort(groups.start[rows[first[wrong]]])]
-    key = table["key"][0].as_py()
+    wrong = wrong[np.argsort(groups.start[sights[first[wrong]]])]
     examples = []
     for number in wrong[:EXAMPLES].tolist():
         mine = group[read == number]
-        missing = int(by_end[: expected[number]][~np.isin(by_end[: expected[number]], mine)][0])
+        over = written[begin[number] : end[number]]
+        missing = int(over[~np.isin(over, mine)][0])
         shown = int(mine[np.argmax(np.where(began[mine] == NEVER, -1, began[mine]))])
-        row = int(rows[first[number]])
+        row, key = int(sights[first[number]]), groups.names[table[number]]
         element, later = (int(groups.element[groups.first[g]]) for g in (missing, shown))
         witnesses = {int(acked[missing]), int(began[shown]), int(groups.start[row]), int(groups.end[row])}
         examples.append(
@@ -104,11 +110,7 @@ def reversed_reads(table: pa.Table) -> pa.Table:
                     f"the read completed by {groups.end[row]} shows {later}{f' of {key}' if key else ''}, and not "
                     f"{element}, which had been written (by {acked[missing]}) before {later} was begun ({began[shown]})"
                 ),
-                details={
-                    "shown": later,
-                    "missing": element,
-                    "missing_in_all": int(expected[number] - there[read == number].sum()),
-                },
+                details={"shown": later, "missing": element, "missing_in_all": len(over) - int(there[number])},
             )
         )
     findings.add("causal-reverse", len(wrong), sorted(examples, key=lambda example: example.operations))

@@ -110,6 +110,12 @@ def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> 
     )
 
 
+def keyed_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> pa.Table:
+    """Kernel: the same in buckets of keys."""
+    rows = process_rows(batch, functions=functions, buckets=1)
+    return rows.set_column(0, ROWS.field("bucket"), pa.array(bucket_of(mixed_column(rows["key"]), buckets)))
+
+
 def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over all rows of a bucket of processes: operations, in buckets of elements. Rows without elements stay."""
     index, process, time = (rows[name].to_numpy() for name in ("index", "process", "time"))

@@ -201,6 +201,7 @@ class _History:
 
         by_register = writes[np.lexsort((node[writes], register[writes]))]
         by_register = by_register[run_starts(register[by_register], node[by_register])]
+        runs = np.flatnonzero(run_starts(register[by_register], self.session[node[by_register]]))
         things = np.arange(self.thing[-1] + 2)
         culprit = culprits(
             order,
@@ -215,7 +216,8 @@ class _History:
             node[reads],
             register[reads],
             writer,
-            np.searchsorted(register[by_register], np.arange(int(register.max(initial=-1)) + 2)),
+            np.searchsorted(register[by_register[runs]], np.arange(int(register.max(initial=-1)) + 2)),
+            np.append(runs, len(by_register)),
             node[by_register],
             CELLS,
         )

@@ -99,14 +99,15 @@ def culprits(
     read_node: Int64,
     read_register: Int64,
     read_writer: Int64,
+    run_first: Int64,
     write_first: Int64,
     write_node: Int64,
     cells: int,
 ) -> Int64:
     """For each read the first write that it should have seen instead of what it saw: FINE if none, or NOT_JUDGED.
 
-    `order` is causal and sorted by object; reads are so too, and writes by register and node. The `first` of objects
-    and registers are where theirs begin, with one more for the end.
+    `order` is causal and sorted by object; reads are so too, and writes by register and node: in runs, each of one
+    session. The `first` of objects, registers (their runs) and runs are where theirs begin, with one more for the end.
     """
     result = np.full(len(read_node), FINE, dtype=np.int64)
     at = 0
@@ -138,16 +139,17 @@ def culprits(
             if not ordered[node - low]:
                 result[i] = NOT_JUDGED
                 continue
-            begin, end = write_first[register], write_first[register + 1]
-            while begin < end:
-                of_session = session[write_node[begin]]
-                seen = known[node - low, of_session - sessions_low]
+            for run in range(run_first[register], run_first[register + 1]):
+                seen = known[node - low, session[write_node[write_first[run]]] - sessions_low]
                 # The last write of the session that is a cause of the read stands for all before it.
-                last = -1
-                while begin < end and session[write_node[begin]] == of_session:
-                    if place[write_node[begin]] < seen:
-                        last = write_node[begin]
-                    begin += 1
+                begin, end = write_first[run], write_first[run + 1]
+                while begin < end:
+                    middle = (begin + end) // 2
+                    if place[write_node[middle]] < seen:
+                        begin = middle + 1
+                    else:
+                        end = middle
+                last = write_node[begin - 1] if begin > write_first[run] else -1
                 if last < 0 or last == writer:
                     continue
                 overwrites = writer == INITIAL or known[last - low, session[writer] - sessions_low] > place[writer]

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from checkers.history_batches import history_rows
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
@@ -26,7 +27,7 @@ from harness.cli.options import Execution, console_of, example, execution_option
 from harness.cli.outcome_text import tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
-from harness.foreign import convert
+from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
 from results.report import write_report
 from results.verdict_file import VerdictFile, write_verdict
@@ -109,9 +110,15 @@ def command(
 ) -> int:
     """Check each PATH again: a run directory, also of a run that was killed, or a history with --workload or --model.
 
-    Histories are ours (.parquet, .arrows), or Jepsen's: EDN, JSON, or lines of its log. --json prints one object a
-    line for each PATH. Over several: invalid outranks all, then a failed harness, then unknown. Only a history that
-    is checked alone gets a report.
+    Histories are ours (.parquet, .arrows), or Jepsen's, which is seen from the text, not from the name: EDN or JSON (a
+    vector, a list, an array, or one map a line; keys as :key or lifted into values, [k v]), or lines of its log; in
+    UTF-8, plain or as gzip, of any length.
+
+    --json prints one object a line for each PATH, in that order: path, verdict (null if there is none), anomalies,
+    seconds, exit_code, reasons, and for bad input error. Only a history that is checked alone gets a report.
+
+    Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage or a malformed history, 255 the harness failed. Over
+    several: invalid outranks all, then a failed harness, then bad input, then unknown.
     """
     if workload is not None and model is not None:
         raise UsageError("a history is judged by --workload or by --model, not by both")
@@ -131,12 +138,13 @@ def command(
     require_java(engine)
     reports = runs / "checked" if len(paths) == 1 else None
     codes = []
-    for path in paths:
-        console.say(f"history   {path}")
-        begun = time.monotonic()
-        checked = _check(path, judgement, execution, console, reports)
-        console.result(checked.to_json(path, time.monotonic() - begun))
-        codes.append(checked.code)
+    with tempfile.TemporaryDirectory(prefix="stormproof-") as scratch:
+        for number, path in enumerate(paths):
+            console.say(f"history   {path}")
+            begun = time.monotonic()
+            checked = _check(path, judgement, execution, console, Path(scratch) / f"{number}.parquet", reports)
+            console.result(checked.to_json(path, time.monotonic() - begun))
+            codes.append(checked.code)
     code = combined(codes)
     if len(paths) > 1:
         console.say(f"all       {code.name.replace('_', ' ')}")
@@ -144,8 +152,14 @@ def command(
 
 
 def _check(
-    path: Path, judgement: Judgement | None, execution: Execution, console: Console, reports: Path | None
+    path: Path,
+    judgement: Judgement | None,
+    execution: Execution,
+    console: Console,
+    scratch: Path,
+    reports: Path | None,
 ) -> Checked:
+    """`scratch` is where a foreign history is kept as one of ours, meanwhile."""
     try:
         if path.is_dir():
             return _check_directory(path, execution, console)
@@ -153,12 +167,15 @@ def _check(
             raise _no_judgement(path)
         if not path.exists():
             raise UsageError(f"there is no history {path}")
-        with tempfile.TemporaryDirectory(prefix="stormproof-") as scratch:
-            return _check_history(path, judgement, execution, console, Path(scratch), reports)
-    except (MalformedHistory, UsageError) as error:
+        return _check_history(path, judgement, execution, console, scratch, reports)
+    except MalformedHistory as error:
+        return _failed(ExitCode.WRONG_USAGE, located(path, error) if scratch.exists() else error)
+    except UsageError as error:
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:
         return _failed(ExitCode.HARNESS_FAILED, error)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def _no_judgement(path: Path) -> UsageError:
@@ -211,7 +228,7 @@ def _check_history(
         reasons += [f"a torn history: {recovered}"] if recovered.dropped_bytes else []
         history = recovered.parquet
     elif path.suffix != ".parquet":
-        history = scratch / "history.parquet"
+        history = scratch
         console.progress(f"reading {path}")
         judgement = _converted(path, history, judgement)
     console.progress(f"checking {path} ({execution.engine})")
@@ -224,6 +241,8 @@ def _check_history(
     if judgement.required_ok and not any(operations.get(f, {}).get("ok") for f in judgement.required_ok):
         asked = " or ".join(sorted(judgement.required_ok))
         reasons.append(f"too little happened: no {asked} succeeded; is this a history of {judgement.name}?")
+    elif not history_rows(history):
+        reasons.append("nothing happened: the history is empty")
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]

@@ -7,7 +7,7 @@ Read are EDN and JSON as Jepsen writes them (a vector, a list, or one map a line
 of them a file holds is seen from its first characters, not from its name. A file may be larger than memory.
 """
 
-from harness.foreign.convert import Shape, convert
+from harness.foreign.convert import Shape, convert, located
 from harness.foreign.export import Format, export
 
-__all__ = ["Format", "Shape", "convert", "export"]
+__all__ = ["Format", "Shape", "convert", "export", "located"]

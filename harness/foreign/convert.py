@@ -62,6 +62,19 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
     return batches.rows
 
 
+def located(path: Path, found: MalformedHistory) -> MalformedHistory:
+    """The same with its place in the text, of a history that was converted. Raises OSError, BrokenText."""
+    if found.position is None:
+        return found
+    rows = 0
+    for recorded in recorded_in(path):
+        if found.position < rows + len(recorded):
+            at = int(recorded.at[found.position - rows])
+            return _malformed(path, found.position, BrokenText(at, found.reason))
+        rows += len(recorded)
+    return found
+
+
 def recorded_in(path: Path) -> Iterator[Recorded]:
     """The operations of the file, a block at a time. Raises OSError, BrokenText."""
     with source.opened(path) as file:

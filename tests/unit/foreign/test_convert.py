@@ -197,19 +197,6 @@ def test_an_empty_history_is_one(tmp_path: Path) -> None:
         assert converted(tmp_path, text) == []
 
 
-@pytest.mark.slow
-def test_a_broken_line_three_million_lines_in_is_told_with_its_place(tmp_path: Path) -> None:
-    source = tmp_path / "long.edn"
-    pair = "{:process 1, :type :invoke, :f :read, :value nil}\n{:process 1, :type :ok, :f :read, :value 3}\n"
-    with source.open("w") as file:
-        for _ in range(150):
-            file.write(pair * 10_000)
-        file.write("{:process 1, :type :inv\n" + pair)
-    with pytest.raises(MalformedHistory) as caught:
-        convert(source, tmp_path / "h.parquet", REGISTER)
-    assert (caught.value.position, caught.value.line) == (3_000_000, 3_000_001)
-
-
 ANYTHING = Shape(value_type=pa.struct([("json", pa.string())]))
 ELEMENTS = Shape(value_type=pa.struct([("value", pa.int64()), ("values", pa.list_(pa.int64()))]))
 

@@ -1,0 +1,52 @@
+"""What is exported for Jepsen's tools says the same: read again, it gets the same verdict and the same anomalies."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from history_language import WrittenHistory, parse_history
+
+from harness.cli import main
+
+FOLDER = Path(__file__).parent
+WRITTEN = {
+    f"{file.parent.name}-{file.stem}": parse_history(file.read_text())
+    for file in sorted(FOLDER.glob("*/*.history"))
+    if file.parent.name != "availability"  # judged by demands that only a run makes
+}
+
+
+def judged_by(written: WrittenHistory) -> tuple[str, ...]:
+    if written.checker == "object":
+        return ("--model", written.model)
+    return ("--workload", written.checker, *(f"--set={name}={value}" for name, value in written.options.items()))
+
+
+GROUPS: dict[tuple[str, ...], list[str]] = defaultdict(list)
+for name, history in WRITTEN.items():
+    GROUPS[judged_by(history)].append(name)
+
+
+def checked(paths: list[Path], judged: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    main.run(["check", *map(str, paths), *judged, "--engine", "inprocess", "--json"])
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {Path(answer["path"]).stem: (answer["verdict"], answer["anomalies"]) for answer in answers}
+
+
+@pytest.mark.parametrize("judged", GROUPS, ids=" ".join)
+def test_an_exported_history_gets_the_same_verdict(
+    judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Integers that were JSON are decided by other means, which may find out more about registers.
+    names = [name for name in GROUPS[judged] if "register" not in judged[1] or WRITTEN[name].verdict != "unknown"]
+    stored = [WRITTEN[name].write(tmp_path / f"{name}.parquet") for name in names]
+    expected = checked(stored, judged, capsys)
+    assert sorted(expected) == sorted(names)
+    for form in ("edn", "json"):
+        exported = [path.with_suffix(f".{form}") for path in stored]
+        for path, file in zip(stored, exported, strict=True):
+            assert main.run(["export", str(path), "--format", form, "--output", str(file)]) == 0
+        assert checked(exported, judged, capsys) == expected

@@ -1,0 +1,63 @@
+"""Files of millions of operations are read in the memory that one block takes, and their faults are found in place."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LINES = 3_000_000
+MOST_MIB = 500
+"""Some 300 are needed by Arrow, numba and one block, however long the file is."""
+CONVERT = """
+import json, resource, sys
+from pathlib import Path
+import pyarrow as pa
+from harness.foreign import Shape, convert
+from harness.history import MalformedHistory
+try:
+    convert(Path(sys.argv[1]), Path(sys.argv[1] + ".parquet"), Shape(value_type=pa.struct([("value", pa.int64())])))
+except MalformedHistory as found:
+    told = {"row": found.position, "line": found.line, "byte": found.byte, "reason": found.reason}
+    print(json.dumps(told | {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}))
+"""
+
+EDN = "{:process 1, :type :invoke, :f :read, :value nil}\n{:process 1, :type :ok, :f :read, :value 3}\n"
+JSON = '{"process":1,"type":"invoke","f":"read","value":null}\n{"process":1,"type":"ok","f":"read","value":3}\n'
+LOG = "INFO  jepsen.util - 1\t:invoke\t:read\tnil\nINFO  jepsen.util - 1\t:ok\t:read\t3\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("begin", "pair", "broken", "reason"),
+    [
+        ("", EDN, "{:process 1, :type :inv\n", "where its next key should be"),
+        ("", EDN, "{:process 1, :type :invoke, :f :read, :value [1 2\n", "another operation begins within this one"),
+        ("", EDN, '{:process 1, :type :invoke, :f :read, :value "a\n', "a string does not end"),
+        ("[", EDN.replace("\n", " "), "{:process 1, :type :inv ", "where its next key should be"),
+        ("", JSON, '{"process":1,"type":"inv\n', "no JSON: Invalid control character"),
+        ("[", JSON.replace("\n", ","), '{"process":1,"type":"invoke",,', "no JSON: Expecting property name"),
+        ("", LOG, "INFO  jepsen.util - 1\t:invoke\t:read\n", "nor a line of Jepsen's log"),
+        ("", EDN, EDN.splitlines()[1] + "\n", "ok of read without an open invocation"),
+    ],
+    ids=["edn", "edn-bracket", "edn-string", "edn-vector", "json", "json-array", "log", "no-history"],
+)
+def test_a_fault_three_million_lines_in_is_told_with_its_place_in_bounded_memory(
+    begin: str, pair: str, broken: str, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "long"
+    with path.open("w") as file:
+        file.write(begin)
+        for _ in range(LINES // 20_000):
+            file.write(pair * 10_000)
+        file.write(broken + pair * 200)
+    ran = subprocess.run([sys.executable, "-c", CONVERT, str(path)], capture_output=True, text=True, check=True)
+    told = json.loads(ran.stdout)
+    assert told["row"] == LINES
+    assert told["line"] == (LINES + 1 if "\n" in pair else 1)
+    assert told["byte"] == len(begin) + len(pair) * LINES // 2
+    assert reason in told["reason"]
+    assert told["mib"] < MOST_MIB

@@ -146,21 +146,26 @@ class Batches:
         is_client = processes != NEMESIS
         has_key = np.array([given is not None for given in keys])[key.codes] & is_client
         names = list(self._f_codes)
+        nothing = Meaning(None, self._values.none, None)
         if self._values.lifted is None:
             self._learn(value, kinds, is_client, has_key, [names[f] for f in fs])
 
         # Operations with the same value, f, and way to take it, mean the same; those of the nemesis mean nothing.
-        kind = (fs.astype(np.int64) * 2 + (kinds >= FAIL)) * 2 + has_key
-        alike = np.where(is_client, kind * len(value.values) + value.codes, -1)
+        way = (fs.astype(np.int64) << 2) + ((kinds >= FAIL) << 1) + has_key
+        alike = np.where(is_client, way * len(value.values) + value.codes, -1)
         groups = pa.array(alike).dictionary_encode()
         group = groups.indices.to_numpy()
+        distinct = groups.dictionary.to_numpy()
         meanings = []
-        for number, code in enumerate(groups.dictionary.to_pylist()):
-            try:
-                meanings.append(self._meaning(code, value, names))
-            except Malformed as malformed:
-                findings.at_first(group == number, str(malformed))
-                meanings.append(Meaning(None, self._values.none, None))
+        ways = (distinct // len(value.values)).tolist()
+        for number, (way, code) in enumerate(zip(ways, (distinct % len(value.values)).tolist(), strict=True)):
+            meaning = nothing
+            if way >= 0:
+                try:
+                    meaning = self._values.meaning(names[way >> 2], value.values[code], way & 2 > 0, way & 1 > 0)
+                except Malformed as malformed:
+                    findings.at_first(group == number, str(malformed))
+            meanings.append(meaning)
         has_error = np.array([given is not None for given in error.values])[error.codes]
         return _Told(
             keys=_either(keys, key.codes, has_key, [meaning.key for meaning in meanings], group).rows(),
@@ -172,13 +177,6 @@ class Batches:
             ),
             nodes=_texts("node", recorded.fields["node"], findings),
         )
-
-    def _meaning(self, code: int, value: Column, names: Sequence[str]) -> Meaning:
-        if code < 0:
-            return Meaning(None, self._values.none, None)
-        kind, number = divmod(code, len(value.values))
-        f, way = divmod(kind, 4)
-        return self._values.meaning(names[f], value.values[number], failed=way >= 2, has_key=bool(way % 2))
 
     def _learn(
         self,

@@ -9,11 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from harness.foreign import scan
 from harness.foreign.scan import ABSENT, NUMBERS, TEXTS, Int64, Spans
 from harness.foreign.source import BrokenText, CutOff, Row
 
+DIGITS = 18
+"""An integer of so many digits fits into 64 bits."""
 REMEMBERED = 65_536
 """Distinct texts whose values are kept from block to block."""
 
@@ -163,16 +166,28 @@ def _recorded(
 def column_of(texts: pa.DictionaryArray, values: Values) -> tuple[Column, tuple[int, str] | None]:
     """The column, and the first row whose text cannot be read, with the reason."""
     codes = texts.indices.to_numpy()
-    found: list[Any] = []
+    found = _integers(texts.dictionary)
     unreadable = None
-    for number, text in enumerate(texts.dictionary.to_pylist()):
+    for number, text in enumerate(texts.dictionary.to_pylist() if None in found else ()):
+        if found[number] is not None:
+            continue
         try:
-            found.append(values[text])
+            found[number] = values[text]
         except BrokenText as error:
-            found.append(None)
             row = int(np.argmax(codes == number))
             unreadable = (row, error.reason) if unreadable is None or row < unreadable[0] else unreadable
     return Column(found or [None], codes), unreadable
+
+
+def _integers(texts: pa.BinaryArray) -> list[int | None]:
+    """What is made of few digits, all at once; None for all else."""
+    digits = pc.if_else(pc.less_equal(pc.binary_length(texts), DIGITS), texts, None)
+    try:
+        digits = digits.cast(pa.string())
+        integers: list[int | None] = pc.if_else(pc.ascii_is_decimal(digits), digits, None).cast(pa.int64()).to_pylist()
+    except pa.ArrowInvalid:  # not UTF-8
+        return [None] * len(texts)
+    return integers
 
 
 def earlier(broken: BrokenText | None, at: int, reason: str) -> BrokenText:

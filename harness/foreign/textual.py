@@ -46,13 +46,15 @@ class LineReader:
             if unreadable is not None:
                 broken = earlier(broken, int(lines.at[unreadable[0]]), unreadable[1])
         rests = columns.pop("rest")
+        # A rest of digits alone comes as the integer that it is.
+        forms = [rest if isinstance(rest, tuple) else (rest,) for rest in rests.values]
         absent = Column([None], np.zeros(len(lines.at), np.int32))
         recorded = Recorded(
             at=lines.at,
             fields={
                 **columns,
-                "value": Column([_nth(forms, 0) for forms in rests.values], rests.codes),
-                "error": Column([_nth(forms, 1) for forms in rests.values], rests.codes),
+                "value": Column([rest[0] for rest in forms], rests.codes),
+                "error": Column([rest[1] if len(rest) > 1 else None for rest in forms], rests.codes),
                 **dict.fromkeys(("key", "node", *BESIDE), absent),
             },
             numbers={name: np.full(len(lines.at), ABSENT) for name in NUMBERS},
@@ -90,7 +92,3 @@ def _plain(text: bytes) -> Any:
         return int(text)
     name = text.decode(errors="replace")
     return edn.Keyword(name.removeprefix(":"))
-
-
-def _nth(forms: tuple[Any, ...] | None, number: int) -> Any:
-    return forms[number] if forms is not None and len(forms) > number else None

@@ -12,8 +12,7 @@ indefinite operation may carry its error in place of a value.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,8 +22,7 @@ LEAST = -(1 << 63)
 """Stands for null where values are integers of 64 bits."""
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """Of one value."""
 
     key: str | None
@@ -56,8 +54,10 @@ class Values:
         self.lifted: bool | None = None
         """Whether values come as `[k v]`; None while nothing has told."""
 
-    def meaning(self, f: str, value: Any, *, failed: bool, has_key: bool) -> Meaning:
-        """Of a value that an operation with a key of its own, or without one, has. Raises Malformed."""
+    def meaning(self, f: str, value: Any, failed: bool, has_key: bool) -> Meaning:
+        """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
+        if value.__class__ is int and self.lifted is False:
+            return Meaning(None, self.fields(f, value), None)
         if failed and isinstance(value, str) and not self.may_be(f, value):
             return Meaning(None, self.none, text(value))
         key = None
@@ -139,6 +139,8 @@ class JsonValues(Values):
         """Raises Malformed."""
         if f == "cas" and value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
             raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+        if value.__class__ is int:
+            return (repr(value),)
         try:
             return (json.dumps(value),)
         except TypeError:

@@ -70,7 +70,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         assert words in line.get("error", "")
         assert line["seconds"] >= 0
     assert told[3]["anomalies"] == {"nonlinearizable": 1}
-    assert told[8]["reasons"] == ["nothing happened: the history has no operation of a client"]
+    assert told[8]["reasons"] == ["nothing happened: the history is empty"]
 
 
 @pytest.mark.parametrize(

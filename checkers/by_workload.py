@@ -12,6 +12,7 @@ from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
 from checkers.delay import DELAYED, DelayChecker
 from checkers.log import LogChecker
+from checkers.log.rows import LOG_MESSAGES
 from checkers.monotonic import TOLD_VALUES, MonotonicChecker
 from checkers.multiset.causal_reverse import CausalReverseChecker
 from checkers.multiset.order import Order
@@ -23,14 +24,6 @@ from checkers.plan import Checker
 from checkers.transactions.causal import CAUSAL_OPERATIONS, CausalChecker
 from checkers.transactions.long_fork import LongForkChecker
 from checkers.transactions.micro_operations import TRANSACTION
-
-LOG_MESSAGES = pa.struct(
-    [
-        pa.field("message", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
-    ]
-)
 
 Options = Mapping[str, str]
 
@@ -96,6 +89,7 @@ WORKLOADS: Mapping[str, Judged] = {
         checker=LogChecker,
         anomalies=(
             "aborted-read",
+            "consumer-offset-skip",
             "dirty-read",
             "diverging-replicas",
             "duplicate",

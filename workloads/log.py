@@ -2,14 +2,15 @@
 
 Operations (key: `topic/queue`; every message is a number that is sent at most once):
 - `send` {message}: ok with the queue offset it got.
-- `poll` {}: the next messages of that queue for this consumer (a logical process is one consumer, and goes on
-  where its group's committed offset says), from the master or from any replica; ok with the messages in
-  order, and the offset that the next poll will ask from.
+- `poll` {}: the next messages of that queue for this consumer, from the master or from any replica; ok with the
+  messages in order, and the offset that the next poll will ask from. A logical process is one consumer of a `group`,
+  those of one client after the other; it begins on a queue where its group's committed offset says, and tells that
+  in its first poll (`resumed`). A poll commits what earlier polls have returned, never more.
 - `final-poll` {offset}: after the storm has healed, each queue is read from 0 to its end at every replica
   (`node` says which). `caught-up` {offset}: ok if that is the end, at the master as well.
 
 The promises: what was acknowledged is read in the end; no message that certainly was not sent is read; one
-offset holds one message, at every replica; consumers pass nothing over; producers' sends are in order.
+offset holds one message, at every replica; consumers and their groups pass nothing over; producers' sends are in order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.log import LogChecker
+from checkers.log.rows import LOG_MESSAGES
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator, drawn, invoke
@@ -31,14 +33,6 @@ TOPIC = "storm"
 RETRY_S = 0.5
 ATTEMPTS = 60
 """So many failed final reads of one queue at one replica in a row, and the reading is given up as incomplete."""
-
-VALUE_TYPE = pa.struct(
-    [
-        ("message", pa.int64()),
-        ("offset", pa.int64()),
-        ("messages", pa.list_(pa.struct([("offset", pa.int64()), ("message", pa.int64())]))),
-    ]
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +123,7 @@ class FinalReads:
 class LogWorkload:
     name: str = "log"
     settings_type: type = LogSettings
-    value_type: pa.DataType = VALUE_TYPE
+    value_type: pa.DataType = LOG_MESSAGES
     required_ok: Mapping[str, int] = field(default_factory=lambda: {"send": 20, "poll": 20})
 
     def generator(self, settings: LogSettings, seed: Seed, concurrency: int) -> Generator:

@@ -18,6 +18,8 @@ What breaks it, by name:
   nonmonotonic-send      one producer's later ack lies at or before its earlier one, in one queue
   poll-skip              a consumer went past an offset that is known to hold a message
   internal-skip, internal-nonmonotonic   the same inside one poll
+  consumer-offset-skip   a consumer began where its group's committed offset said, beyond messages of the final log that
+                         no poll of the group ever returned
 
 It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key. The
 final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
@@ -43,6 +45,7 @@ from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPS, consumer_jumps, consumer_steps
 from checkers.log.final_reads import final_reads
+from checkers.log.groups import consumer_groups
 from checkers.log.losses import data_at_risk
 from checkers.log.messages import FACTS, message_facts, message_findings
 from checkers.log.places import OUTCOMES, PLACES, place_facts, place_outcomes, skip_findings
@@ -76,7 +79,11 @@ class LogChecker:
         )
         of_places = engine.grouped(outcomes, ("bucket",), partial(skip_findings, final=final), FINDINGS)
 
-        anomalies = gathered_findings(engine, engine.union(of_messages, of_places))
+        findings = engine.union(of_messages, of_places)
+        of_groups = consumer_groups(engine, request.history, final=final, buckets=buckets)
+        if of_groups is not None:
+            findings = engine.union(findings, of_groups)
+        anomalies = gathered_findings(engine, findings)
         undecided = list(final.unfinished[:REASONS])
         if len(final.unfinished) > REASONS:
             undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")

@@ -12,6 +12,18 @@ from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, code
 COLUMNS = ("index", "process", "type", "f", "key", "value", "node")
 """The columns of a history that the log checker looks at."""
 
+LOG_MESSAGES = pa.struct(
+    [
+        pa.field("message", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
+        pa.field("group", pa.string()),
+        pa.field("resumed", pa.int64()),
+    ]
+)
+"""The value of the log workload's operations. The last two are for polls, and may be missing: the consumer's group, and
+in the first poll of a consumer and queue the offset at which the group's committed offset let it begin."""
+
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")
 SEND, POLL, FINAL_POLL, CAUGHT_UP = range(4)
 

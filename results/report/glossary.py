@@ -11,6 +11,7 @@ MEANINGS = {
     "aborted-read": "A message was read whose send had certainly failed.",
     "dirty-read": "A message was read that is not in the final log: it was shown before it was safe.",
     "poll-skip": "One consumer's successive polls passed over messages that are there.",
+    "consumer-offset-skip": "A consumer resumed beyond messages that its group had never been given.",
     "nonmonotonic-poll": "A consumer was given again, or earlier, what it had read already.",
     "nonmonotonic-send": "One producer's later message landed before its earlier one.",
     "internal-skip": "A single batch passed over messages that are there.",

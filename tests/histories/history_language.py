@@ -11,6 +11,7 @@
     0 ok send q0 1@0                          message 1 is at offset 0
     1 invoke poll q0 from=0                   asks for what is at offset 0 and behind
     1 ok poll q0 at=b1 0:1 1:2                replica b1 gave offset 0: message 1, offset 1: message 2
+    1 ok poll q0 group=g resumed=2 2:3        its group had committed 2, where it began; message 3 is at offset 2
     2 ok caught-up q0 at=b1 end=2             the final reads of b1 reached its end
     3 ok cas r0 1->2
     3 fail write r0 7 error=not-master
@@ -39,7 +40,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.by_workload import LOG_MESSAGES, WORKLOADS
+from checkers.by_workload import WORKLOADS
+from checkers.log.rows import LOG_MESSAGES
 from harness.history import history_schema
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
@@ -122,6 +124,10 @@ def parse_operation(line: str) -> dict[str, Any]:
             value[match[1]] = match[2]
         elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
+        elif match := re.fullmatch(r"group=(\w+)", word):
+            value["group"] = match[1]
+        elif match := re.fullmatch(r"resumed=(\d+)", word):
+            value["resumed"] = int(match[1])
         elif match := re.fullmatch(r"due=([\d.]+)", word):
             value["due"] = round(float(match[1]) * 1e9)
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):

@@ -20,6 +20,8 @@ def random_history(rng: random.Random, operations: int) -> list[Row]:
     open_rows: dict[int, Row] = {}
     lives = dict.fromkeys(range(4), 0)
     logs: dict[str, list[tuple[int, int]]] = {queue: [] for queue in QUEUES}
+    committed: dict[tuple[int, str], int] = {}
+    began: set[tuple[int, str]] = set()
     message = 0
 
     def complete(place: int) -> None:
@@ -55,7 +57,15 @@ def random_history(rng: random.Random, operations: int) -> list[Row]:
             asked = rng.choice((None, first, 0))
             read = messages(rng, logs[queue][first : first + 3], disorder)
             kind = rng.choices(("ok", "fail", "info"), (8, 1, 1))[0]
-            done = {"type": kind, "node": rng.choice(NODES), "value": {"messages": read if kind == "ok" else None}}
+            value = {"messages": read if kind == "ok" else None, "group": f"g{place}"}
+            consumer = (place + 4 * lives[place], queue)
+            if kind == "ok" and consumer not in began:
+                began.add(consumer)
+                jump = rng.randrange(4) if rng.random() < disorder else 0
+                value["resumed"] = committed.get((place, queue), rng.choice((0, 0, first))) + jump
+            if kind == "ok" and read and asked is None:
+                committed[place, queue] = max(committed.get((place, queue), 0), 1 + max(one["offset"] for one in read))
+            done = {"type": kind, "node": rng.choice(NODES), "value": value}
             invoke(place, "poll", queue, {"offset": asked}, done)
     for place in sorted(open_rows):
         if rng.random() < 0.7:
@@ -131,6 +141,7 @@ def defined_anomalies(rows: list[Row]) -> Counter[str]:
         found["inconsistent-offsets"] += len({message for message, _, _ in facts}) > 1
         finals = [(message, node) for message, f, node in facts if f == "final-poll"]
         found["diverging-replicas"] += any(a[0] != b[0] and a[1] != b[1] for a in finals for b in finals)
+    found["consumer-offset-skip"] = passed_over(rows, caught_up)
     known = set(told)
     for process in {row["process"] for row in rows}:
         for queue in QUEUES:
@@ -169,3 +180,25 @@ def consumer_anomalies(mine: list[Row], queue: str, known: set[tuple[str, int]])
         if row["f"] == "poll":
             last = offsets[-1]
     return found
+
+
+def passed_over(rows: list[Row], caught_up: set[tuple[str, str | None]]) -> int:
+    """Messages of the final log before the highest offset at which a group resumed, from where it began, never got."""
+    final: set[tuple[str, int, int]] = set()
+    got: dict[str, set[tuple[str, int, int]]] = {}
+    resumed: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        queue, value = row["key"], row["value"]
+        read = {(queue, one["offset"], one["message"]) for one in value.get("messages") or ()}
+        if row["f"] == "final-poll" and (queue, row.get("node")) in caught_up:
+            final |= read
+        if row["f"] == "poll" and row["type"] == "ok":
+            got.setdefault(value["group"], set()).update(read)
+            if value.get("resumed") is not None:
+                resumed.setdefault((value["group"], queue), []).append(value["resumed"])
+    return sum(
+        offsets[0] <= offset < max(offsets) and (queue, offset, message) not in got[group]
+        for (group, of_queue), offsets in resumed.items()
+        for queue, offset, message in final
+        if queue == of_queue
+    )

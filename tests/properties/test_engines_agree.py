@@ -22,6 +22,7 @@ from checkers.delay import DELAYED, DelayChecker
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
+from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
@@ -34,13 +35,6 @@ pytestmark = pytest.mark.xdist_group("spark")
 """One session: its tests share a worker, so that it is started once."""
 
 MASTER = "local[2]"
-LOG_VALUE = pa.struct(
-    [
-        pa.field("message", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
-    ]
-)
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 
 
@@ -64,7 +58,7 @@ def test_both_engines_say_the_same_of_a_log(
     seed: int, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
-    path = write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_VALUE)
+    path = write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_MESSAGES)
     faults = [{"name": f"at {at}", "start_ns": at, "stop_ns": at + 50_000} for at in (50_000, 200_000)]
     request = CheckRequest(history=path, options={"faults": faults})
     checkers = {"log": LogChecker(), "statistics": Statistics()}
@@ -178,7 +172,7 @@ def test_a_session_is_reused(spark: SparkEngine) -> None:
 
 
 def test_a_plan_that_forgets_to_bound_itself_is_stopped(spark: SparkEngine, tmp_path: Path) -> None:
-    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_VALUE)
+    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_MESSAGES)
     for engine in (spark, InProcessEngine()):
         rows = engine.history(path, ("index",))
         with pytest.raises(ValueError, match="more than the 50 rows"):
@@ -187,7 +181,7 @@ def test_a_plan_that_forgets_to_bound_itself_is_stopped(spark: SparkEngine, tmp_
 
 
 def test_groups_of_strings_are_the_same_on_both_engines(spark: SparkEngine, tmp_path: Path) -> None:
-    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_VALUE)
+    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_MESSAGES)
 
     # A function of this function travels to the workers as it is; one of this module they could not import.
     def counted(table: pa.Table) -> pa.Table:

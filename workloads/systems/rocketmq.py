@@ -246,6 +246,7 @@ LOSS = (
     "nonmonotonic-send",
     "nonmonotonic-poll",
     "poll-skip",
+    "consumer-offset-skip",
     "confirmed-lost",
     "rewritten-log",
 )
@@ -312,6 +313,7 @@ class LogClient:
         self._brokers = _broker_names(settings)
         self._group = f"consumers-{host.name}"
         self._positions: dict[str, int] = {}
+        self._committed: dict[str, int] = {}
 
     async def open(self) -> None:
         return None
@@ -344,24 +346,31 @@ class LogClient:
         queue = _queue(operation)
         key = str(queue)
         position = self._positions.get(key)
+        resumed = None
         if position is None:
-            position = await self._client.query_offset(self._group, TOPIC, queue) or 0
+            resumed = position = await self._client.query_offset(self._group, TOPIC, queue) or 0
+        elif position != self._committed.get(key):
+            await self._commit(queue, position)
         address = None
         if self._host.random.random() < SLAVE_READ_SHARE:
             address = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
         pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, address)
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
-            await self._commit(queue, position)
         self._positions[key] = position
-        return operation._replace(type="ok", value=_polled(position, pulled.messages), node=_node(pulled.broker))
+        value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
+        return operation._replace(type="ok", value=value, node=_node(pulled.broker))
 
     async def _commit(self, queue: int, position: int) -> None:
-        """A commit that fails means redelivery, which is legal; the poll itself has succeeded."""
+        """What earlier polls have returned: nobody may ever see what this one will.
+
+        A commit that fails means redelivery, which is legal.
+        """
         try:
             await self._client.update_offset(self._group, TOPIC, queue, position)
         except ClientError:
             return
+        self._committed[str(queue)] = position
 
     async def _final_poll(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None

@@ -57,6 +57,9 @@ SPANS = pa.schema(
 )
 """Operations that may have happened, and halves of operations; NONE for null. A half has its index as start and end."""
 
+UNSEEN = -1
+"""The end, in a table, of what nobody saw end: as small a number as others, so that they are packed together."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
@@ -137,12 +140,15 @@ class Recorded:
         return self.table(bucket_of(mixed(self.process), buckets))
 
     def table(self, bucket: Int32) -> pa.Table:
-        columns = [pa.array(getattr(self, name)) for name in SPANS.names[2:]]
-        return pa.Table.from_arrays([pa.array(bucket), self.key.cast(pa.string()), *columns], schema=SPANS)
+        columns = {name: getattr(self, name) for name in SPANS.names[2:]}
+        columns["end"] = np.where(self.end == NEVER, UNSEEN, self.end)
+        rest = [pa.array(column) for column in columns.values()]
+        return pa.Table.from_arrays([pa.array(bucket), self.key.cast(pa.string()), *rest], schema=SPANS)
 
 
 def from_table(rows: pa.Table) -> Recorded:
     columns = {name: rows[name].to_numpy() for name in SPANS.names[2:]}
+    columns["end"] = np.where(columns["end"] == UNSEEN, NEVER, columns["end"])
     return Recorded(key=rows["key"].combine_chunks().dictionary_encode(), **columns)
 
 

@@ -36,14 +36,13 @@ from checkers.verdict import EXAMPLES
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:
-    """Is it a register, and is all that it can hold an integer or null?"""
+    """Is it a register, and is all that this history can tell of it an integer or null?"""
     value = history.schema.field("value").type
     if model.apply is not MODELS["register"].apply or not pa.types.is_struct(value):
         return False
-    fields = {field.name: field.type for field in value}
-    integers = all(pa.types.is_signed_integer(type_) or pa.types.is_null(type_) for type_ in fields.values())
-    begins = model.initial is None or (type(model.initial) is int and NONE < model.initial <= -(NONE + 1))
-    return integers and begins and "value" in fields and fields.keys() <= {"value", "expected"}
+    told = [field.type for field in value if field.name in ("value", "expected", "json")]
+    integers = all(pa.types.is_signed_integer(kind) or pa.types.is_null(kind) for kind in told)
+    return integers and (model.initial is None or (type(model.initial) is int and NONE < model.initial <= -(NONE + 1)))
 
 
 def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:

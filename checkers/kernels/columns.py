@@ -77,6 +77,16 @@ def elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
     return parents, values
 
 
+def compact(values: Int64) -> Int64:
+    """Numbers in the same order, from 0 up to a few times as many as there are."""
+    if len(values) == 0:
+        return values
+    least, greatest = int(values.min()), int(values.max())
+    if greatest - least < 4 * len(values):
+        return values - least
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
 def run_starts(*sorted_columns: npt.NDArray[np.generic]) -> Bool:
     """True where a row differs from the row before in any of the columns; true at row 0."""
     length = len(sorted_columns[0])

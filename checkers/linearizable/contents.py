@@ -24,6 +24,10 @@ CONTENTS = ("append-log", "set")
 """Models of such objects."""
 
 
+POSITIONS = 1 << 60
+"""No log is as long."""
+
+
 class _Elements:
     """The numbers of elements, which are integers that stand for themselves, or any values."""
 
@@ -85,7 +89,7 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         place = value[told[one]]
         if not isinstance(place, tuple):
             continue
-        if len(place) != 2 or type(place[0]) is not int or place[1] != elements.value(argument[one]):
+        if len(place) != 2 or place[1] != elements.value(argument[one]) or not _is_position(place[0]):
             return Open("an append told something else than a position and its element")
         result[one] = place[0]
     index = rows["index"].to_numpy()
@@ -99,6 +103,10 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         lists=_lists(len(value), lists, elements).part(np.where(is_read, told, nothing)),
     )
     return spans, tuple(elements.number(one) for one in held)
+
+
+def _is_position(told: Hashable) -> bool:
+    return type(told) is int and 0 <= told < POSITIONS
 
 
 def _lists(texts: int, lists: Mapping[int, tuple[Hashable, ...]], elements: _Elements) -> Lists:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Int64
+from checkers.kernels.columns import NONE, Int64, compact
 from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import NEVER, Contradiction, Open, Ordered, Outcome, Spans
 
@@ -53,16 +53,13 @@ class AppendLog:
 
 def _row(spans: Spans, initial: tuple[int, ...]) -> _Row | Contradiction | Open:
     appends = np.flatnonzero(spans.f == APPEND)
-    values = np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends]))
-    if NONE in values:
+    if NONE in initial or np.any(spans.argument[appends] == NONE):
         return Open("null is appended")
-    if len(np.unique(values)) < len(values):
-        return Open("an element is appended twice")
     longest = _longest(spans, initial)
     if not isinstance(longest, _Longest):
         return longest
     place = _places(spans, initial, appends, longest)
-    if isinstance(place, Contradiction):
+    if not isinstance(place, np.ndarray):
         return place
     reads = np.flatnonzero((spans.f == READ) & spans.definite)
     located = place != NOWHERE
@@ -143,22 +140,29 @@ def _first_differing(one: Int64, other: Int64) -> int:
     return -1
 
 
-def _places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: _Longest) -> Int64 | Contradiction:
+def _places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: _Longest) -> Int64 | Contradiction | Open:
     """Where each append put its element, NOWHERE if nobody was told."""
+    at_first, told = len(initial), longest.told[len(initial) :]
+    number = compact(np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends], told)))
+    elements, told_number = np.split(number, [at_first + len(appends)])
+    owner = np.full(int(number.max(initial=-1)) + 1, NOWHERE, dtype=np.int64)
+    owner[elements] = np.arange(len(elements))
+    if np.any(owner[elements] != np.arange(len(elements))):
+        return Open("an element is appended twice")
     place = np.full(len(appends), NOWHERE, dtype=np.int64)
-    by_value = np.argsort(spans.argument[appends], kind="stable")
-    told = longest.told[len(initial) :]
-    at = np.searchsorted(spans.argument[appends[by_value]], told)
-    found = np.append(spans.argument[appends[by_value]], NONE)[at] == told
-    again = np.flatnonzero(found)[_repeated(told[found])]
-    if len(again) or not found.all():
-        first = again[0] if len(again) else np.argmin(found)
-        how = "twice" if len(again) else "which nobody appended"
+    append = owner[told_number] - at_first
+    places = np.arange(at_first, len(longest.told))
+    appended = append >= 0
+    place[append[appended]] = places[appended]
+    is_wrong = ~appended
+    is_wrong[appended] = place[append[appended]] != places[appended]
+    wrong = np.flatnonzero(is_wrong)
+    if len(wrong):
+        is_unknown = owner[told_number[wrong[0]]] == NOWHERE
+        how = "which nobody appended" if is_unknown else "twice"
         return Contradiction(
-            frozenset({longest.read}), f"a read ({spans.when(longest.read)}) told {spans.shown(told[first])}, {how}"
+            frozenset({longest.read}), f"a read ({spans.when(longest.read)}) told {spans.shown(told[wrong[0]])}, {how}"
         )
-    place[by_value[at]] = np.arange(len(initial), len(longest.told))
-
     positioned = spans.result[appends] != NONE
     place_told = spans.result[appends]
     wrong = np.flatnonzero(positioned & np.where(place == NOWHERE, place_told < len(longest.told), place != place_told))
@@ -190,8 +194,10 @@ def _places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: _Lo
 
 def _repeated(values: Int64) -> Int64:
     """Positions of values that were there before."""
-    first = np.unique(values, return_index=True)[1]
-    return np.setdiff1d(np.arange(len(values)), first)
+    number = compact(values)
+    first = np.empty(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return np.flatnonzero(first[number] != np.arange(len(number)))
 
 
 # Whether what is known is in order.
@@ -235,7 +241,9 @@ def _filled(spans: Spans, free: Int64, known: _Row, longest: _Longest) -> _Row |
     missing = last + 1 - first - len(beyond)
     if missing > len(free):
         return _too_few(spans, free, known, missing)
-    holes = np.setdiff1d(np.arange(first, last + 1), beyond)
+    is_hole = np.ones(last + 1 - first, dtype=np.bool_)
+    is_hole[beyond - first] = False
+    holes = first + np.flatnonzero(is_hole)
     behind = np.append(np.searchsorted(known.level, 2 * holes + 1), len(known.level))
     begun = np.maximum.accumulate(np.append(-1, spans.start[known.operations]))
     must_end = np.minimum.accumulate(np.append(spans.end[known.operations], NEVER)[::-1])[::-1]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.kernels.columns import NONE, Bool, Int64, compact
 from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import Contradiction, Open, Spans
 
@@ -154,16 +154,6 @@ def told_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Life
         takers=np.flatnonzero(~is_put & ~definite),
         horizon=horizon,
     )
-
-
-def compact(values: Int64) -> Int64:
-    """Numbers in the same order, from 0 up to a few times as many as there are."""
-    if len(values) == 0:
-        return values
-    least, greatest = int(values.min()), int(values.max())
-    if greatest - least < 4 * len(values):
-        return values - least
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:

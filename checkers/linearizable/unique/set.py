@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.kernels.columns import NONE, Bool, Int64, compact
 from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import Contradiction, Lists, Open, Ordered, Outcome, Spans
 
@@ -65,7 +65,7 @@ class _Told:
 
     spans: Spans
     values: Int64
-    """By number of the element."""
+    """By number of the element; NONE for numbers that none has."""
     element: Int64
     """By operation; one more than there are for reads of everything."""
     end: Int64
@@ -99,8 +99,10 @@ def _told(spans: Spans, initial: tuple[int, ...]) -> _Told | Open:
     lists = spans.lists or Lists(elements=np.empty(0, np.int64), bounds=np.zeros(len(spans) + 1, np.int64))
     about = np.flatnonzero(spans.f != READ)
     at_first = np.array(initial, dtype=np.int64)
-    values, number = np.unique(np.concatenate((at_first, spans.argument[about], lists.elements)), return_inverse=True)
-    number = number.reshape(-1)
+    occurring = np.concatenate((at_first, spans.argument[about], lists.elements))
+    number = compact(occurring)
+    values = np.full(int(number.max(initial=-1)) + 1, NONE, dtype=np.int64)
+    values[number] = occurring
     here, of_calls, of_lists = np.split(number, np.cumsum([len(at_first), len(about)]))
     element = np.full(len(spans), len(values), dtype=np.int64)
     element[about] = of_calls

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from delay_histories import random_delays
 from element_histories import random_bank
 from log_histories import random_history
 from workload_cases import CASES, many
@@ -24,6 +25,7 @@ Row = dict[str, Any]
 
 HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
+    "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
     "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
 } | {
     name: (case.workload, case.options, lambda seed, case=case: many(case, seed, 30)[0]) for name, case in CASES.items()
@@ -35,7 +37,7 @@ GROWING = ("monotonic",)
 """Of their values the order means something."""
 INITIAL = {"causal": 0}
 """What is there before anything is written has one name only."""
-VALUES = ("value", "values", "message")
+VALUES = ("value", "values", "message", "messages")
 KEYS = ("key", "account")
 
 
@@ -79,8 +81,16 @@ def relabelled(rows: list[Row], workload: str, rng: random.Random) -> list[Row]:
     ]
 
 
+def later(value: Row | None, begun_ns: int) -> Row | None:
+    """The same with its due time, if it has one, as much later."""
+    return value if value is None or value.get("due") is None else value | {"due": value["due"] + begun_ns}
+
+
 def verdict(rows: list[Row], workload: str, options: dict[str, str], path: Path, *, begun_ns: int) -> Any:
-    numbered = [{"index": i, "time": begun_ns + i * 1_000, **row} for i, row in enumerate(rows)]
+    numbered = [
+        row | {"index": i, "time": begun_ns + row.get("time", i * 1_000), "value": later(row["value"], begun_ns)}
+        for i, row in enumerate(rows)
+    ]
     table = pa.Table.from_pylist(numbered, schema=history_schema(WORKLOADS[workload].value_type))
     pq.write_table(table, path, row_group_size=97)
     checker = checker_for(workload, options)

@@ -46,7 +46,7 @@ class FifoQueue:
         assert isinstance(known, Lifetimes)
         empty = 2 * free_moments(known) + 1
         put_start = np.concatenate((2 * known.put_start, empty))
-        put_end = np.concatenate((2 * np.minimum(known.put_end, known.take_end), empty))
+        put_end = np.concatenate((2 * known.put_end, empty))
         take_start = np.concatenate((2 * np.maximum(known.put_start, known.take_start), empty))
         row = _row(put_start, put_end, take_start)
         put = np.maximum.accumulate(put_start[row])

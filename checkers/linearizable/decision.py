@@ -11,6 +11,12 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
   is equal otherwise, makes the other superfluous. One that no later operation could need is left out.
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
+Where the sets grow all the same, both answers are sought at less than the price of all orders:
+- First only the most promising configurations are followed, then more and more: any that reaches the end is an order.
+- Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
+  and what is impossible even so is impossible.
+Only where both fail, all configurations are followed.
+
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
 far it came is told. The bounds count steps and cells, not seconds, so that every machine decides alike.
 
@@ -20,32 +26,30 @@ Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.kernel import (
-    ASKED,
-    COMPLETED,
     DONE,
-    INVOKED,
+    FULL,
     LIMIT,
-    MAY_HAPPEN,
     MISSING,
     NODE,
-    OVER,
-    OVERWRITES,
-    SLOTS,
+    PLACED,
     STATE,
     STUCK,
-    USED,
+    WIDE,
+    Present,
     advance,
-    find,
 )
-from checkers.linearizable.operations import NEVER
+from checkers.linearizable.orders import order_of_trail
+from checkers.linearizable.timeline import Layout, Problem, layout
+from checkers.linearizable.transitions import Step, Transitions
+
+__all__ = ["Decision", "Problem", "Step", "decide", "decide_with_orders"]
 
 LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
 
@@ -55,36 +59,8 @@ CELLS = 50_000_000
 ELEMENTS = 4_000_000
 """The states of one object that are looked at may have so many elements together; each counts as one as well."""
 
-Step = Callable[[Hashable, int], Sequence[Hashable]]
-"""The states that an operation of this kind may lead to; none if it cannot happen in this state."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """Operations on one object, in the order of their starts; the end is NEVER if indefinite."""
-
-    start: Int64
-    end: Int64
-    kind: Int64
-    """What it does, as a number; equal operations have the same."""
-    does: Int64
-    """By kind: OTHER, READS or OVERWRITES."""
-    over: Int64
-    """By kind: when an indefinite operation of it does not matter any more. It never ends at the end of another one
-    that needs it, but behind it."""
-    initial: Hashable
-    step: Step
-
-    def part(self, chosen: Int64, initial: Hashable) -> Problem:
-        return Problem(
-            start=self.start[chosen],
-            end=self.end[chosen],
-            kind=self.kind[chosen],
-            does=self.does,
-            over=self.over,
-            initial=initial,
-            step=self.step,
-        )
+KEPT = (16, 256, 4_096)
+"""How many configurations are followed, before all of them are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,69 +77,6 @@ class Decision:
     orders: tuple[tuple[int, ...], ...] = ()
     """If asked for: LINEARIZABLE: one order of all operations that took effect. NOT_LINEARIZABLE: for each of the
     possible states the order that led to it."""
-    quiet_since: int = 0
-    """Time before which everything had completed, as late as possible."""
-
-
-class Transitions:
-    """States by number, and what operations do to them, found out when somebody needs to know."""
-
-    def __init__(self, initial: Hashable, kinds: int, step: Step) -> None:
-        self.states: list[Hashable] = [initial]
-        self.table = np.full((64, 3), -1, dtype=np.int64)
-        self.targets = np.zeros(64, dtype=np.int64)
-        self._number = {initial: 0}
-        self._kinds = max(kinds, 1)
-        self._step = step
-        self.elements = 0
-        self._entries = 0
-        self._used = 0
-
-    def fill(self, entries: Int64) -> None:
-        for entry in sorted(set(entries.tolist())):
-            state, kind = divmod(entry, self._kinds)
-            numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]
-            while self._used + len(numbers) > len(self.targets):
-                self.targets = np.concatenate((self.targets, np.zeros_like(self.targets)))
-            self.targets[self._used : self._used + len(numbers)] = numbers
-            if 2 * self._entries >= len(self.table):
-                self.table = _rehashed(self.table)
-            self.table[find(self.table, entry)] = (entry, self._used, len(numbers))
-            self._used += len(numbers)
-            self._entries += 1
-
-    def _numbered(self, state: Hashable) -> int:
-        number = self._number.setdefault(state, len(self.states))
-        if number == len(self.states):
-            self.states.append(state)
-            self.elements += 1 + (len(state) if isinstance(state, Sized) else 0)
-        return number
-
-
-@compiled
-def _rehashed(table: Int64) -> Int64:
-    grown = np.full((4 * len(table), 3), -1, dtype=np.int64)
-    for i in range(len(table)):
-        if table[i, 0] >= 0:
-            grown[find(grown, table[i, 0])] = table[i]
-    return grown
-
-
-@compiled
-def places(start: Int64, end: Int64) -> tuple[Int64, int]:
-    """The lowest free place for each interval, in ascending order of their starts, and how many places that takes."""
-    place = np.empty(len(start), dtype=np.int64)
-    busy_until = np.empty(len(start), dtype=np.int64)
-    taken = 0
-    for i in range(len(start)):
-        p = 0
-        while p < taken and busy_until[p] >= start[i]:
-            p += 1
-        if p == taken:
-            taken += 1
-        busy_until[p] = end[i]
-        place[i] = p
-    return place, taken
 
 
 def decide(problem: Problem, *, limit: int) -> Decision:
@@ -172,146 +85,109 @@ def decide(problem: Problem, *, limit: int) -> Decision:
 
 
 def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
-    """As `decide`, with the orders that prove it; this takes more memory."""
-    trail = np.full((1_024, 2), -1, dtype=np.int64)
-    return _decide(problem, limit, trail)
-
-
-@dataclass(frozen=True)
-class _Events:
-    """What happens, in order: event and whom it is about (an operation, or a kind), and its time."""
-
-    event: Int64
-    subject: Int64
-    time: Int64
+    """As `decide`, with the orders that prove it; this takes more memory, and more time where there is no order."""
+    return _decide(problem, limit, np.full((1_024, 2), -1, dtype=np.int64))
 
 
 def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
-    definite = np.flatnonzero(problem.end != NEVER)
-    indefinite = np.flatnonzero(problem.end == NEVER)
-    kinds = len(problem.does)
-    kind = problem.kind[indefinite]
-    indefinite = indefinite[problem.start[indefinite] < problem.over[kind]]
-    opened = np.full(kinds, NEVER, dtype=np.int64)
-    np.minimum.at(opened, problem.kind[indefinite], problem.start[indefinite])
-    ever = np.flatnonzero(opened != NEVER)
-    slot, slots = places(problem.start[definite], problem.end[definite])
-    if slots > SLOTS:
-        reason = f"{slots} operations were open at once, more than {SLOTS}"
-        return Decision(outcome=UNDECIDED, stuck_at=-1, possible=(), explored=0, reason=reason)
-    slot_of = np.full(len(problem.start), -1, dtype=np.int64)
-    slot_of[definite] = slot
-    order = ever[np.argsort(opened[ever], kind="stable")]
-    column = np.zeros(kinds, dtype=np.int64)
-    column[order], columns = places(opened[order], problem.over[order])
-    events = _events(problem, definite, indefinite, ever)
+    search = _Search(problem, layout(problem), limit, trail)
+    for kept in KEPT:
+        ended = search.go_on(kept, cuts=False)
+        if ended != WIDE:
+            return search.decision(ended)
+        begin = search.here
+        ended = search.go_on(kept, cuts=True)
+        if ended != STUCK:
+            return search.decision(ended)
+        if kept == KEPT[0] and search.counts and not len(trail):
+            endless = search.without_counts(begin)
+            ended = endless.go_on(search.room, cuts=False)
+            if ended == STUCK:
+                return endless.decision(ended)
+            search.explored = endless.explored
+        search.here = begin
+    return search.decision(search.go_on(search.room, cuts=False))
 
-    width = USED + columns
-    bound = min(limit, CELLS // width)
-    transitions = Transitions(problem.initial, kinds, problem.step)
-    missing = np.empty(ASKED, dtype=np.int64)
-    open_in = np.full(SLOTS, -1, dtype=np.int64)
-    available = np.zeros(kinds, dtype=np.int64)
-    current = np.zeros((1, width), dtype=np.int64)
-    ended, at, explored, nodes, quiet = MISSING, 0, 0, min(len(trail), 1), 0
-    while ended == MISSING and transitions.elements <= ELEMENTS:
-        ended, at, current, explored, asked, trail, nodes, quiet = advance(
-            events.event,
-            events.subject,
-            slot_of,
-            problem.kind,
-            problem.end,
-            problem.does,
-            column,
-            transitions.table,
-            transitions.targets,
-            missing,
-            open_in,
-            available,
-            at,
-            current,
-            explored,
-            bound,
-            trail,
-            nodes,
-            quiet,
+
+@dataclass(frozen=True)
+class _Place:
+    """How far a search is, and all that it needs to go on from there."""
+
+    at: int
+    current: Int64
+    present: Present
+    nodes: int
+
+
+class _Search:
+    def __init__(self, problem: Problem, of: Layout, limit: int, trail: Int64) -> None:
+        self._problem = problem
+        self._layout = of
+        self._limit = limit
+        self._trail = trail
+        self._transitions = Transitions(problem.initial, len(problem.does), problem.step)
+        self._furthest = 0
+        width = PLACED + 2 * of.words + of.columns
+        self.room = max(CELLS // width, 1)
+        self.explored = 0
+        present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
+        self.here = _Place(0, np.zeros((1, width), dtype=np.int64), present, min(len(trail), 1))
+
+    @property
+    def counts(self) -> bool:
+        return self._layout.columns > 0
+
+    def without_counts(self, begin: _Place) -> _Search:
+        """The search from a place on, as if there were no end of the indefinite operations."""
+        other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
+        other._transitions = self._transitions
+        other.explored = self.explored
+        other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
+        return other
+
+    def go_on(self, kept: int, *, cuts: bool) -> int:
+        """How it ended. The place where a search was stays as it was: one can go back to it."""
+        at, current, nodes = self.here.at, self.here.current.copy(), self.here.nodes
+        present = Present(*(column.copy() for column in self.here.present))
+        ended = MISSING
+        while ended == MISSING and self._transitions.elements <= ELEMENTS:
+            ended, at, current, self.explored, asked, self._trail, nodes = advance(
+                self._layout.line,
+                self._transitions.moves(),
+                present,
+                self._layout.words,
+                at,
+                current,
+                self.explored,
+                self._limit,
+                self.room,
+                kept,
+                cuts,
+                self._trail,
+                nodes,
+            )
+            self._transitions.fill(asked)
+        self.here = _Place(at, current, present, nodes)
+        self._furthest = max(self._furthest, at)
+        return ended
+
+    def decision(self, ended: int) -> Decision:
+        reasons = {
+            LIMIT: f"{self._limit} configurations were not enough",
+            FULL: f"more than {self.room} configurations are too many at once",
+            MISSING: f"its states have more than {ELEMENTS} elements together",
+        }
+        at = {DONE: -1, STUCK: self.here.at}.get(ended, self._furthest)
+        heads = {int(row[STATE]): int(row[NODE]) for row in self.here.current[::-1]}
+        numbers = sorted(heads)
+        told = numbers[:1] if ended == DONE else numbers
+        return Decision(
+            outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
+            stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
+            possible=tuple(self._transitions.states[number] for number in numbers),
+            explored=self.explored,
+            reason=reasons.get(ended, ""),
+            orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in told)
+            if len(self._trail)
+            else (),
         )
-        transitions.fill(missing[:asked])
-    reasons = {
-        LIMIT: f"{bound} configurations were not enough",
-        MISSING: f"its states have more than {ELEMENTS} elements together",
-    }
-    heads = {int(row[STATE]): int(row[NODE]) for row in current[::-1]}
-    numbers = sorted(heads)
-    told = numbers[:1] if ended == DONE else numbers
-    return Decision(
-        outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
-        stuck_at=int(events.subject[at]) if ended != DONE else -1,
-        possible=tuple(transitions.states[number] for number in numbers),
-        explored=explored,
-        reason=reasons.get(ended, ""),
-        orders=tuple(_order(problem, trail, heads[number]) for number in told) if len(trail) else (),
-        quiet_since=int(events.time[quiet]) if len(events.time) else 0,
-    )
-
-
-def _events(problem: Problem, definite: Int64, indefinite: Int64, ever: Int64) -> _Events:
-    kinds = problem.kind[indefinite]
-    counts = (
-        (INVOKED, len(definite)),
-        (COMPLETED, len(definite)),
-        (MAY_HAPPEN, len(indefinite)),
-        (OVER, len(ever)),
-    )
-    event = np.concatenate([np.full(n, what, dtype=np.int64) for what, n in counts])
-    subject = np.concatenate((definite, definite, kinds, ever)).astype(np.int64)
-    time = np.concatenate(
-        (problem.start[definite], problem.end[definite], problem.start[indefinite], problem.over[ever])
-    )
-    # A completion and the OVER that hangs on it have the same time; the completion comes first.
-    order = np.lexsort((event, time))
-    return _Events(event[order], subject[order], time[order])
-
-
-def _order(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]:
-    """The operations that led to a node; those that took effect unseen are put where they did."""
-    steps: list[int] = []
-    while node > 0:
-        steps.append(int(trail[node, 1]))
-        node = int(trail[node, 0])
-    steps.reverse()
-    waiting: dict[int, list[int]] = {}
-    for number in np.flatnonzero(problem.end == NEVER)[::-1].tolist():
-        waiting.setdefault(int(problem.kind[number]), []).append(number)
-    placed = [step if step >= 0 else waiting[-1 - step].pop() for step in steps]
-    return tuple(_with_unseen(problem, placed))
-
-
-def _with_unseen(problem: Problem, placed: list[int]) -> list[int]:
-    """Put each overwrite that is left right before an overwrite that took effect while it was open.
-
-    An order is found when it exists at all: everything before the place began before its end, everything behind it
-    ends after its start.
-    """
-    done = set(placed)
-    begun = np.maximum.accumulate(problem.start[placed]) if placed else np.empty(0, dtype=np.int64)
-    must_end = np.minimum.accumulate(problem.end[placed][::-1])[::-1] if placed else begun
-    is_place = problem.does[problem.kind[placed]] == OVERWRITES if placed else begun
-    unseen: dict[int, list[int]] = {}
-    left = np.flatnonzero((problem.end != NEVER) & (problem.does[problem.kind] == OVERWRITES))
-    for number in left.tolist():
-        if number in done:
-            continue
-        # must_end ascends: the first place behind all that ended before this one began.
-        first = int(np.searchsorted(must_end, problem.start[number]))
-        at = next(
-            (i for i in range(first, len(placed)) if is_place[i] and (i == 0 or begun[i - 1] < problem.end[number])),
-            -1,
-        )
-        if at >= 0:
-            unseen.setdefault(at, []).append(number)
-    result = []
-    for i, number in enumerate(placed):
-        result += sorted(unseen.get(i, ()), key=lambda one: int(problem.end[one]))
-        result.append(number)
-    return result

@@ -26,13 +26,14 @@ Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.kernels.columns import Int64
 from checkers.linearizable.kernel import (
+    COMPLETED,
     DONE,
     FULL,
     LIMIT,
@@ -45,6 +46,7 @@ from checkers.linearizable.kernel import (
     Present,
     advance,
 )
+from checkers.linearizable.operations import NEVER
 from checkers.linearizable.orders import order_of_trail
 from checkers.linearizable.timeline import Layout, Problem, layout
 from checkers.linearizable.transitions import Step, Transitions
@@ -71,7 +73,8 @@ class Decision:
     stuck_at: int
     """NOT_LINEARIZABLE: the operation that fits nowhere. UNDECIDED: the one that was not decided any more, or -1."""
     possible: tuple[Hashable, ...]
-    """States that the object could have been in before it completed, or at the end."""
+    """NOT_LINEARIZABLE: states that the object could have been in before it completed, and maybe others. Otherwise
+    states in which it could have ended, or could have been when the search was given up."""
     explored: int
     reason: str = ""
     orders: tuple[tuple[int, ...], ...] = ()
@@ -107,6 +110,24 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
             search.explored = endless.explored
         search.here = begin
     return search.decision(search.go_on(search.room, cuts=False))
+
+
+def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator[tuple[int, tuple[Hashable, ...]]]:
+    """Moments before an operation got stuck, ever further away, and the states in which the object can have been then.
+
+    A moment is the time of an event, and the states are those before it; what is open may have taken effect or not.
+    There may be more states than are possible, but never less. None that takes more than `limit` configurations.
+    """
+    search = _Search(problem, layout(problem), limit, np.empty((0, 2), dtype=np.int64))
+    if search.counts:
+        search = search.without_counts(search.here)
+    stuck = search.completion(decision.stuck_at)
+    found = []
+    for distance in 2 ** np.arange(int(stuck).bit_length())[::-1]:
+        if search.go_on(search.room, cuts=False, until=stuck - int(distance)) != DONE:
+            break
+        found.append((search.time - 1, search.states))
+    yield from reversed(found)
 
 
 @dataclass(frozen=True)
@@ -145,7 +166,22 @@ class _Search:
         other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
         return other
 
-    def go_on(self, kept: int, *, cuts: bool) -> int:
+    @property
+    def time(self) -> int:
+        """Of the next event."""
+        return int(self._layout.time[self.here.at])
+
+    @property
+    def states(self) -> tuple[Hashable, ...]:
+        numbers = np.unique(self.here.current[:, STATE]).tolist()
+        return tuple(self._transitions.states[number] for number in numbers)
+
+    def completion(self, operation: int) -> int:
+        """Position of the event."""
+        line = self._layout.line
+        return int(np.flatnonzero((line.event == COMPLETED) & (line.subject == operation))[0])
+
+    def go_on(self, kept: int, *, cuts: bool, until: int = NEVER) -> int:
         """How it ended. The place where a search was stays as it was: one can go back to it."""
         at, current, nodes = self.here.at, self.here.current.copy(), self.here.nodes
         present = Present(*(column.copy() for column in self.here.present))
@@ -156,6 +192,7 @@ class _Search:
                 self._transitions.moves(),
                 present,
                 self._layout.words,
+                min(until, len(self._layout.time)),
                 at,
                 current,
                 self.explored,
@@ -184,7 +221,7 @@ class _Search:
         return Decision(
             outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
             stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
-            possible=tuple(self._transitions.states[number] for number in numbers),
+            possible=self.states,
             explored=self.explored,
             reason=reasons.get(ended, ""),
             orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in told)

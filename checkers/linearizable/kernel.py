@@ -1,11 +1,11 @@
 """The search itself: integers in, integers out, so that one compiled kernel serves every model.
 
-A configuration is a row: [state, node, unread, placed…, free…, used…]. `placed` and `free` are bit sets over the slots of open
-definite operations, as many words each as the slots take; `used` counts, by column, how many of some equal
-indefinite operations took effect; and `node` is where the row's history lies in the trail (no part of its identity).
-States and kinds of operations are numbers; what a kind does to a state is looked up in a table that its caller fills on
-demand: `advance` stops with MISSING where it needs an entry that nobody has computed yet, having changed nothing
-about the event at which it stopped.
+A configuration is a row: [state, node, unread, placed…, free…, used…]. `placed` and `free` are bit sets over the
+slots of open definite operations, as many words each as the slots take; `used` counts, by column, how many of some
+equal indefinite operations took effect; and `node` is where the row's history lies in the trail (no part of its
+identity). States and kinds of operations are numbers; what a kind does to a state is looked up in a table that its
+caller fills on demand: `advance` stops with MISSING where it needs an entry that nobody has computed yet, having
+changed nothing about the event at which it stopped.
 """
 
 from __future__ import annotations
@@ -165,10 +165,7 @@ def _is_superfluous(one: Int64, other: Int64, words: int, reads: Int64, overwrit
         owed = overwrites[w] & ~other[PLACED + words + w]
         if (one[PLACED + words + w] | placed) & owed:
             return False
-    for c in range(PLACED + 2 * words, len(one)):
-        if other[c] > one[c]:
-            return False
-    return True
+    return bool(np.all(other[PLACED + 2 * words :] <= one[PLACED + 2 * words :]))
 
 
 @compiled
@@ -197,12 +194,12 @@ def _costs(rows: Int64, count: int, words: int, hard: Int64, overwrites: Int64) 
 @compiled
 def _in_turn(rows: Int64, order: Int64) -> Int64:
     """The same order, but first the best of each state, then the second best of each, …"""
-    rank = np.empty(len(order), dtype=np.int64)
-    seen: dict[int, int] = {}
-    for n in range(len(order)):
-        state = rows[order[n], STATE]
-        rank[n] = seen.get(state, 0)
-        seen[state] = rank[n] + 1
+    states = rows[:, STATE][order]
+    by_state = np.argsort(states, kind="mergesort")
+    rank = np.zeros(len(order), dtype=np.int64)
+    for n in range(1, len(order)):
+        if states[by_state[n]] == states[by_state[n - 1]]:
+            rank[by_state[n]] = rank[by_state[n - 1]] + 1
     return order[np.argsort(rank, kind="mergesort")]
 
 
@@ -303,6 +300,7 @@ def advance(
     moves: Moves,
     present: Present,
     words: int,
+    until: int,
     at: int,
     current: Int64,
     explored: int,
@@ -313,7 +311,7 @@ def advance(
     trail: Int64,
     nodes: int,
 ) -> tuple[int, int, Int64, int, int, Int64, int]:
-    """Go over the events from `at` on, until they end or something stops it.
+    """Go over the events from `at` on, up to `until`, or until something stops it.
 
     At most `limit` configurations are explored in all, and at most `room` are held at once, or steps in the trail.
     Where an event leaves more than `kept`, only the most promising ones are followed if it `cuts`.
@@ -329,7 +327,7 @@ def advance(
     row = np.zeros(current.shape[1], dtype=np.int64)
     before = np.zeros(current.shape[1], dtype=np.int64)
     tried = np.full(kinds, -1, dtype=np.int64)
-    while at < len(line.event):
+    while at < until:
         what = line.subject[at]
         asked, noted = 0, nodes
         if line.event[at] == MAY_HAPPEN:

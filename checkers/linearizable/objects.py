@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +13,8 @@ from checkers.linearizable.decision import (
     NOT_LINEARIZABLE,
     UNDECIDED,
     Decision,
-    Problem,
-    decide,
     decide_with_orders,
 )
-from checkers.linearizable.kernel import READS
 from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
@@ -28,6 +23,7 @@ from checkers.linearizable.recorded import objects, rows_of
 from checkers.linearizable.unique.contradicted import contradicted
 from checkers.linearizable.unique.question import Question, asked
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
+from checkers.linearizable.window import window
 from checkers.verdict import EXAMPLES
 
 NONLINEARIZABLE = "nonlinearizable"
@@ -37,9 +33,6 @@ MALFORMED = "malformed"
 
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 
-TRIED = 64
-"""At most so many reads are taken out of a window to make it smaller."""
-TRIED_CONFIGURATIONS = 20_000
 SHOWN_STATES = 5
 SHOWN_OPERATIONS = 20
 
@@ -117,45 +110,10 @@ def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tupl
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """Operations that cannot be ordered, whatever state the object was in when they began."""
-
-    numbers: Int64
-    stuck: int
-    """The one that fits nowhere behind the others."""
-    before: tuple[Any, ...]
-    """The states in which it can have been."""
-
-
-def window(problem: Problem, decision: Decision, limit: int) -> Window:
-    """The shortest one found: from when everything had completed, to the completion that fits nowhere, without
-    reads that add nothing to it."""
-    stuck = decision.stuck_at
-    begun = problem.start < problem.end[stuck]
-    numbers = np.flatnonzero(begun & (problem.start >= decision.quiet_since))
-    earlier = np.flatnonzero(problem.start < decision.quiet_since)
-    before: tuple[Any, ...] = (problem.initial,)
-    if len(earlier):
-        before = decide(problem.part(earlier, problem.initial), limit=limit).possible
-    reads = (problem.does[problem.kind[numbers]] == READS) & (numbers != stuck)
-    for number in numbers[reads][:TRIED].tolist():
-        fewer = numbers[numbers != number]
-        if _unordered(problem, fewer, before):
-            numbers = fewer
-    return Window(numbers=numbers, stuck=stuck, before=before)
-
-
-def _unordered(problem: Problem, numbers: Int64, before: tuple[Any, ...]) -> bool:
-    return all(
-        decide(problem.part(numbers, state), limit=TRIED_CONFIGURATIONS).outcome == NOT_LINEARIZABLE for state in before
-    )
-
-
 def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) -> Example:
     """What could not be ordered, and what would have had to be told."""
     calls, problem = part.calls, part.problem
-    found = window(problem, decision, limit)
+    found = window(problem, decision, limit=limit)
     call = calls.calls[found.stuck]
     prefixes = []
     for state in found.before[:SHOWN_STATES]:

@@ -31,9 +31,7 @@ class Problem:
     step: Step
 
     def part(self, chosen: Int64, initial: Hashable) -> Problem:
-        return replace(
-            self, start=self.start[chosen], end=self.end[chosen], kind=self.kind[chosen], initial=initial
-        )
+        return replace(self, start=self.start[chosen], end=self.end[chosen], kind=self.kind[chosen], initial=initial)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
 from checkers.linearizable import replay
 from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
 from checkers.linearizable.models import FailedCas, Model, frozen
-from checkers.linearizable.objects import window
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
 from checkers.linearizable.problem import Row, calls_of, problem_of
+from checkers.linearizable.window import window
 
 LIMIT = 1_000_000
 MOST_OPERATIONS = 8
@@ -87,7 +87,7 @@ def judge(model: Model, rows: Rows, initial: Any = None) -> bool:
             assert wrong is None, (wrong, rows)
     else:
         for part, decision in ((Part(calls=calls, problem=problem), found), (culprit, by_parts)):
-            proof = window(part.problem, decision, LIMIT)
+            proof = window(part.problem, decision, limit=LIMIT)
             begins = set(part.calls.start[proof.numbers].tolist())
             assert int(part.calls.start[proof.stuck]) in begins
             if proof.before == (model.initial,):

@@ -1,0 +1,92 @@
+"""Why an object is not linearizable: few operations that contradict each other, however all others are taken.
+
+A window begins at some moment: as late as the operation that fits nowhere allows, in whatever state the object can
+have been by then. What was open in that moment, and every operation that is left out later, may have taken effect at
+any time after its invocation, or never, as if nobody had seen it end. So what is left convicts the object by
+itself; and as far as the effort goes, none of it can be left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.decision import NOT_LINEARIZABLE, Decision, Problem, approaching, decide
+from checkers.linearizable.kernel import READS
+from checkers.linearizable.operations import NEVER
+
+TRIED = 128
+"""At most so many operations are left out of a window to make it smaller."""
+TRIED_CONFIGURATIONS = 20_000
+"""Explored for one such attempt, in all states together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Operations that cannot be ordered, whatever state the object was in when they began."""
+
+    numbers: Int64
+    """All completed no later than the one that is stuck."""
+    stuck: int
+    """The one that fits nowhere behind the others."""
+    before: tuple[Any, ...]
+    """The states in which the object can have been, and maybe others."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Some operations as they are, and others of which nobody knows whether they took effect."""
+
+    known: Int64
+    loose: Int64
+
+    def without(self, problem: Problem, number: int) -> _Attempt:
+        reads = problem.does[problem.kind[number]] == READS
+        return _Attempt(self.known[self.known != number], self.loose if reads else np.append(self.loose, number))
+
+
+def window(problem: Problem, decision: Decision, *, limit: int) -> Window:
+    """`decision`: that there is no order. Cost: at most `limit` configurations once more, and the attempts."""
+    stuck = decision.stuck_at
+    last = int(problem.end[stuck])
+    found = _from(problem, -1, last)
+    before: tuple[Any, ...] = (problem.initial,)
+    for moment, states in approaching(problem, decision, limit=limit):
+        attempt = _from(problem, moment, last)
+        if _fails(problem, attempt, states, last):
+            found, before = attempt, states
+            break
+    for number in found.known[found.known != stuck][::-1][:TRIED].tolist():
+        fewer = found.without(problem, number)
+        if _fails(problem, fewer, before, last):
+            found = fewer
+    return Window(numbers=found.known, stuck=stuck, before=before)
+
+
+def _from(problem: Problem, moment: int, last: int) -> _Attempt:
+    """What was open at a moment or later, up to the last completion; known is what both began and ended meanwhile."""
+    concerned = np.flatnonzero((problem.start < last) & (problem.end > moment))
+    is_known = (problem.start[concerned] > moment) & (problem.end[concerned] <= last)
+    reads = problem.does[problem.kind[concerned]] == READS
+    return _Attempt(concerned[is_known], concerned[~is_known & ~reads])
+
+
+def _fails(problem: Problem, attempt: _Attempt, states: tuple[Any, ...], last: int) -> bool:
+    numbers = np.sort(np.concatenate((attempt.known, attempt.loose)))
+    part = problem.part(numbers, problem.initial)
+    part = replace(
+        part,
+        end=np.where(np.isin(numbers, attempt.loose), NEVER, part.end),
+        # Whoever is loose may need what nobody else needed any more.
+        over=np.full_like(part.over, last),
+    )
+    left = TRIED_CONFIGURATIONS
+    for state in states:
+        decision = decide(replace(part, initial=state), limit=left)
+        left -= decision.explored
+        if decision.outcome != NOT_LINEARIZABLE:
+            return False
+    return True

@@ -64,6 +64,13 @@ ELEMENTS = 4_000_000
 KEPT = (16, 256, 4_096)
 """How many configurations are followed, before all of them are."""
 
+AT_FIRST = 2_000
+"""So many configurations are explored before the search becomes choosy."""
+
+ENDLESS = 8
+"""Without counts, so many times the configurations are explored that were explored before. There may be no end of
+them: of a queue, for one, that is filled again and again."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
@@ -94,6 +101,11 @@ def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
 
 def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     search = _Search(problem, layout(problem), limit, trail)
+    begin = search.here
+    ended = search.go_on(search.room, cuts=False, effort=AT_FIRST)
+    if ended != LIMIT or search.explored > limit:
+        return search.decision(ended)
+    search.here = begin
     for kept in KEPT:
         ended = search.go_on(kept, cuts=False)
         if ended != WIDE:
@@ -104,7 +116,7 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
             return search.decision(ended)
         if kept == KEPT[0] and search.counts and not len(trail):
             endless = search.without_counts(begin)
-            ended = endless.go_on(search.room, cuts=False)
+            ended = endless.go_on(search.room, cuts=False, effort=ENDLESS * search.explored)
             if ended == STUCK:
                 return endless.decision(ended)
             search.explored = endless.explored
@@ -116,9 +128,11 @@ def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator
     """Moments before an operation got stuck, ever further away, and the states in which the object can have been then.
 
     A moment is the time of an event, and the states are those before it; what is open may have taken effect or not.
-    There may be more states than are possible, but never less. None that takes more than `limit` configurations.
+    There may be more states than are possible, but never less. None that takes more than `limit` configurations, or
+    much more than the decision took.
     """
-    search = _Search(problem, layout(problem), limit, np.empty((0, 2), dtype=np.int64))
+    effort = min(limit, ENDLESS * decision.explored)
+    search = _Search(problem, layout(problem), effort, np.empty((0, 2), dtype=np.int64))
     if search.counts:
         search = search.without_counts(search.here)
     stuck = search.completion(decision.stuck_at)
@@ -181,10 +195,12 @@ class _Search:
         line = self._layout.line
         return int(np.flatnonzero((line.event == COMPLETED) & (line.subject == operation))[0])
 
-    def go_on(self, kept: int, *, cuts: bool, until: int = NEVER) -> int:
-        """How it ended. The place where a search was stays as it was: one can go back to it."""
+    def go_on(self, kept: int, *, cuts: bool, until: int = NEVER, effort: int = NEVER) -> int:
+        """How it ended, before the event `until`, or after so many configurations as the effort allows. The place where
+        it began stays as it was: one can go back to it."""
         at, current, nodes = self.here.at, self.here.current.copy(), self.here.nodes
         present = Present(*(column.copy() for column in self.here.present))
+        limit = min(self._limit, self.explored + min(effort, self._limit))
         ended = MISSING
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
             ended, at, current, self.explored, asked, self._trail, nodes = advance(
@@ -196,7 +212,7 @@ class _Search:
                 at,
                 current,
                 self.explored,
-                self._limit,
+                limit,
                 self.room,
                 kept,
                 cuts,

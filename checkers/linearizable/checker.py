@@ -46,8 +46,8 @@ from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import CheckerResult
 from harness.history import MalformedHistory
 
-CONFIGURATIONS = 5_000_000
-"""At most so many are explored for one object: some seconds. The option `max_configurations` replaces it."""
+CONFIGURATIONS = 10_000_000
+"""At most so many are explored for one object: some ten seconds. The option `max_configurations` replaces it."""
 
 CERTIFIED_KEYS = 1_000_000
 """At most so many objects are certified at once."""

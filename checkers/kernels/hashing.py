@@ -10,17 +10,27 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import whole
+from checkers.kernels.columns import Int64, whole
+from checkers.kernels.compiled import compiled
 
 UInt64 = npt.NDArray[np.uint64]
 
 
 def mixed(values: npt.NDArray[np.integer], seed: UInt64 | int = 0) -> UInt64:
     """Spread integers over 64 bits (the finalizer of splitmix64); `seed` chains several columns."""
-    z = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15) + np.asarray(seed, dtype=np.uint64)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
+    return _mixed(values.astype(np.int64), np.atleast_1d(np.asarray(seed, dtype=np.uint64)))
+
+
+@compiled
+def _mixed(values: Int64, seeds: UInt64) -> UInt64:
+    """`seeds`: one for each value, or one for all."""
+    result = np.empty(len(values), dtype=np.uint64)
+    for i in range(len(values)):
+        z = np.uint64(values[i]) + np.uint64(0x9E3779B97F4A7C15) + seeds[min(i, len(seeds) - 1)]
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        result[i] = z ^ (z >> np.uint64(31))
+    return result
 
 
 def mixed_column(column: pa.Array | pa.ChunkedArray, seed: UInt64 | int = 0) -> UInt64:
@@ -37,7 +47,8 @@ def mixed_column(column: pa.Array | pa.ChunkedArray, seed: UInt64 | int = 0) -> 
 
 def bucket_of(hashes: UInt64, buckets: int) -> npt.NDArray[np.int32]:
     """A bucket in [0, buckets) for each hash."""
-    return (hashes % np.uint64(buckets)).astype(np.int32)
+    # The product of the upper half shifts down what a division would take five times as long for.
+    return (((hashes >> np.uint64(32)) * np.uint64(buckets)) >> np.uint64(32)).astype(np.int32)
 
 
 def partition_of(table: pa.Table, keys: Sequence[str], partitions: int) -> npt.NDArray[np.int32]:

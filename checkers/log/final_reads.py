@@ -17,7 +17,6 @@ import pyarrow as pa
 from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
-    COLUMNS,
     FINAL_POLL,
     POLL,
     SEND,
@@ -26,6 +25,9 @@ from checkers.log.rows import (
     reads,
 )
 from checkers.plan import Engine
+
+TALLIED = ("type", "f", "key", "value", "node")
+"""The columns of a history that are looked at here."""
 
 REPLICAS_LIMIT = 100_000
 """Queues times replicas: a property of the cluster, not of the history's length."""
@@ -74,7 +76,7 @@ class FinalReads:
 
 
 def final_reads(engine: Engine, history: Path) -> FinalReads:
-    rows = engine.history(history, COLUMNS)
+    rows = engine.history(history, TALLIED)
     partials = engine.mapped(rows, tally, TALLY)
     return summed(engine.gather(engine.grouped(partials, ("key", "node"), total, TALLY), REPLICAS_LIMIT))
 
@@ -83,7 +85,8 @@ def tally(batch: pa.Table) -> pa.Table:
     """Kernel: counts of one batch."""
     f, types = operation_codes(batch)
     used = np.flatnonzero(f >= 0)
-    f, types, batch = f[used], types[used], batch.take(pa.array(used))
+    if len(used) < len(f):
+        f, types, batch = f[used], types[used], batch.take(pa.array(used))
     keys, key = _texts(batch["key"])
     nodes, node = _texts(batch["node"])
     place = key * len(nodes) + node

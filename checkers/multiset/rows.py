@@ -17,6 +17,7 @@ from checkers.kernels.columns import (
     OK,
     TYPES,
     Bool,
+    Int32,
     Int64,
     codes,
     elements,
@@ -118,61 +119,86 @@ def keyed_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> pa
 
 def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over all rows of a bucket of processes: operations, in buckets of elements. Rows without elements stay."""
-    index, process, time = (rows[name].to_numpy() for name in ("index", "process", "time"))
-    kind = rows["type"].to_numpy()
-    element = rows["element"].to_numpy()
-    # A completion may have many rows; the first one of each operation is what is paired.
-    # They mostly lie side by side, so few are left to sort.
-    heads = np.flatnonzero(run_starts(index))
-    heads = heads[np.argsort(index[heads], kind="stable")]
-    heads = heads[run_starts(index[heads])]
-    invoked = kind[heads] == INVOKE
-    partner = pairs(index[heads], process[heads], invoked)
-    still_open = heads[invoked & (partner == NO_PARTNER)]
-    completions = heads[~invoked]
-    invocations = heads[partner[~invoked]]
-
-    told = np.flatnonzero(kind != INVOKE)
-    begun = invocations[np.searchsorted(index[completions], index[told])]
-    # What a completion does not repeat, its invocation told.
-    named = np.where(element[told] == NONE, element[begun], element[told])
-    position = np.concatenate((told, still_open))
-    started = np.concatenate((begun, still_open))
-    named = np.concatenate((named, element[still_open]))
-    never = np.full(len(still_open), NEVER)
-    key = whole(rows["key"]).take(pa.array(position))
-    return pa.Table.from_arrays(
-        [
-            pa.array(bucket_of(mixed(named, mixed_column(key)), buckets)),
-            key,
-            pa.array(named),
-            whole(rows["f"]).take(pa.array(position)),
-            pa.array(np.concatenate((kind[told], np.full(len(still_open), INFO))).astype(np.int8)),
-            pa.array(process[position]),
-            whole(rows["position"]).take(pa.array(position)),
-            pa.array(index[started]),
-            pa.array(np.concatenate((index[told], never))),
-            pa.array(time[started]),
-            pa.array(np.concatenate((time[told], never))),
-        ],
-        schema=SPANS,
-    )
+    position, started = _operations(rows)
+    element = _named(rows, position, started)
+    return _spans(rows, position, started, element, _bucket(rows, position, element, buckets))
 
 
 def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
     """Kernel: as `spans`; besides, each bucket of elements learns of every ok operation `head`, as a row with NONE."""
-    operations = spans(rows, buckets=buckets)
-    end = operations["end"].to_numpy()
-    of_head = np.flatnonzero((operations["f"].to_numpy() == head) & (operations["type"].to_numpy() == OK))
-    of_head = of_head[run_starts(end[of_head])]
-    of_head = of_head[np.unique(end[of_head], return_index=True)[1]]
-    copies = operations.take(pa.array(np.tile(of_head, buckets)))
-    bucket = pa.array(np.repeat(np.arange(buckets, dtype=np.int32), len(of_head)))
-    copies = copies.set_column(0, SPANS.field("bucket"), bucket)
-    copies = copies.set_column(2, SPANS.field("element"), pa.array(np.full(len(bucket), NONE)))
+    position, started = _operations(rows)
+    element = _named(rows, position, started)
+    index, is_ok = rows["index"].to_numpy()[position], rows["type"].to_numpy()[position] == OK
+    heads = np.flatnonzero(is_ok & (rows["f"].to_numpy()[position] == head))
+    heads = heads[run_starts(index[heads])]
+    heads = np.tile(heads[np.unique(index[heads], return_index=True)[1]], buckets)
     # Operations that name no element are told by their copies.
-    named = pa.array((operations["element"].to_numpy() != NONE) | (operations["type"].to_numpy() != OK))
-    return pa.concat_tables([operations.filter(named), copies]).unify_dictionaries().combine_chunks()
+    kept = np.flatnonzero((element != NONE) | ~is_ok)
+    bucket = _bucket(rows, position[kept], element[kept], buckets)
+    chosen = np.concatenate((kept, heads))
+    return _spans(
+        rows,
+        position[chosen],
+        started[chosen],
+        np.concatenate((element[kept], np.full(len(heads), NONE))),
+        np.concatenate((bucket, np.repeat(np.arange(buckets), len(heads) // buckets))),
+    )
+
+
+def _operations(rows: pa.Table) -> tuple[Int64, Int64]:
+    """(position of each row that completes, of the one that began it); one nobody saw end is told by its beginning."""
+    index, process, kind = (rows[name].to_numpy() for name in ("index", "process", "type"))
+    # A completion may have many rows, which mostly lie side by side; the first of each operation is what is paired.
+    starts = run_starts(index)
+    runs = np.flatnonzero(starts)
+    order = np.argsort(index[runs], kind="stable")
+    firsts = run_starts(index[runs[order]])
+    heads = runs[order[firsts]]
+    invoked = kind[heads] == INVOKE
+    partner = pairs(index[heads], process[heads], invoked)
+    begun_by = heads[partner]
+    head_of_run = np.empty(len(runs), dtype=np.int64)
+    head_of_run[order] = np.cumsum(firsts) - 1
+
+    told = np.flatnonzero(kind != INVOKE)
+    begun = begun_by[head_of_run[(np.cumsum(starts) - 1)[told]]]
+    still_open = heads[invoked & (partner == NO_PARTNER)]
+    return np.concatenate((told, still_open)), np.concatenate((begun, still_open))
+
+
+def _named(rows: pa.Table, position: Int64, started: Int64) -> Int64:
+    """The element of each operation: what a completion does not repeat, its invocation told."""
+    told = rows["element"].to_numpy()
+    element: Int64 = told[position]
+    silent = np.flatnonzero(element == NONE)
+    element[silent] = told[started[silent]]
+    return element
+
+
+def _bucket(rows: pa.Table, position: Int64, element: Int64, buckets: int) -> Int32:
+    return bucket_of(mixed(element, mixed_column(rows["key"])[position]), buckets)
+
+
+def _spans(rows: pa.Table, position: Int64, started: Int64, element: Int64, bucket: Int32) -> pa.Table:
+    """As SPANS, in the order given."""
+    index, time, kind = (rows[name].to_numpy() for name in ("index", "time", "type"))
+    is_open = position == started
+    return pa.Table.from_arrays(
+        [
+            pa.array(bucket.astype(np.int32)),
+            whole(rows["key"]).take(pa.array(position)),
+            pa.array(element),
+            pa.array(rows["f"].to_numpy()[position]),
+            pa.array(np.where(is_open, INFO, kind[position]).astype(np.int8)),
+            pa.array(rows["process"].to_numpy()[position]),
+            pa.array(rows["position"].to_numpy()[position]),
+            pa.array(index[started]),
+            pa.array(np.where(is_open, NEVER, index[position])),
+            pa.array(time[started]),
+            pa.array(np.where(is_open, NEVER, time[position])),
+        ],
+        schema=SPANS,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

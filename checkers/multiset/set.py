@@ -131,9 +131,8 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
     by_end = np.argsort(groups.end[heads])
     row = np.flatnonzero(seen)
     read = by_end[np.searchsorted(groups.end[heads][by_end], groups.end[row])]
+    # Rows are sorted by group and start, and so are the ranks.
     rank, group = read - base[groups.key[row]], groups.group[row]
-    order = np.lexsort((rank, group))
-    row, rank, group = row[order], rank[order], group[order]
     absent = last_absent(group, rank, reads_of)
     present = np.full(groups.count, -1, dtype=np.int64)
     present[group] = rank

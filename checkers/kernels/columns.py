@@ -43,7 +43,8 @@ def translated(column: pa.Array | pa.ChunkedArray, numbers: Mapping[str, int]) -
         column = pc.dictionary_encode(column)
     words = column.dictionary.to_pylist()
     table = np.array([numbers.get(word, -1) for word in words] + [-1], dtype=np.int32)
-    numbered: Int32 = table[pc.fill_null(column.indices, len(words)).to_numpy(zero_copy_only=False)]
+    indices = pc.fill_null(column.indices, len(words)) if column.null_count else column.indices
+    numbered: Int32 = table[indices.to_numpy()]
     return numbered
 
 

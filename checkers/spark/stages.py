@@ -8,7 +8,7 @@ sorted and grouped is so in arrays, on the worker.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,8 +64,7 @@ def before_shuffle(
     """What Spark runs before a shuffle: each table cut by partition."""
     _spare_garbage_collection()
     for table in stage(batches):
-        for number, part in partitions(table, schema, keys, count):
-            yield _packed_row(number, part)
+        yield _packed_rows(partitions(table, schema, keys, count))
 
 
 def before_gather(
@@ -78,7 +77,7 @@ def before_gather(
         if table.num_rows and rows <= limit:
             table = table.slice(0, limit + 1 - rows)
             rows += table.num_rows
-            yield _packed_row(0, packed(table, schema))
+            yield _packed_rows([(0, packed(table, schema))])
 
 
 def _spare_garbage_collection() -> None:
@@ -86,11 +85,15 @@ def _spare_garbage_collection() -> None:
     gc.freeze()
 
 
-def _packed_row(partition: int, table: pa.Table) -> pa.RecordBatch:
+def _packed_rows(parts: Iterable[tuple[int, pa.Table]]) -> pa.RecordBatch:
+    """One row for each (partition, table), all in one batch: the JVM takes its time for each."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    written = sink.getvalue()
-    offsets = pa.py_buffer(np.array([0, written.size], dtype=np.int32))
-    payload = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, written])
-    return pa.RecordBatch.from_arrays([pa.array([partition], pa.int32()), payload], schema=PACKED)
+    numbers, ends = [], [0]
+    for number, table in parts:
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        numbers.append(number)
+        ends.append(sink.tell())
+    offsets = pa.py_buffer(np.array(ends, dtype=np.int32))
+    payload = pa.Array.from_buffers(pa.binary(), len(numbers), [None, offsets, sink.getvalue()])
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), payload], schema=PACKED)

@@ -12,14 +12,37 @@ import pytest
 
 from checkers.by_workload import WORKLOADS
 from checkers.linearizable import MODELS
+from checkers.spark.java import JavaMissing, find_java
 from harness.cli import main
 
 FOREIGN = Path(__file__).parents[3] / "shared" / "histories"
 needs_histories = pytest.mark.skipif(not FOREIGN.exists(), reason="no ../shared/histories beside the checkout")
 
 
-def checked(capsys: pytest.CaptureFixture[str], paths: list[Path], *options: str) -> tuple[int, list[dict[str, Any]]]:
-    code = main.run(["check", *map(str, paths), "--engine", "inprocess", "--json", *options])
+IN_PROCESS = ("--engine", "inprocess")
+ENGINES = [
+    IN_PROCESS,
+    pytest.param(
+        ("--engine", "spark", "--master", "local[2]"), marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]
+    ),
+]
+
+
+@pytest.fixture(params=ENGINES, ids=["inprocess", "spark"])
+def engine(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    if "spark" in request.param:
+        try:
+            find_java()
+        except JavaMissing as missing:
+            pytest.skip(f"not run: {missing}")
+    chosen: tuple[str, ...] = request.param
+    return chosen
+
+
+def checked(
+    capsys: pytest.CaptureFixture[str], paths: list[Path], *options: str, engine: tuple[str, ...] = IN_PROCESS
+) -> tuple[int, list[dict[str, Any]]]:
+    code = main.run(["check", *map(str, paths), *engine, "--json", *options])
     return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -30,7 +53,7 @@ def checked(capsys: pytest.CaptureFixture[str], paths: list[Path], *options: str
     ids=["etcd-answer", "etcd-ignored", "knossos"],
 )
 def test_registers_get_the_known_verdict(
-    folder: str, options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    folder: str, options: tuple[str, ...], engine: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (FOREIGN / folder / "expected.tsv").read_text().splitlines()
     expected = {
@@ -38,7 +61,9 @@ def test_registers_get_the_known_verdict(
         for name, _, verdict in (line.partition("\t") for line in lines)
         if verdict
     }
-    code, answers = checked(capsys, [Path(path) for path in expected], "--model", "cas-register", *options)
+    code, answers = checked(
+        capsys, [Path(path) for path in expected], "--model", "cas-register", *options, engine=engine
+    )
     assert [answer["path"] for answer in answers] == list(expected)
     assert {answer["path"]: answer["verdict"] for answer in answers} == expected
     for answer in answers:
@@ -48,9 +73,11 @@ def test_registers_get_the_known_verdict(
 
 
 @needs_histories
-def test_logs_of_a_key_value_store_are_judged_as_maps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_of_a_key_value_store_are_judged_as_maps(
+    engine: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = sorted((FOREIGN / "kv").glob("*.txt"))
-    _, answers = checked(capsys, paths, "--model", "map")
+    _, answers = checked(capsys, paths, "--model", "map", engine=engine)
     assert len(answers) >= 2
     for answer in answers:
         assert answer["verdict"] == ("valid" if answer["path"].endswith("-ok.txt") else "invalid")

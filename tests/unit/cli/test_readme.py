@@ -11,6 +11,7 @@ import click
 from checkers.by_workload import WORKLOADS
 from harness.cli import registry, run
 from harness.cli.exit_code import ExitCode
+from harness.cli.judgement import of_model
 from harness.cli.main import group
 from harness.cli.suite_file import parse_suite
 from harness.scenario import Scenario
@@ -49,6 +50,18 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
         registry.resolve(
             Scenario(system=options["system"], workload=options["workload"], nemesis=nemesis, mutant=options["mutant"])
         )
+
+
+def test_every_check_and_export_in_a_block_of_commands_is_understood() -> None:
+    shown = [shlex.split(line)[1:] for line in README.splitlines() if re.match(r"stormproof (check|export) ", line)]
+    assert {name for name, *_ in shown} == {"check", "export"}
+    for name, *words in shown:
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        with command.make_context(name, words) as context:
+            model = context.params.get("model")
+        if name == "check" and model:
+            of_model(model, initial=context.params["initial"], failed_cas=context.params["failed_cas"])
 
 
 def test_the_suite_makes_as_many_scenarios_as_it_is_said_to() -> None:

@@ -1,0 +1,85 @@
+"""What comes home to the driver does not grow with the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.by_workload import checker_for
+from checkers.engine_in_process import InProcessEngine
+from checkers.linearizable import MODELS, Linearizable
+from checkers.plan import CheckRequest, Dataset
+from checkers.run import check_history
+from checkers.statistics import Statistics
+from tests.histories.history_language import VALUE_TYPES, write_rows
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Watched(InProcessEngine):
+    """Counts the rows that come home."""
+
+    gathered: list[int] = field(default_factory=list)
+
+    def gather(self, source: Dataset, limit: int) -> pa.Table:
+        table = super().gather(source, limit)
+        self.gathered.append(table.num_rows)
+        return table
+
+
+def done(f: str, asked: Row, told: Row, key: str | None = None) -> list[Row]:
+    row = {"process": 0, "f": f, "key": key, "error": None, "node": None}
+    return [{**row, "type": "invoke", "value": asked}, {**row, "type": "ok", "value": told}]
+
+
+def elements(number: int) -> list[Row]:
+    """Each third one is lost."""
+    told = [] if number % 3 == 0 else done("dequeue", {}, {"value": number})
+    return [*done("enqueue", {"value": number}, {"value": number}), *told]
+
+
+def registers(number: int) -> list[Row]:
+    """Each of them is read as what nobody wrote."""
+    key = str(number)
+    return [
+        *done("write", {"value": number}, {"value": number}, key),
+        *done("read", {}, {"value": number + 1}, key),
+    ]
+
+
+def added(number: int) -> list[Row]:
+    return done("add", {"value": number}, {"value": number})
+
+
+def generated(number: int) -> list[Row]:
+    return done("generate", {}, {"value": number // 2})
+
+
+@pytest.mark.parametrize(
+    ("checker", "operations"),
+    [("queue", elements), ("register", registers), ("set", added), ("counter", added), ("unique-ids", generated)],
+)
+def test_ten_times_the_history_brings_no_more_home(
+    checker: str, operations: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    counts = []
+    for size in (300, 3_000):
+        rows = [row for number in range(size) for row in operations(number)]
+        if checker == "set":
+            rows += done("read", {}, {"values": [number for number in range(size) if number % 2]})
+        if checker == "queue":
+            rows += done("drain", {}, {"values": []})
+        history = write_rows(rows, VALUE_TYPES[checker], tmp_path / f"{size}.parquet")
+        judge = Linearizable(MODELS["cas-register"]) if checker == "register" else checker_for(checker, {})
+        engine = Watched()
+        results = check_history(CheckRequest(history=history), {judge.name: judge, "statistics": Statistics()}, engine)
+        found = results[judge.name]
+        assert checker == "counter" or sum(summary.count for summary in found.anomalies.values()) >= size // 4
+        counts.append(engine.gathered)
+    assert counts[0] == counts[1]

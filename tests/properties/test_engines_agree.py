@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from content_histories import made_up_contents
 from delay_histories import random_delays
 from log_histories import random_history
 from node_histories import random_cluster, write_cluster
@@ -145,11 +147,12 @@ def test_both_engines_say_and_certify_the_same_of_objects(
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
+@pytest.mark.parametrize("name", ["fifo-queue", "stack"])
 def test_both_engines_say_and_certify_the_same_of_queues(
-    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
-    rng, model = random.Random(5), MODELS["fifo-queue"]
+    rng, model = random.Random(5), MODELS[name]
     rows: list[dict[str, object]] = []
     for queue in range(40):
         for row in made_up_rows(model, (), rng, 8, lies=0.2, unknown=0.1):
@@ -165,6 +168,24 @@ def test_both_engines_say_and_certify_the_same_of_queues(
     written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
     assert written[0] == written[1] == 40 - alone.anomalies["nonlinearizable"].count
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
+
+
+@pytest.mark.parametrize("name", ["append-log", "set"])
+def test_both_engines_say_the_same_of_contents(
+    name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    rng, model = random.Random(5), MODELS[name]
+    rows: list[dict[str, object]] = []
+    for number in range(40):
+        for row in made_up_contents(model, (), rng, 8, lies=0.2, unknown=0.1):
+            process, value = 100 * number + int(row["process"]), {"json": json.dumps(row["value"])}
+            rows.append(row | {"index": len(rows), "process": process, "key": f"o{number}", "value": value})
+    json_value = pa.struct([pa.field("json", pa.string())])
+    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, json_value))
+    alone = Linearizable(model).check(request, InProcessEngine())
+    assert alone.anomalies["nonlinearizable"].count > 5
+    assert Linearizable(model).check(request, spark) == alone
 
 
 def test_a_session_is_reused(spark: SparkEngine) -> None:

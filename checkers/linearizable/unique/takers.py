@@ -19,7 +19,6 @@ import numpy as np
 from checkers.kernels.columns import Int64
 from checkers.linearizable.unique.lifetimes import (
     NOBODY,
-    SHOWN,
     Lifetimes,
     Words,
     free_moments,
@@ -141,13 +140,12 @@ class Collection:
             else:
                 teller = int(told.nothing[-1 - by])
                 operations |= _positions(told, covering(told, teller)) | {teller}
-        words = self.rules.words
-        named = ", ".join(spans.shown(known.value[v]) for v in left[urgent[:SHOWN]])
-        more = ", …" if len(urgent) > SHOWN else ""
+        take = self.rules.words.take
+        begun = f"only {len(takers)} {take}{'s' if len(takers) > 1 else ''}" if len(takers) else f"no {take}"
         return Contradiction(
             frozenset(operations),
-            f"nobody was told {named}{more}, which must have been taken before {_index(spans, known, time)}, but only "
-            f"{len(takers)} {words.take}s of unknown outcome had begun by then",
+            f"{named(spans, known, left[urgent])}: nobody was told that these were taken, which must have been before "
+            f"{_index(spans, known, time)}, but by then {begun} of unknown outcome had begun",
         )
 
 

@@ -30,6 +30,8 @@ class Window:
 
     numbers: Int64
     """All completed no later than the one that is stuck."""
+    loose: Int64
+    """What else may have taken effect meanwhile, or not: it does not help."""
     stuck: int
     """The one that fits nowhere behind the others."""
     before: tuple[Any, ...]
@@ -63,7 +65,7 @@ def window(problem: Problem, decision: Decision, *, limit: int) -> Window:
         fewer = found.without(problem, number)
         if _fails(problem, fewer, before, last):
             found = fewer
-    return Window(numbers=found.known, stuck=stuck, before=before)
+    return Window(numbers=found.known, loose=found.loose, stuck=stuck, before=before)
 
 
 def _from(problem: Problem, moment: int, last: int) -> _Attempt:

@@ -9,16 +9,17 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
 
-from checkers.linearizable import replay
+from checkers.linearizable import decision, replay
 from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
 from checkers.linearizable.models import FailedCas, Model, frozen
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
-from checkers.linearizable.problem import Row, calls_of, problem_of
-from checkers.linearizable.window import window
+from checkers.linearizable.problem import Calls, Row, calls_of, problem_of
+from checkers.linearizable.window import Window, window
 
 LIMIT = 1_000_000
 MOST_OPERATIONS = 8
@@ -86,13 +87,44 @@ def judge(model: Model, rows: Rows, initial: Any = None) -> bool:
             wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[model.name](initial), answers)
             assert wrong is None, (wrong, rows)
     else:
-        for part, decision in ((Part(calls=calls, problem=problem), found), (culprit, by_parts)):
-            proof = window(part.problem, decision, limit=LIMIT)
+        for part, decided in ((Part(calls=calls, problem=problem), found), (culprit, by_parts)):
+            proof = window(part.problem, decided, limit=LIMIT)
+            _assert_smallest(model, part, proof)
             begins = set(part.calls.start[proof.numbers].tolist())
             assert int(part.calls.start[proof.stuck]) in begins
             if proof.before == (model.initial,):
                 assert not brute_force(model.name, [one for one in operations if one[0] in begins], initial), rows
     return expected == LINEARIZABLE
+
+
+def orderable(model: Model, calls: Calls, loose: frozenset[int], state: Any) -> bool:
+    """Whether there is an order of the calls, each of the loose ones as if nobody had seen it end."""
+
+    def explained(state: Any, left: frozenset[int]) -> bool:
+        definite = [number for number in left if number not in loose and calls.end[number] != NEVER]
+        first_end = min((int(calls.end[number]) for number in definite), default=NEVER)
+        return not definite or any(
+            explained(after, left - {number})
+            for number in left
+            if calls.start[number] <= first_end
+            for after in model.step(state, calls.calls[number])
+        )
+
+    return explained(state, frozenset(range(len(calls.calls))))
+
+
+def _assert_smallest(model: Model, part: Part, proof: Window) -> None:
+    """Whatever else happened meanwhile, it cannot be ordered; with any one of it left out it could."""
+    concerned = np.sort(np.concatenate((proof.numbers, proof.loose)))
+    calls = part.calls.part(concerned)
+    known = set(proof.numbers.tolist())
+
+    def fits(others: set[int]) -> bool:
+        loose = frozenset(at for at, number in enumerate(concerned.tolist()) if number not in others)
+        return any(orderable(model, calls, loose, state) for state in proof.before)
+
+    assert not fits(known)
+    assert all(fits(known - {number}) for number in known)
 
 
 def _judge_many(name: str, histories: int) -> None:
@@ -108,6 +140,15 @@ def _judge_many(name: str, histories: int) -> None:
 @pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_no_object_is_judged_otherwise_than_by_brute_force(name: str) -> None:
     _judge_many(name, 500)
+
+
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+def test_a_search_that_follows_the_most_promising_configurations_first_judges_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision, "AT_FIRST", 0)
+    monkeypatch.setattr(decision, "KEPT", (1, 2))
+    _judge_many(name, 200)
 
 
 @pytest.mark.slow

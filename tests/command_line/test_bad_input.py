@@ -40,6 +40,7 @@ def told(answer: Answer) -> str:
         ("run rocketmq --engine flink", "'flink' is not one of 'spark', 'inprocess'. (see: stormproof run --help)"),
         ("run rocketmq --environment docker --nemesis power", "environment 'docker' cannot apply 'power'"),
         ("run rocketmq --time-limit nan", "time_limit_s must be a number of at least 0, got nan"),
+        ("run rocketmq --max-outage -1", "max_outage_s must be a number of at least 0, got -1.0"),
         ("run rocketmq --liveness 61", "liveness_s is a part of the storm, so at most time_limit_s (60), got 61"),
         ("run rocketmq --runs /proc/nowhere --engine inprocess", "cannot make a run directory in /proc/nowhere"),
         ("suite nowhere.toml", "no suite file nowhere.toml; give a TOML file, or one of: nightly, smoke"),

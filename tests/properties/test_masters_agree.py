@@ -1,0 +1,56 @@
+"""Wherever Spark runs, a history gets the same verdict, anomalies and examples as in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.spark.java import JavaMissing, find_java
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "tests.properties.verdicts_on_master"
+TIME_LIMIT_S = 600
+
+
+def verdicts_on(master: str, folder: Path) -> dict[str, Any]:
+    """By history, by checker: the result. Each master gets a process of its own, for a process has one session."""
+    ran = subprocess.run(
+        [sys.executable, "-m", PROGRAM, master, str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-2_000:]
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found = verdicts_on("inprocess", tmp_path_factory.mktemp("inprocess"))
+    results = [result for by_checker in found.values() for result in by_checker.values()]
+    assert not any(" failed: " in reason for result in results for reason in result["reasons"])
+    broken = {name for by_checker in found.values() for name, result in by_checker.items() if result["anomalies"]}
+    assert broken >= {"log", "queue", "set", "linearizable", "availability", "cluster", "bank", "causal", "long-fork"}
+    assert any("too many operations" in reason for reason in found["vast"]["linearizable"]["reasons"])
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("master", ["local[1]", "local[2]", "local-cluster[2,1,2048]"])
+def test_all_masters_find_the_same(master: str, expected: dict[str, Any], tmp_path: Path) -> None:
+    try:
+        find_java()
+    except JavaMissing as missing:
+        pytest.skip(f"not run: {missing}")
+    assert verdicts_on(master, tmp_path) == expected

@@ -1,0 +1,95 @@
+"""Judges small histories of every checker on one master, and prints all that was found as JSON: MASTER FOLDER."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from checkers import buckets
+from checkers.availability import Availability
+from checkers.by_workload import checker_for
+from checkers.cluster import ClusterChecker, write_node_events
+from checkers.engine_in_process import InProcessEngine
+from checkers.linearizable import MODELS, Linearizable, vast_registers
+from checkers.plan import Checker, CheckRequest, Engine
+from checkers.run import check_history
+from checkers.spark.engine import SparkEngine
+from checkers.spark.session import spark_session
+from checkers.statistics import Statistics
+from tests.histories.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
+from tests.properties.node_histories import random_cluster, write_cluster
+from tests.properties.register_histories import random_register_rows
+
+HISTORIES = Path(__file__).parents[1] / "histories"
+IN_PROCESS = "inprocess"
+PIECES = 2
+"""Row groups of a history, and buckets: as few as show that rows meet which were read apart."""
+
+SMALL_ENOUGH_ROWS = 18
+"""Registers of more are vast here."""
+
+BY_SEARCH = ("object/counter", "register/beyond-its-bound")
+BY_DECIDER = ("object/stack", "object/set-added-too-early")
+
+Case = tuple[str, Checker, CheckRequest]
+
+
+def written_cases(folder: Path) -> Iterator[Case]:
+    """For each checker the first history that is not valid, and objects of both ways to judge them."""
+    seen = set()
+    for file in sorted(HISTORIES.glob("*/*.history")):
+        written = parse_history(file.read_text())
+        name = f"{file.parent.name}/{file.stem}"
+        if name in (*BY_SEARCH, *BY_DECIDER) or (written.verdict == "invalid" and written.checker not in seen):
+            seen.add(written.checker)
+            history = in_pieces(written.write(folder / f"{name.replace('/', '-')}.parquet"))
+            options = {option: float(value) for option, value in written.demands.items()}
+            yield name, checker_of(written), CheckRequest(history=history, options=options)
+
+
+def checker_of(written: WrittenHistory) -> Checker:
+    if written.checker == "availability":
+        return Availability()
+    if written.checker in ("register", "object"):
+        return Linearizable(MODELS[written.model or "cas-register"])
+    return checker_for(written.checker, written.options)
+
+
+def vast_case(folder: Path) -> Case:
+    rows = random_register_rows(random.Random(4), registers=30)
+    history = in_pieces(write_rows(rows, VALUE_TYPES["register"], folder / "vast.parquet"))
+    return "vast", Linearizable(MODELS["cas-register"]), CheckRequest(history=history)
+
+
+def cluster_case(folder: Path) -> Case:
+    for number in range(4):
+        write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), folder / "nodes")
+    table = in_pieces(write_node_events(folder / "nodes", folder / "node-events.parquet"))
+    return "cluster", ClusterChecker(), CheckRequest(history=folder / "vast.parquet", options={"node_events": table})
+
+
+def in_pieces(path: Path) -> Path:
+    table = pq.read_table(path)
+    pq.write_table(table, path, row_group_size=-(-table.num_rows // PIECES))
+    return path
+
+
+def main(master: str, folder: Path) -> None:
+    engine: Engine = InProcessEngine() if master == IN_PROCESS else SparkEngine(spark_session(master))
+    vast_registers.VAST_ROWS = SMALL_ENOUGH_ROWS
+    found = {}
+    for name, checker, request in (*written_cases(folder), vast_case(folder), cluster_case(folder)):
+        buckets.BUCKET_ROWS = -(-pq.read_metadata(request.history).num_rows // PIECES)
+        results = check_history(request, {checker.name: checker, "statistics": Statistics()}, engine)
+        found[name] = {of: dataclasses.asdict(result) for of, result in results.items()}
+    print(json.dumps(found, sort_keys=True, default=str))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64, codes, integers
-from checkers.linearizable.models import UNTOLD, Call, Model, frozen
+from checkers.linearizable.models import UNTOLD, Call, Model, Truth, frozen
 from checkers.linearizable.recorded import happened
 from checkers.linearizable.unique.spans import NEVER, Lists, Open, Spans
 
@@ -80,7 +80,7 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
     argument = np.where(is_read | (asked != NONE), elements.numbers(asked), of_name[text[invoked]])
 
     result = np.full(len(invoked), NONE, dtype=np.int64)
-    truth = np.array([int(one) if isinstance(one, bool) else NONE for one in value], dtype=np.int64)
+    truth = np.array([int(bool(one)) if isinstance(one, Truth) else NONE for one in value], dtype=np.int64)
     result[~is_append] = truth[told[~is_append]]
     if "contains" in model.functions and np.any((f == model.functions.index("contains")) & (result == NONE)):
         return Open("a contains told neither true nor false")
@@ -128,5 +128,5 @@ def content_call(model: Model, spans: Spans, position: int) -> Call:
     elif f == "read" and spans.lists is not None:
         result = tuple(spans.value(element) for element in spans.lists.of(position))
     elif number != NONE:
-        result = (number, argument) if f == "append" else bool(number)
+        result = (number, argument) if f == "append" else Truth(bool(number))
     return Call(f=f, argument=argument, result=result)

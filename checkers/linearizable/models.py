@@ -8,8 +8,9 @@ Somebody else's object takes a few lines:
 
     Model(name="light", initial=False, functions=("toggle", "read"), apply=light)
 
-States, arguments and results are hashable: lists arrive as tuples, maps as tuples of pairs. What else a model says
-(which calls only read, which overwrite, what needs what) makes the search faster and changes no verdict.
+States, arguments and results are hashable: lists arrive as tuples, maps as `Map`, and true and false as `Truth`, for
+Python takes its own for 1 and 0. A model may tell True and False all the same. What else it says (which calls only
+read, which overwrite, what needs what) makes the search faster and changes no verdict.
 """
 
 from __future__ import annotations
@@ -38,6 +39,24 @@ class Answer(Enum):
 
 
 UNTOLD, FAILED, ANYTHING = Answer.UNTOLD, Answer.FAILED, Answer.ANYTHING
+
+
+class Truth(Enum):
+    """The true and false of JSON, which equal no number."""
+
+    FALSE = False
+    TRUE = True
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+@dataclass(frozen=True, order=True)
+class Map:
+    """A map of JSON, which equals no list."""
+
+    entries: tuple[tuple[Hashable, Hashable], ...]
+    """By key."""
 
 
 class Does(Enum):
@@ -79,11 +98,13 @@ def _everything(call: Call) -> Collection[Hashable] | None:
 
 
 def frozen(value: Value) -> Hashable:
-    """The same value, hashable."""
+    """The same value, hashable, and equal to nothing that JSON takes for something else (but 1.0 is 1)."""
+    if isinstance(value, bool):
+        return Truth(value)
     if isinstance(value, list | tuple):
         return tuple(frozen(item) for item in value)
     if isinstance(value, Mapping):
-        return tuple(sorted(((key, frozen(item)) for key, item in value.items()), key=repr))
+        return Map(tuple(sorted(((key, frozen(item)) for key, item in value.items()), key=repr)))
     return value  # type: ignore[no-any-return]
 
 
@@ -92,8 +113,14 @@ def shown(value: Any) -> str:
     if isinstance(value, frozenset):
         text = f"{{{', '.join(sorted(shown(item) for item in value))}}}"
     else:
-        text = json.dumps(value, default=str)
+        text = json.dumps(value, default=_written)
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Map):
+        return dict(value.entries)
+    return bool(value) if isinstance(value, Truth) else str(value)
 
 
 def describe(call: Call) -> str:
@@ -132,7 +159,7 @@ class Model:
         return [
             after
             for after, told in self.apply(state, call)
-            if told is ANYTHING or call.result is UNTOLD or told == call.result
+            if told is ANYTHING or call.result is UNTOLD or frozen(told) == call.result
         ]
 
     def tells_nothing(self, call: Call) -> bool:
@@ -279,13 +306,13 @@ def _set(state: State, call: Call) -> list[tuple[State, Value]]:
     if call.f == "contains":
         return [(state, present)]
     after = state | {call.argument} if call.f == "add" else state - {call.argument}
-    return [(after, present is (call.f == "remove") if isinstance(call.result, bool) else ANYTHING)]
+    return [(after, present is (call.f == "remove") if isinstance(call.result, Truth) else ANYTHING)]
 
 
 def _set_does(call: Call) -> Does:
     if call.f in ("read", "contains"):
         return Does.READS
-    return Does.CHANGES if isinstance(call.result, bool) else Does.OVERWRITES
+    return Does.CHANGES if isinstance(call.result, Truth) else Does.OVERWRITES
 
 
 def _set_parts(call: Call) -> Collection[Hashable] | None:
@@ -301,7 +328,7 @@ def _set_needs(call: Call) -> Collection[Hashable] | None:
         elements = call.result if isinstance(call.result, tuple) else ()
         return [("element", element) for element in elements]
     # An add that was told that the element had been there needs it, as does a remove that was told so.
-    had = call.result is (call.f != "add") if isinstance(call.result, bool) else False
+    had = bool(call.result) is (call.f != "add") if isinstance(call.result, Truth) else False
     return (("element", call.argument),) if had else ()
 
 
@@ -388,7 +415,7 @@ def _bag_parts(call: Call) -> Collection[Hashable] | None:
 
 
 def _counted(value: Value) -> State:
-    return frozenset(Counter(value).items())
+    return frozenset(Counter(map(frozen, value)).items())
 
 
 def _append_log(state: State, call: Call) -> list[tuple[State, Value]]:
@@ -441,15 +468,15 @@ _ALL = (
         effect=_set_effect,
         needs=_set_needs,
         parts=_set_parts,
-        begin=frozenset,
+        begin=lambda value: frozenset(map(frozen, value)),
     ),
-    Model(name="mutex", initial=False, functions=("acquire", "release"), apply=_mutex),
+    Model(name="mutex", initial=False, functions=("acquire", "release"), apply=_mutex, begin=bool),
     Model(
         name="fenced-lock",
         initial=(False, 0, False),
         functions=("acquire", "release"),
         apply=_fenced_lock,
-        begin=lambda token: (False, token, False),
+        begin=lambda token: (False, frozen(token), False),
     ),
     Model(name="counter", initial=0, functions=("add", "read"), apply=_counter, does=_reads("read")),
     Model(
@@ -477,7 +504,7 @@ _ALL = (
         apply=_priority_queue,
         effect=_queue_effect,
         needs=_queue_needs,
-        begin=lambda value: tuple(sorted(value)),
+        begin=lambda value: tuple(sorted(map(frozen, value))),
     ),
     Model(
         name="stack",

@@ -79,11 +79,9 @@ def calls_of(model: Model, rows: Iterable[Row]) -> Calls:
 
 
 def problem_of(model: Model, calls: Calls) -> Problem:
-    # True equals 1, but a call that told the one is not a call that told the other.
-    named = [(call.f, call.argument, call.result, isinstance(call.result, bool)) for call in calls.calls]
-    number: dict[tuple[str, Hashable, Hashable, bool], int] = {}
-    kind = np.array([number.setdefault(name, len(number)) for name in named], dtype=np.int64)
-    kinds = [Call(f=f, argument=argument, result=result) for f, argument, result, _ in number]
+    number: dict[Call, int] = {}
+    kind = np.array([number.setdefault(call, len(number)) for call in calls.calls], dtype=np.int64)
+    kinds = list(number)
 
     touched = [model.parts(call) for call in kinds]
     everything = {name for names in touched for name in names or ()} if None not in touched else None

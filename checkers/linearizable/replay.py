@@ -25,16 +25,27 @@ Run = Callable[[str, Any, Any, bool], bool]
 """(f, argument, result, whether the result is known) -> whether it can happen now; if so, it has."""
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON: true is no 1, but 1.0 is."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
 def register(initial: Any) -> Run:
     value = initial
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         nonlocal value
         if f == "read":
-            return not known or result == value or (result is None and initial is not None)
+            return not known or same(result, value) or (result is None and initial is not None)
         if f == "cas" and result == "failed":
-            return bool(value != argument[0])
-        if f == "cas" and value != argument[0]:
+            return not same(value, argument[0])
+        if f == "cas" and not same(value, argument[0]):
             return False
         value = argument[1] if f == "cas" else argument
         return True
@@ -43,13 +54,14 @@ def register(initial: Any) -> Run:
 
 
 def multi_register(initial: Any) -> Run:
-    values = dict(initial or {})
+    written = partial(json.dumps, sort_keys=True)
+    values = {written(name): value for name, value in (initial or {}).items()}
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         for what, name, value in result if known else argument:
             if what in ("w", "write"):
-                values[name] = value
-            elif known and values.get(name) != value:
+                values[written(name)] = value
+            elif known and not same(values.get(written(name)), value):
                 return False
         return True
 
@@ -62,7 +74,7 @@ def map_entry(initial: Any) -> Run:
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         nonlocal value
         if f == "get":
-            return not known or result == value or (value is None and result == "")
+            return not known or same(result, value) or (value is None and result == "")
         value = argument if f == "put" or value is None else value + argument
         return True
 
@@ -108,14 +120,14 @@ def fenced_lock(initial: Any) -> Run:
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         nonlocal held, token, at_least
         if f == "acquire":
-            if held or (known and not (isinstance(result, int) and result > token)):
+            if held or (known and not (type(result) is int and result > token)):
                 return False
             held, token, at_least = True, result if known else token + 1, not known
             return True
         if not held:
             return False
         held = False
-        if isinstance(argument, int):
+        if type(argument) is int:
             if argument < token or (argument > token and not at_least):
                 return False
             token, at_least = argument, False
@@ -130,7 +142,7 @@ def counter(initial: Any) -> Run:
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         nonlocal total
         if f == "read":
-            return not known or result == total
+            return not known or same(result, total)
         total += argument
         return True
 
@@ -145,7 +157,7 @@ def fifo_queue(initial: Any) -> Run:
             queue.append(argument)
             return True
         told = queue.popleft() if queue else None
-        return not known or told == result
+        return not known or same(told, result)
 
     return run
 
@@ -192,7 +204,7 @@ def priority_queue(initial: Any) -> Run:
             bisect.insort(queue, argument)
             return True
         told = queue.pop(0) if queue else None
-        return not known or told == result
+        return not known or same(told, result)
 
     return run
 
@@ -205,7 +217,7 @@ def stack(initial: Any) -> Run:
             elements.append(argument)
             return True
         told = elements.pop() if elements else None
-        return not known or told == result
+        return not known or same(told, result)
 
     return run
 
@@ -215,10 +227,10 @@ def append_log(initial: Any) -> Run:
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
         if f == "read":
-            return not known or list(result) == log
+            return not known or same(result, log)
         log.append(argument)
-        if known and isinstance(result, list) and result != argument:
-            return result == [len(log) - 1, argument]
+        if known and isinstance(result, list) and not same(result, argument):
+            return same(result, [len(log) - 1, argument])
         return True
 
     return run

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, frozen
+from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, Truth, frozen
 from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
 
 Rows = list[dict[str, Any]]
@@ -145,6 +145,6 @@ def spans_of_contents(model: Model, rows: Rows) -> Spans:
 
 
 def _number(call: Call) -> int:
-    if isinstance(call.result, bool):
-        return int(call.result)
+    if isinstance(call.result, Truth):
+        return int(bool(call.result))
     return call.result[0] if call.f == "append" and isinstance(call.result, tuple) else NONE

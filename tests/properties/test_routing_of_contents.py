@@ -30,6 +30,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "names": lambda element: f"v{element:02}",
     "pairs": lambda element: [element, "x"],
     "mixed": lambda element: element if element % 2 else str(element),
+    "truths": lambda element: (0, 1, False, True)[element] if element < 4 else element,
 }
 
 

@@ -45,12 +45,18 @@ def pair_in_json(value: int | None) -> Any:
     return {"json": json.dumps(None if value is None else {"id": value, "of": [1, "x"]})}
 
 
+def truth_in_json(value: int | None) -> Any:
+    return {"json": json.dumps((0, 1, False, True)[value] if value in (0, 1, 2, 3) else value)}
+
+
 SHAPES: dict[str, tuple[pa.DataType, Value]] = {
     "integers": (INTEGERS, integer),
     "integers as JSON": (JSON, integer_in_json),
     "names": (JSON, name_in_json),
     "maps": (JSON, pair_in_json),
+    "truths": (JSON, truth_in_json),
 }
+"""Truths have no order, which a priority queue needs."""
 
 
 def kernel_rows(rows: Rows, shape: str) -> pa.Table:
@@ -74,8 +80,10 @@ def judge(model: Model, rows: Rows, shape: str) -> bool:
     return broken is None
 
 
-@pytest.mark.parametrize("shape", list(SHAPES))
-@pytest.mark.parametrize("name", QUEUES)
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [(name, shape) for name in QUEUES for shape in SHAPES if (name, shape) != ("priority-queue", "truths")],
+)
 def test_a_queue_gets_the_same_verdict_whatever_it_holds(name: str, shape: str) -> None:
     rng = random.Random(f"{name} {shape}")
     model = MODELS[name]

@@ -122,6 +122,35 @@ def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
     assert check(light, written(tmp_path / "wrong.parquet", events)).verdict is Verdict.INVALID
 
 
+def test_somebody_elses_model_may_tell_true_and_means_no_1(tmp_path: Path) -> None:
+    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light)
+    events = done(0, "toggle", None, None) + done(1, "read", None, 1)
+    assert check(light, written(tmp_path / "history.parquet", events)).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, True), (True, 1), (0, False), ([1], [True]), ({"a": 0}, {"a": False}), ({}, [])]
+)
+@pytest.mark.parametrize("model", ["register", "cas-register"])
+def test_a_register_that_holds_a_number_tells_nothing_that_only_python_takes_for_it(
+    tmp_path: Path, model: str, one: Any, other: Any
+) -> None:
+    events = done(0, "write", one, one) + done(1, "read", None, one)
+    assert check(MODELS[model], written(tmp_path / "same.parquet", events)).verdict is Verdict.VALID
+    events = done(0, "write", one, one) + done(1, "read", None, other)
+    assert check(MODELS[model], written(tmp_path / "other.parquet", events)).verdict is Verdict.INVALID
+
+
+def test_a_replayed_order_tells_true_from_1(tmp_path: Path) -> None:
+    certificate = tmp_path / "certificate.jsonl"
+    certificate.write_text(json.dumps({"key": "k", "order": [0, 2]}) + "\n")
+    right = written(tmp_path / "right.parquet", done(0, "write", True, True) + done(1, "read", None, True))
+    assert replayed(right, certificate, "register").returncode == 0
+    wrong = written(tmp_path / "wrong.parquet", done(0, "write", 1, 1) + done(1, "read", None, True))
+    told = replayed(wrong, certificate, "register")
+    assert (told.returncode, told.stdout) == (1, "k: read 2 could not have told True\n")
+
+
 def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:
     if call.f == "enqueue":
         return [((*state, call.argument), ANYTHING)]

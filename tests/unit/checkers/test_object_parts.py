@@ -10,7 +10,7 @@ import pytest
 
 from checkers.linearizable import MODELS
 from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE
-from checkers.linearizable.models import frozen
+from checkers.linearizable.models import Truth, frozen
 from checkers.linearizable.parts import components, decide_parts, order_of_parts, parts
 from checkers.linearizable.problem import Row, calls_of
 
@@ -73,14 +73,14 @@ def test_the_parts_agree_on_one_order_and_the_wrong_one_is_told() -> None:
         rows.append(Row(0, "invoke", "add", element))
         rows.append(Row(1, "invoke", "contains", element))
         rows.append(Row(0, "ok", "add", element))
-        rows.append(Row(1, "ok", "contains", True))
+        rows.append(Row(1, "ok", "contains", Truth.TRUE))
     found = parts(model, calls_of(model, rows))
     assert len(found) == len({row.value for row in rows if row.f == "add"})
     order = order_of_parts(found, limit=LIMIT)
     assert order is not None
     assert [start // 4 for start in order] == sorted(start // 4 for start in order)
 
-    rows += [Row(0, "invoke", "contains", 41), Row(0, "ok", "contains", True)]
+    rows += [Row(0, "invoke", "contains", 41), Row(0, "ok", "contains", Truth.TRUE)]
     part, decision = decide_parts(parts(model, calls_of(model, rows)), limit=LIMIT)
     assert decision.outcome == NOT_LINEARIZABLE
     assert part.calls.start.tolist() == [800]

@@ -25,13 +25,15 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
-from checkers.multiset.rows import COLUMNS, ROWS, SPANS, keyed_rows, spans
+from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spans
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
 FUNCTIONS = ("add", "read")
 ADD, READ = range(2)
 READS = "reads"
+FAR = 1 << 40
+"""More operations than any history has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +47,7 @@ class CounterChecker:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
         rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=1), SPANS)
-        findings = engine.grouped(operations, ("key",), partial(counter_findings, initial=self.initial), FINDINGS)
+        findings = engine.grouped(rows, ("bucket",), partial(counter_findings, initial=self.initial), FINDINGS)
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
         return judged(
@@ -57,19 +58,29 @@ class CounterChecker:
         )
 
 
-def counter_findings(table: pa.Table, *, initial: int) -> pa.Table:
-    """Kernel over all operations on one counter."""
+def counter_findings(rows: pa.Table, *, initial: int) -> pa.Table:
+    """Kernel over all rows of a bucket of counters."""
+    table = spans(rows, buckets=1)
+    names, counter = numbered_keys(table["key"])
     f, kind, value, start, end = (table[name].to_numpy() for name in ("f", "type", "element", "start", "end"))
     adds = (f == ADD) & (kind != FAIL) & (value != NONE)
     done = adds & (kind == OK)
     reads = np.flatnonzero((f == READ) & (kind == OK) & (value != NONE))
     up, down = value > 0, value < 0
     begin, finish, read = start[reads], end[reads], value[reads]
-    lower = initial + summed(done & up, end, value, begin) + summed(adds & down, start, value, finish)
-    upper = initial + summed(adds & up, start, value, finish) + summed(done & down, end, value, begin)
+
+    def summed(which: Bool, place: Int64, before: Int64) -> Int64:
+        """For each read the sum of those values of its counter whose place is less."""
+        at = counter[which] * FAR + place[which]
+        order = np.argsort(at)
+        sums = np.append(0, np.cumsum(value[which][order]))
+        first, last = (np.searchsorted(at[order], counter[reads] * FAR + bound) for bound in (0, before))
+        return np.asarray(sums[last] - sums[first])
+
+    lower = initial + summed(done & up, end, begin) + summed(adds & down, start, finish)
+    upper = initial + summed(adds & up, start, finish) + summed(done & down, end, begin)
     wrong = np.flatnonzero((read < lower) | (read > upper))
     wrong = wrong[np.argsort(begin[wrong])]
-    key = table["key"][0].as_py()
     examples = [
         Example(
             key=key,
@@ -80,17 +91,9 @@ def counter_findings(table: pa.Table, *, initial: int) -> pa.Table:
             ),
             details={"read": int(read[i]), "lower": int(lower[i]), "upper": int(upper[i])},
         )
-        for i in wrong[:EXAMPLES].tolist()
+        for i, key in ((i, names[counter[reads[i]]]) for i in wrong[:EXAMPLES].tolist())
     ]
     findings = Findings()
     findings.add(READS, len(reads), ())
     findings.add("out-of-bounds", len(wrong), examples)
     return findings.table()
-
-
-def summed(which: Bool, place: Int64, value: Int64, before: Int64) -> Int64:
-    """For each bound the sum of those values whose place is less."""
-    order = np.argsort(place[which])
-    sums = np.concatenate(([0], np.cumsum(value[which][order])))
-    result: Int64 = sums[np.searchsorted(place[which][order], before)]
-    return result

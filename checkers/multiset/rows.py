@@ -282,9 +282,7 @@ WITNESSES = 8
 
 def element_groups(table: pa.Table) -> ElementGroups:
     """All rows of a bucket of elements."""
-    encoded = whole(table["key"])
-    names = (*encoded.dictionary.to_pylist(), None)
-    key = encoded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
+    names, key = numbered_keys(table["key"])
     column = {
         name: table[name].to_numpy()
         for name in ("element", "f", "type", "process", "position", "start", "end", "start_ns", "end_ns")
@@ -301,6 +299,13 @@ def element_groups(table: pa.Table) -> ElementGroups:
         group=np.cumsum(starts) - 1,
         **sorted_columns,
     )
+
+
+def numbered_keys(keys: pa.ChunkedArray) -> tuple[tuple[str | None, ...], Int64]:
+    """The names of keys, and of each row the number of its name; no key is a name too."""
+    encoded = whole(keys)
+    names = (*encoded.dictionary.to_pylist(), None)
+    return names, encoded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def is_ok(groups: ElementGroups, *functions: int) -> Bool:

@@ -48,6 +48,11 @@ class Example:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+def said_of(key: str, sentence: str) -> str:
+    """The sentence with what it is about, unless that has no name."""
+    return f"{key}: {sentence}" if key else sentence
+
+
 Row = tuple[str, int, str | None, list[int], list[int], str | None, str | None]
 
 

@@ -224,7 +224,7 @@ def _example(found: Outages, outage: int, fault: str, limit_ns: int) -> Example:
     recovered = int(found.recovered[outage])
     f, by = found.f[run["f"]], BY[run["by"]]
     key = None if run["by"] == CLIENT else found.keys[run["key"]]
-    who = f"by client {run['client']}" if key is None else f"on queue {key}"
+    who = f"by client {run['client']}" if key is None else f"on queue {key}" if key else "on the queue"
     began_s, length_s = found.began_ns[outage] / 1e9, found.length_ns[outage] / 1e9
     operations = {run["first_index"]}
     if recovered >= 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Example, Findings
+from checkers.findings import Example, Findings, said_of
 from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.decision import (
     NOT_LINEARIZABLE,
@@ -72,7 +72,8 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
         try:
             judged = _judge(key, model, own, limit)
         except (TypeError, ValueError) as error:
-            because = f"object {key!r} has a value that means nothing to model {model.name}: {error}"
+            which = f"object {key!r}" if key else "the object"
+            because = f"{which} has a value that means nothing to model {model.name}: {error}"
             judged = MALFORMED, Example(key=key, operations=(own["index"][0].as_py(),), because=because)
         if judged is not None:
             found[judged[0]].append(judged[1])
@@ -132,9 +133,12 @@ def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) 
     return Example(
         key=key,
         operations=_indices(calls, found.numbers),
-        because=f"{key}: {describe(call)} (operation {calls.start[found.stuck]}, completed by "
-        f"{calls.end[found.stuck]}) fits nowhere: with all that had completed before, the state was {states}, and "
-        "nothing that was open meanwhile explains the difference",
+        because=said_of(
+            key,
+            f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
+            f"nowhere: with all that had completed before, the state was {states}, and nothing that was open "
+            "meanwhile explains the difference",
+        ),
         details={"longest_prefixes": prefixes},
     )
 
@@ -150,6 +154,6 @@ def _given_up(key: str, calls: Calls, decision: Decision, searched_because: str)
     return Example(
         key=key,
         operations=_indices(calls, np.array([stuck] if stuck >= 0 else [], dtype=np.int64)),
-        because=f"{key} is undecided after {done} of its {len(calls.calls)} operations: {decision.reason}"
-        + (f" ({searched_because})" if searched_because else ""),
+        because=f"{key or 'the object'} is undecided after {done} of its {len(calls.calls)} operations: "
+        f"{decision.reason}" + (f" ({searched_because})" if searched_because else ""),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example
+from checkers.findings import FINDINGS, Example, said_of
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.models import FAILED, MODELS, UNTOLD, Call, FailedCas, Model
 from checkers.linearizable.objects import (
@@ -109,12 +109,12 @@ def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
     found: dict[str, tuple[int, list[Example]]] = {}
     if len(swaps) or isinstance(outcome, Open):
         why = outcome.because if isinstance(outcome, Open) else f"it has a cas ({spans.when(int(swaps[0]))})"
-        because = f"{key} is undecided: it has too many operations to be searched, and {why}"
+        because = f"{key or 'the object'} is undecided: it has too many operations to be searched, and {why}"
         found[UNDECIDED_OBJECT] = 1, [Example(key=key, operations=(), because=because)]
     elif isinstance(outcome, Contradiction):
         positions = sorted(outcome.operations)
         indices = {*spans.start[positions].tolist(), *spans.end[positions].tolist()} - {NEVER}
-        example = Example(key=key, operations=tuple(sorted(indices)), because=f"{key}: {outcome.because}")
+        example = Example(key=key, operations=tuple(sorted(indices)), because=said_of(key, outcome.because))
         found[NONLINEARIZABLE] = 1, [example]
     return findings_of_objects(1, found)
 

@@ -272,7 +272,7 @@ def fault(
     for key, operations in ended.items():
         wrong = _fault_of_object(operations, orders.get(key, []), make(), answers) if key in orders else "has no order"
         if wrong is not None:
-            return f"{key}: {wrong}"
+            return f"{key}: {wrong}" if key else wrong
     return None
 
 

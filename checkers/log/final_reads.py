@@ -168,9 +168,10 @@ def summed(tallies: pa.Table) -> FinalReads:
 
 
 def _sentence(queue: str, open_nodes: Sequence[str]) -> str:
+    which = f"queue {queue}" if queue else "the queue"
     if open_nodes:
-        return f"final reads incomplete for queue {queue}: {', '.join(open_nodes)} not read to the end"
-    return f"final reads incomplete for queue {queue}: no replica was read to its end"
+        return f"final reads incomplete for {which}: {', '.join(open_nodes)} not read to the end"
+    return f"final reads incomplete for {which}: no replica was read to its end"
 
 
 def _texts(column: pa.ChunkedArray) -> tuple[list[str], Int64]:

@@ -161,7 +161,7 @@ def passed_over(got: pa.Table, *, final: FinalReads, resumes: Resumes) -> pa.Tab
                 operations=tuple(sorted({int(resumes.index[resume]), int(index[one])})),
                 tie=(int(offset[one]), int(message[one])),
                 because=(
-                    f"group {name} went on at offset {resumes.highest[resume]} of {key} (operation "
+                    f"group {name} went on at offset {resumes.highest[resume]} of {key or 'the queue'} (operation "
                     f"{resumes.index[resume]}), but none of its polls ever returned message {message[one]} at offset "
                     f"{offset[one]} (operation {index[one]})"
                 ),

@@ -150,12 +150,12 @@ class Fates:
     def _lost(self, fact: int) -> str:
         reach = int(self.final.highest[self.queue[fact]])
         end = f"goes on to offset {reach}" if reach >= 0 else "is empty"
-        return f"{self._told(fact)}, but the final log of {self._queue(fact)}, which {end}, does not hold it"
+        return f"{self._told(fact)}, but the final log of {self._shown_queue(fact)}, which {end}, does not hold it"
 
     def _unseen(self, fact: int) -> str:
         reach = int(self.final.highest[self.queue[fact]])
         end = f"end at offset {reach}" if reach >= 0 else "find nothing"
-        return f"{self._told(fact)}, but nobody ever read it, and the final reads of {self._queue(fact)} {end}"
+        return f"{self._told(fact)}, but nobody ever read it, and the final reads of {self._shown_queue(fact)} {end}"
 
     def _dirty(self, fact: int) -> str:
         ack = int(self.first[ACKED][self.of_message[fact]])
@@ -163,7 +163,7 @@ class Fates:
             fate = f"it was acknowledged (operation {self.index[ack]}), shown, and lost"
         else:
             fate = "it was never acknowledged, and was shown before it was safe"
-        return f"{self._told(fact)}, but the final log of {self._queue(fact)} does not hold it: {fate}"
+        return f"{self._told(fact)}, but the final log of {self._shown_queue(fact)} does not hold it: {fate}"
 
     def _aborted(self, fact: int) -> str:
         return f"{self._told(fact)}, although its send had certainly failed"
@@ -213,11 +213,16 @@ class Fates:
     def _queue(self, fact: int) -> str:
         return self.final.queues[int(self.queue[fact])]
 
+    def _shown_queue(self, fact: int) -> str:
+        return self._queue(fact) or "the queue"
+
     def _offset(self, fact: int) -> int | None:
         return None if self.offset[fact] == NONE else int(self.offset[fact])
 
     def _place(self, fact: int) -> str:
         offset = self._offset(fact)
         return (
-            f"an unknown offset of {self._queue(fact)}" if offset is None else f"offset {offset} of {self._queue(fact)}"
+            f"an unknown offset of {self._shown_queue(fact)}"
+            if offset is None
+            else f"offset {offset} of {self._shown_queue(fact)}"
         )

@@ -257,7 +257,7 @@ class _Conflicts:
             key=queue,
             operations=tuple(sorted({int(column["index"][one]), int(column["index"][other])})),
             tie=(offset,),
-            because=f"offset {offset} of {queue} holds {told[0]} and {told[1]}",
+            because=f"offset {offset} of {queue or 'the queue'} holds {told[0]} and {told[1]}",
             details={"offset": offset, "messages": [int(column["message"][one]), int(column["message"][other])]},
         )
 
@@ -288,16 +288,18 @@ def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings) -
 def _backward_example(jump: int, queue: str, *, offset: int, end: int, previous: int, index: int) -> Example:
     if jump == BACK_SEND:
         because = (
-            f"one producer's send to {queue} landed at offset {end} (operation {index}), "
+            f"one producer's send to {queue or 'the queue'} landed at offset {end} (operation {index}), "
             f"not behind its earlier one at offset {offset} (operation {previous})"
         )
     elif jump == BACK_POLL:
         because = (
-            f"a consumer of {queue} that had read up to offset {offset} (operation {previous}) "
+            f"a consumer of {queue or 'the queue'} that had read up to offset {offset} (operation {previous}) "
             f"was given offset {end} (operation {index}) without having asked to go back"
         )
     else:
-        because = f"one poll of {queue} (operation {index}) returned offset {end} right behind offset {offset}"
+        because = (
+            f"one poll of {queue or 'the queue'} (operation {index}) returned offset {end} right behind offset {offset}"
+        )
     return Example(
         key=queue,
         operations=tuple(sorted({previous, index})),
@@ -376,12 +378,12 @@ def _skip(jump: int, column: dict[str, Int64], row: int, final: FinalReads) -> E
     passed = f"passing over offset {fact['found']}, which operation {fact['witness']} knows"
     if jump == SKIP_POLL:
         because = (
-            f"a consumer of {queue} went from offset {fact['start']} (operation {fact['previous']}) "
+            f"a consumer of {queue or 'the queue'} went from offset {fact['start']} (operation {fact['previous']}) "
             f"to offset {fact['end']} (operation {fact['index']}), {passed}"
         )
     else:
         because = (
-            f"one poll of {queue} (operation {fact['index']}) goes from offset {fact['start']} "
+            f"one poll of {queue or 'the queue'} (operation {fact['index']}) goes from offset {fact['start']} "
             f"to offset {fact['end']}, {passed}"
         )
     return Example(

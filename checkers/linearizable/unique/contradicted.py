@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.findings import Example
+from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.unique.question import Question, call_of
@@ -62,7 +62,7 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
     return Example(
         key=key,
         operations=tuple(sorted(indices - {NEVER})),
-        because=f"{key}: {window.because}{instead}",
+        because=said_of(key, f"{window.because}{instead}"),
         details={"longest_prefixes": [prefix]},
     )
 

@@ -25,7 +25,7 @@ Told = tuple[int, str, str, Any]
 """Process, type, f, value."""
 
 
-def written(path: Path, events: list[Told], key: str = "k") -> Path:
+def written(path: Path, events: list[Told], key: str | None = "k") -> Path:
     rows = [
         {
             "index": number,
@@ -78,6 +78,25 @@ def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path
     assert anomaly.details["longest_prefixes"] == [
         {"order": [], "state": "2", "stuck": "read that told 1", "would_have_told": ["2"]}
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "events"),
+    [
+        ("register", done(0, "write", 1, 1) + done(0, "read", None, 2)),
+        ("cas-register", done(0, "write", "a", "a") + done(0, "cas", ["b", "c"], ["b", "c"])),
+        ("stack", done(0, "push", 1, 1) + done(0, "pop", None, 2)),
+        ("counter", done(0, "add", 1, 1) + done(0, "read", None, 2)),
+    ],
+)
+def test_what_is_told_of_an_object_begins_with_its_name_if_it_has_one(
+    tmp_path: Path, model: str, events: list[Told]
+) -> None:
+    named = check(MODELS[model], written(tmp_path / "named.parquet", events))
+    nameless = check(MODELS[model], written(tmp_path / "nameless.parquet", events, None))
+    [of_k], [of_it] = (found.anomalies["nonlinearizable"].examples for found in (named, nameless))
+    assert of_k.because == f"k: {of_it.because}"
+    assert not of_it.because.startswith((":", " "))
 
 
 def test_a_failed_cas_is_an_answer_only_if_asked_for(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,32 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
         for anomaly in summary.examples:
             assert anomaly.operations == tuple(sorted(set(anomaly.operations)))
             assert all(0 <= operation < len(written.rows) for operation in anomaly.operations)
+
+
+@pytest.mark.parametrize(
+    "folder", ["causal-reverse", "counter", "log", "monotonic", "object", "queue", "register", "set"]
+)
+def test_what_has_no_name_is_told_of_without_one(folder: str, tmp_path: Path) -> None:
+    told = 0
+    for file in FILES:
+        written = parse_history(file.read_text())
+        keys = {row.get("key") for row in written.rows}
+        if file.parent.name != folder or len(keys) != 1:
+            continue
+        nameless = replace(written, rows=[row | {"key": None} for row in written.rows])
+        request = CheckRequest(
+            history=nameless.write(tmp_path / f"{file.stem}.parquet"),
+            options={name: float(value) for name, value in written.demands.items()},
+        )
+        checker = checker_of(written)
+        result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
+        assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
+        examples = [anomaly.because for summary in result.anomalies.values() for anomaly in summary.examples]
+        for sentence in (*examples, *result.reasons):
+            told += 1
+            assert sentence == sentence.strip(" :") and "  " not in sentence, (file, sentence)
+            assert not any(gap in sentence for gap in (" ,", " :", " of None", "None:")), (file, sentence)
+    assert told
 
 
 @pytest.mark.parametrize("model", OBJECTS)

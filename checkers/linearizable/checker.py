@@ -49,8 +49,15 @@ from harness.history import MalformedHistory
 CONFIGURATIONS = 10_000_000
 """At most so many are explored for one object: some ten seconds. The option `max_configurations` replaces it."""
 
-CERTIFIED_KEYS = 1_000_000
-"""At most so many objects are certified at once."""
+CERTIFIED_ROWS = 40_000_000
+"""At most so many rows has a history that is certified, for its orders come home as a whole: an operation has a row or
+two, and is named once."""
+
+ORDERS_WRITTEN_AT_ONCE = 10_000
+
+
+class TooLargeToCertify(Exception):
+    """The history has more rows than orders are gathered of; says how many, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +92,14 @@ class Linearizable:
         """Write an order for each object that has one, a JSON object {"key", "order"} a line; returns how many.
 
         The order names operations by the indices of their invocations. `replay` checks it against the history.
+        Raises TooLargeToCertify.
         """
-        orders = engine.gather(self._orders(request, engine), CERTIFIED_KEYS).sort_by("key")
+        require_certifiable(request.history)
+        orders = engine.gather(self._orders(request, engine), CERTIFIED_ROWS).sort_by("key")
         with path.open("w") as file:
-            for key, order in zip(orders["key"].to_pylist(), orders["order"].to_pylist(), strict=True):
-                file.write(json.dumps({"key": key, "order": order}) + "\n")
+            for some in orders.to_batches(max_chunksize=ORDERS_WRITTEN_AT_ONCE):
+                for key, order in zip(some["key"], some["order"], strict=True):
+                    file.write(json.dumps({"key": key.as_py(), "order": order.as_py()}) + "\n")
         return int(orders.num_rows)
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
@@ -105,6 +115,16 @@ class Linearizable:
             return registers.orders(engine, history, rows, model=self.model, limit=_limit(request))
         kernel = partial(object_orders, model=self.model, limit=_limit(request))
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
+
+
+def require_certifiable(history: Path) -> None:
+    """Raises TooLargeToCertify."""
+    rows = history_rows(history)
+    if rows > CERTIFIED_ROWS:
+        raise TooLargeToCertify(
+            f"orders are written for histories of at most {CERTIFIED_ROWS} rows, this one has {rows}; "
+            "check it without --certify, or some of its keys at a time"
+        )
 
 
 def _limit(request: CheckRequest) -> int:

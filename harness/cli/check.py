@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from checkers.history_batches import history_rows
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable import MODELS, Linearizable, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
@@ -170,7 +170,7 @@ def _check(
         return _check_history(path, judgement, execution, console, scratch, reports)
     except MalformedHistory as error:
         return _failed(ExitCode.WRONG_USAGE, located(path, error) if scratch.exists() else error)
-    except UsageError as error:
+    except (UsageError, TooLargeToCertify) as error:
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:
         return _failed(ExitCode.HARNESS_FAILED, error)
@@ -231,6 +231,8 @@ def _check_history(
         history = scratch
         console.progress(f"reading {path}")
         judgement = _converted(path, history, judgement)
+    if judgement.certificate is not None:
+        require_certifiable(history)  # Before hours of work, not after them.
     console.progress(f"checking {path} ({execution.engine})")
     request = CheckRequest(history=history)
     engine = make_engine(execution.engine, execution.master)

@@ -85,6 +85,21 @@ def test_a_queue_of_integers_is_certified_from_parquet(stormproof: Stormproof, t
     assert replayed(history, certificate, "fifo-queue") is None
 
 
+@pytest.mark.parametrize("value", ["{}", '"element {}"'])
+def test_orders_of_a_history_too_large_to_gather_them_are_refused_before_it_is_judged(
+    stormproof: Stormproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    history, certificate = as_edn(TAKEN_IN_ORDER, tmp_path / "history.edn", value), tmp_path / "orders.jsonl"
+    of_queue = ("check", history, "--model", "fifo-queue", "--certify", certificate, "--json", *IN_PROCESS)
+    monkeypatch.setattr("checkers.linearizable.checker.CERTIFIED_ROWS", len(TAKEN_IN_ORDER) - 1)
+    refused = stormproof(*of_queue)
+    assert (refused.code, refused.json["verdict"], certificate.exists()) == (254, None, False)
+    assert "at most 9 rows" in refused.err
+    assert "this one has 10; check it without --certify, or some of its keys at a time" in refused.err
+    monkeypatch.setattr("checkers.linearizable.checker.CERTIFIED_ROWS", len(TAKEN_IN_ORDER))
+    assert stormproof(*of_queue).code == 0
+
+
 @pytest.mark.parametrize(("value", "shown"), [("{}", "{}"), ('"element {}"', '"element {}"')])
 def test_elements_are_told_as_people_wrote_them(stormproof: Stormproof, tmp_path: Path, value: str, shown: str) -> None:
     history = as_edn(OVERTAKEN, tmp_path / "history.edn", value)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.engine_in_process import InProcessEngine
-from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
 from checkers.linearizable.models import ANYTHING
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
@@ -67,6 +67,16 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
     certificate.write_text(json.dumps({"key": "k", "order": [2, 0, 4]}) + "\n")
     forged = replayed(history, certificate, "fifo-queue")
     assert (forged.returncode, forged.stdout) == (1, "k: 0 had ended when 2, which the order puts before it, began\n")
+
+
+@pytest.mark.parametrize(("model", "f"), [("cas-register", "read"), ("fifo-queue", "dequeue")])
+def test_no_orders_are_gathered_of_a_history_with_more_rows_than_the_bound(
+    model: str, f: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = CheckRequest(history=written(tmp_path / "history.parquet", done(0, f, None, None)))
+    monkeypatch.setattr("checkers.linearizable.checker.CERTIFIED_ROWS", 1)
+    with pytest.raises(TooLargeToCertify, match="at most 1 rows, this one has 2"):
+        Linearizable(MODELS[model]).certify(request, InProcessEngine(), tmp_path / "certificate.jsonl")
 
 
 def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def written(name: str) -> Path:
         ("monotonic/nonmonotonic-read", 1),
         ("register/stale-read-none", 0),
         ("register/stale-read", 1),
-        ("register/too-many-open-at-once", 2),
     ],
 )
 def test_a_bare_history_gets_its_verdict_as_exit_code_and_as_json(

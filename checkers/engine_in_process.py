@@ -23,6 +23,7 @@ from checkers.history_batches import batch_schema, history_rows, open_history, r
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
 from checkers.plan import Dataset, Kernel
+from harness.history import COLUMNS
 
 T = TypeVar("T")
 Task = Callable[[], Iterator[pa.Table]]
@@ -51,7 +52,7 @@ class InProcessEngine:
     name: str = "inprocess"
     threads: int = os.cpu_count() or 1
 
-    def history(self, path: Path, columns: tuple[str, ...] | None = None) -> Dataset:
+    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
         schema = batch_schema(path, columns)
 
         def tasks() -> Iterator[Task]:
@@ -59,7 +60,7 @@ class InProcessEngine:
                 metadata = file.metadata
             for first in range(0, metadata.num_row_groups, ROW_GROUPS_A_TASK):
                 mine = range(first, min(first + ROW_GROUPS_A_TASK, metadata.num_row_groups))
-                yield partial(row_group_batches, path, mine, schema.names, metadata)
+                yield partial(row_group_batches, path, mine, columns, metadata)
 
         return InProcessDataset(schema, tasks, bucket_count(history_rows(path)))
 

@@ -3,6 +3,9 @@
 Columns of few distinct strings arrive dictionary-encoded, so that kernels translate each distinct string
 once and never touch strings row by row. What a row means is not looked at here; `harness.history` has
 validated it before.
+
+A name in `columns` is that of a column ("value") or of a member of its values ("value.messages.offset"; lists on the
+way have no name). Of a column whose members are named, only these are decoded; where it has none of them, it is null.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history import COLUMNS, MalformedHistory
+from harness.history import MalformedHistory
 
 BATCH_ROWS = 262_144
 """Rows handed to a kernel at once: bounds its memory; the more, the less is left to pair across batches."""
@@ -38,25 +41,54 @@ def history_rows(path: Path) -> int:
         return int(file.metadata.num_rows)
 
 
-def batch_schema(path: Path, columns: Sequence[str] | None) -> pa.Schema:
+def batch_schema(path: Path, columns: Sequence[str]) -> pa.Schema:
     """The schema of the batches that `row_group_batches` yields. Raises MalformedHistory if a column is missing."""
     with open_history(path) as file:
-        schema = file.schema_arrow
-    wanted = tuple(columns or COLUMNS)
-    missing = [name for name in wanted if name not in schema.names]
-    if missing:
-        raise MalformedHistory(
-            None, f"column {missing[0]!r} is missing; there are: {', '.join(schema.names)}", path=path
-        )
-    return pa.schema([schema.field(name) for name in wanted])
+        there = file.schema_arrow.names
+        missing = [name for name in _tops(columns) if name not in there]
+        if missing:
+            raise MalformedHistory(None, f"column {missing[0]!r} is missing; there are: {', '.join(there)}", path=path)
+        return _complete(file.read_row_groups([], columns=_leaves(file, columns)), columns).schema
 
 
 def row_group_batches(
     path: Path, row_groups: Sequence[int], columns: Sequence[str], metadata: pq.FileMetaData | None = None
 ) -> Iterator[pa.Table]:
     """These row groups, in order, as tables of one chunk and at most BATCH_ROWS rows."""
-    wanted = {"row_groups": list(row_groups), "columns": list(columns)}
     with open_history(path, metadata) as file:
+        wanted = {"row_groups": list(row_groups), "columns": _leaves(file, columns)}
         # Engines read in parallel already.
         for batch in file.iter_batches(batch_size=BATCH_ROWS, use_threads=False, **wanted):
-            yield pa.Table.from_batches([batch]).select(list(columns))
+            yield _complete(pa.Table.from_batches([batch]), columns)
+
+
+def _tops(columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name.partition(".")[0] for name in columns))
+
+
+def _leaves(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
+    """Parquet's own paths of what these names tell."""
+    schema = file.schema
+    named = [name for field in file.schema_arrow for name in _members(field.name, field.type)]
+    return [
+        schema.column(leaf).path
+        for leaf, name in enumerate(named)
+        if any(name == wanted or name.startswith(f"{wanted}.") for wanted in columns)
+    ]
+
+
+def _members(name: str, of: pa.DataType) -> Iterator[str]:
+    """A name for each leaf, in the order in which Parquet has them."""
+    if not pa.types.is_nested(of):
+        yield name
+        return
+    for member in map(of.field, range(of.num_fields)):
+        yield from _members(f"{name}.{member.name}" if pa.types.is_struct(of) else name, member.type)
+
+
+def _complete(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    tops = _tops(columns)
+    for name in tops:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows))
+    return table.select(tops)

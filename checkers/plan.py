@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from checkers.verdict import CheckerResult
+from harness.history import COLUMNS
 
 Kernel = Callable[[pa.Table], pa.Table]
 
@@ -33,8 +34,8 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def history(self, path: Path, columns: tuple[str, ...] | None = None) -> Dataset:
-        """The rows of a closed history (Parquet), in any order and split."""
+    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        """The rows of a closed history (Parquet), in any order and split; `columns`: see `history_batches`."""
 
     def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
         """Run the kernel on each batch; batches have any size, so the kernel must not rely on neighbours."""

@@ -43,7 +43,7 @@ from checkers.buckets import bucket_count
 from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.log.consumers import STEPS, consumer_jumps, consumer_steps
+from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
 from checkers.log.final_reads import final_reads
 from checkers.log.groups import consumer_groups
 from checkers.log.losses import data_at_risk
@@ -71,7 +71,8 @@ class LogChecker:
         facts = engine.mapped(history, partial(message_facts, final=final, buckets=buckets), FACTS)
         of_messages = engine.grouped(facts, ("bucket",), partial(message_findings, final=final), FINDINGS)
 
-        steps = engine.mapped(history, partial(consumer_steps, final=final, buckets=buckets), STEPS)
+        walked = engine.history(request.history, STEPPED)
+        steps = engine.mapped(walked, partial(consumer_steps, final=final, buckets=buckets), STEPS)
         jumps = engine.grouped(steps, ("bucket",), partial(consumer_jumps, buckets=buckets), PLACES)
         places = engine.mapped(history, partial(place_facts, final=final, buckets=buckets), PLACES)
         outcomes = engine.grouped(

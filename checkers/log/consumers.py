@@ -37,6 +37,9 @@ from checkers.log.rows import (
     sends,
 )
 
+STEPPED = ("index", "process", "type", "f", "key", "value.offset", "value.messages.offset")
+"""What of a history is looked at here."""
+
 NEVER = int(np.iinfo(np.int64).max)
 """The lowest offset asked for, where none was."""
 

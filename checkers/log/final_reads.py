@@ -26,8 +26,8 @@ from checkers.log.rows import (
 )
 from checkers.plan import Engine
 
-TALLIED = ("type", "f", "key", "value", "node")
-"""The columns of a history that are looked at here."""
+TALLIED = ("type", "f", "key", "value.messages.offset", "node")
+"""What of a history is looked at here."""
 
 REPLICAS_LIMIT = 100_000
 """Queues times replicas: a property of the cluster, not of the history's length."""

@@ -23,6 +23,9 @@ from checkers.log.rows import COLUMNS, FINAL_POLL, POLL, is_ok_poll, operation_c
 from checkers.plan import Dataset, Engine
 from checkers.verdict import EXAMPLES
 
+RESUMED = ("index", "type", "f", "key", "value.group", "value.resumed")
+"""What of a history tells who resumed where."""
+
 GROUPS_LIMIT = 1_000_000
 """Consumer groups times queues: a property of the clients, not of the history's length."""
 BLOCK_BITS = 16
@@ -57,12 +60,12 @@ class Resumes:
 
 def consumer_groups(engine: Engine, history: Path, *, final: FinalReads, buckets: int) -> Dataset | None:
     """The findings on groups; None where nobody resumed anywhere but where the group had begun."""
-    rows = engine.history(history, COLUMNS)
-    told = engine.mapped(rows, resumes_of, RESUMES)
+    told = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
     gathered = engine.gather(engine.grouped(told, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)
     resumes = _resumes(gathered.to_pylist(), final.queues)
     if not len(resumes.group):
         return None
+    rows = engine.history(history, (*COLUMNS, "value.group"))
     got = engine.mapped(rows, partial(got_by_groups, final=final, resumes=resumes, buckets=buckets), GOT)
     return engine.grouped(got, ("bucket",), partial(passed_over, final=final, resumes=resumes), FINDINGS)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member
 
-COLUMNS = ("index", "process", "type", "f", "key", "value", "node")
-"""The columns of a history that the log checker looks at."""
+COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "node")
+"""What of a history tells of messages and places."""
 
 LOG_MESSAGES = pa.struct(
     [

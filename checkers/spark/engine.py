@@ -27,6 +27,7 @@ from checkers.spark.stages import (
     read_tasks,
     unpacked,
 )
+from harness.history import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,14 +62,14 @@ class SparkEngine:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def history(self, path: Path, columns: tuple[str, ...] | None = None) -> Dataset:
+    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
         path = path.resolve()
         schema = batch_schema(path, columns)
         with open_history(path) as file:
             row_groups, rows = file.num_row_groups, file.metadata.num_rows
         cores = self._session.sparkContext.defaultParallelism
         tasks = max(1, min(row_groups, max(2 * cores, -(-row_groups // ROW_GROUPS_A_TASK))))
-        read = partial(read_tasks, path=path, columns=tuple(schema.names), row_groups=row_groups, tasks=tasks)
+        read = partial(read_tasks, path=path, columns=columns, row_groups=row_groups, tasks=tasks)
         frame = self._session.range(0, tasks, 1, tasks)
         return SparkDataset(schema, (Branch(frame, read),), bucket_count(rows))
 

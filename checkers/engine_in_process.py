@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -106,10 +107,15 @@ class InProcessEngine:
 
     def _done(self, calls: Iterator[Callable[[], T]]) -> Iterator[T]:
         """Their results, in order."""
+        begin = list(islice(calls, 2))
+        if len(begin) < 2:
+            # To start a thread for a piece that is alone takes longer than to judge a small history.
+            yield from (call() for call in begin)
+            return
         with ThreadPoolExecutor(self.threads) as pool:
             running: deque[Future[T]] = deque()
             try:
-                for call in calls:
+                for call in chain(begin, calls):
                     running.append(pool.submit(call))
                     if len(running) > AHEAD * self.threads:
                         yield running.popleft().result()

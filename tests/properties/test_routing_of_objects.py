@@ -16,6 +16,7 @@ from checkers.linearizable import replay
 from checkers.linearizable.models import MODELS, Model
 from checkers.linearizable.objects import NONLINEARIZABLE, object_findings, object_orders
 from checkers.linearizable.recorded import object_rows
+from checkers.linearizable.unique import contradicted
 from checkers.linearizable.unique.question import Question, asked
 from checkers.linearizable.unique.spans import Contradiction
 from harness.history import history_schema
@@ -106,8 +107,13 @@ def test_where_elements_repeat_the_search_decides(name: str) -> None:
     assert min(judged.count(True), judged.count(False)) > 5
 
 
+@pytest.mark.parametrize("near", [1, contradicted.NEAR])
 @pytest.mark.parametrize("name", QUEUES)
-def test_a_window_convicts_alone_and_ends_where_the_queue_first_failed(name: str) -> None:
+def test_a_window_convicts_alone_and_ends_where_the_queue_first_failed(
+    name: str, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contradicted, "NEAR", near)
+    monkeypatch.setattr(contradicted, "FURTHER", 2)
     rng = random.Random(f"window {name}")
     model = MODELS[name]
     windows = answers = 0

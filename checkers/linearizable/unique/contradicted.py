@@ -20,7 +20,11 @@ from checkers.linearizable.models import Model, describe, shown, tellable
 from checkers.linearizable.unique.question import Question, call_of
 from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered
 
-LOOKED_AT = 5_000_000
+NEAR = 4_096
+"""So many operations before a failure are looked at first for an earlier one, and for a smaller window."""
+FURTHER = 8
+"""So many times as many are looked at next."""
+LOOKED_AT = 2_000_000
 """So many operations are looked at, again and again, to make the window smaller, and to find what would have fitted."""
 CANDIDATES = 64
 """At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
@@ -68,35 +72,60 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
 
 
 def _first_failure(question: Question) -> int:
-    """The time of the first completion after which it cannot be ordered: where the witnesses end, if they end early."""
+    """The time of the first completion after which it cannot be ordered.
+
+    It is sought among what happened last and what concerns the same values, which is quickly asked, and what is found
+    there is held against all that was known: if it failed earlier, that is where to look, and further back.
+    """
     ends = np.sort(question.spans.end[question.spans.definite])
-    fits, fails, step = -1, len(ends) - 1, 1
-    probe = _last_witnessed(question, ends)
+    fits, fails, near = -1, len(ends) - 1, NEAR
+    last, witnesses = _witnessed(question, ends)
     while fails - fits > 1:
-        if not fits < probe < fails:
-            probe = max((fits + fails) // 2, fails - step)
-            step *= 64
-        last = _last_witnessed(question.until(int(ends[probe])), ends)
-        if last < 0:
-            fits = probe
-        else:
-            fails, probe = probe, last
+        part = question.until(int(ends[last])).concerning(witnesses, near)
+        sought = _first_within(part, ends, fits, last)
+        for probe in (sought - 1, sought):
+            if not fits < probe < fails:
+                continue
+            earlier, found = _witnessed(question.until(int(ends[probe])), ends)
+            if earlier < 0:
+                fits, last = probe, fails
+            else:
+                fails, last, witnesses = probe, earlier, found
+                break
+        near *= FURTHER
     return int(ends[fails])
 
 
-def _last_witnessed(question: Question, ends: Int64) -> int:
-    """Which of these ends is the last of a witness; -1 if there is no contradiction."""
+def _first_within(part: Question, ends: Int64, fits: int, fails: int) -> int:
+    """Which of the ends behind `fits` is the first after which this part of an object fails; `fails` if none before."""
+    probe = (fits + fails) // 2
+    while fails - fits > 1:
+        last, _ = _witnessed(part.until(int(ends[probe])), ends)
+        if last < 0:
+            fits = probe
+        else:
+            fails = probe
+        probe = last if fits < last < fails else (fits + fails) // 2
+    return fails
+
+
+def _witnessed(question: Question, ends: Int64) -> tuple[int, Int64]:
+    """Which of these ends is the last of a witness, and where the witnesses start; -1 if there is no contradiction."""
     outcome = question.decide()
     if not isinstance(outcome, Contradiction):
-        return -1
-    witnessed = question.spans.end[list(outcome.operations)]
-    return int(np.searchsorted(ends, witnessed[witnessed != NEVER].max()))
+        return -1, np.empty(0, dtype=np.int64)
+    witnesses = np.array(sorted(outcome.operations))
+    ended = question.spans.end[witnesses]
+    return int(np.searchsorted(ends, ended[ended != NEVER].max())), question.spans.start[witnesses]
 
 
 def _smaller(failed: Question, window: Contradiction) -> Contradiction:
-    """The smallest one found, by taking for unknown what operations told."""
-    known = failed
-    for start in failed.spans.start[sorted(window.operations)][: _tries(failed)].tolist():
+    """The smallest one found near it, by taking for unknown what operations told."""
+    known, near = failed, failed.concerning(failed.spans.start[sorted(window.operations)], NEAR)
+    nearer = near.decide()
+    if isinstance(nearer, Contradiction):
+        known, window = near, nearer
+    for start in known.spans.start[sorted(window.operations)][: _tries(known)].tolist():
         position = int(np.searchsorted(known.spans.start, start))
         if not known.spans.definite[position]:
             continue

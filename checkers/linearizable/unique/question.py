@@ -49,6 +49,19 @@ class Question:
         """As if the operation that began then had not."""
         return self._part(self.spans.start != start, self.spans.definite)
 
+    def concerning(self, starts: Int64, near: int) -> Question:
+        """The operations that began then, the last `near` ones, and whatever is about the same values. Of other values
+        nothing is known, and of nothing only what they told. An object that tells all that it holds stays whole."""
+        spans = self.spans
+        if spans.lists is not None or near >= len(spans):
+            return self
+        chosen = np.isin(spans.start, starts)
+        chosen[-near:] = True
+        values = np.setdiff1d(np.concatenate((spans.argument[chosen], spans.result[chosen], self.initial)), [NONE])
+        takes_any = ~spans.definite & (spans.argument == NONE)
+        about = np.isin(spans.argument, values) | np.isin(spans.result, values)
+        return self._part(chosen | takes_any | about, spans.definite)
+
     def telling(self, position: int, result: int) -> Question:
         """As if this operation had told something else."""
         results = self.spans.result.copy()

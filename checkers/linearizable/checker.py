@@ -46,7 +46,7 @@ from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import CheckerResult
 from harness.history import MalformedHistory
 
-CONFIGURATIONS = 10_000_000
+CONFIGURATIONS = 3_000_000
 """At most so many are explored for one object: some ten seconds. The option `max_configurations` replaces it."""
 
 CERTIFIED_ROWS = 40_000_000

@@ -80,8 +80,8 @@ class Decision:
     stuck_at: int
     """NOT_LINEARIZABLE: the operation that fits nowhere. UNDECIDED: the one that was not decided any more, or -1."""
     possible: tuple[Hashable, ...]
-    """NOT_LINEARIZABLE: states that the object could have been in before it completed, and maybe others. Otherwise
-    states in which it could have ended, or could have been when the search was given up."""
+    """NOT_LINEARIZABLE: states that the object could have been in before it completed; none if they are not known.
+    Otherwise states in which it could have ended, or could have been when the search was given up."""
     explored: int
     reason: str = ""
     orders: tuple[tuple[int, ...], ...] = ()
@@ -118,7 +118,8 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
             endless = search.without_counts(begin)
             ended = endless.go_on(search.room, cuts=False, effort=ENDLESS * search.explored)
             if ended == STUCK:
-                return endless.decision(ended)
+                # Without counts there are states that the object cannot have been in.
+                return replace(endless.decision(ended), possible=())
             search.explored = endless.explored
         search.here = begin
     return search.decision(search.go_on(search.room, cuts=False))

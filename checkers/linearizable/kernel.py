@@ -452,7 +452,8 @@ def advance(
             if asked == len(missing):
                 break
         if asked:
-            return MISSING, at, current[:count].copy(), explored, asked, trail, noted
+            # What is explored again when it is known counts again: it takes as long as the first time.
+            return MISSING, at, current[:count].copy(), now, asked, trail, noted
         if after_count == 0:
             return STUCK, at, current[:count].copy(), now, 0, trail, nodes
         if after_count > 1:

@@ -130,14 +130,14 @@ def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) 
                 }
             )
     states = " or ".join(sorted({shown(state) for state in decision.possible})[:SHOWN_STATES])
+    was = f"with all that had completed before, the state was {states}, and " if states else ""
     return Example(
         key=key,
         operations=_indices(calls, found.numbers),
         because=said_of(
             key,
             f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
-            f"nowhere: with all that had completed before, the state was {states}, and nothing that was open "
-            "meanwhile explains the difference",
+            f"nowhere: {was}nothing that was open meanwhile explains what it told",
         ),
         details={"longest_prefixes": prefixes},
     )

@@ -47,7 +47,8 @@ from checkers.verdict import CheckerResult
 from harness.history import MalformedHistory
 
 CONFIGURATIONS = 3_000_000
-"""At most so many are explored for one object: some ten seconds. The option `max_configurations` replaces it."""
+"""At most so many are explored for one object: seconds where they are small, minutes where their
+states are many. The option `max_configurations` replaces it."""
 
 CERTIFIED_ROWS = 40_000_000
 """At most so many rows has a history that is certified, for its orders come home as a whole: an operation has a row or

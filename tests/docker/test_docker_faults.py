@@ -16,6 +16,8 @@ pytestmark = pytest.mark.docker
 
 NAMES = ("p1", "p2", "p3")
 
+ATTEMPTS = 5
+
 
 def both(left: Sequence[str], right: Sequence[str]) -> list[Link]:
     return [link for a in left for b in right for link in (Link(a, b), Link(b, a))]
@@ -34,6 +36,18 @@ def reach(cluster: Cluster) -> dict[str, list[str]]:
     return {name: [other for other, how in answer.items() if how == "reached"] for name, answer in answers.items()}
 
 
+def reaches(cluster: Cluster, expected: dict[str, list[str]]) -> bool:
+    """Whether each node reaches these and nobody else. On a busy machine a connection may come late, so what should be
+    reached is asked for again; what is cut off must be silent each time."""
+    reached: set[tuple[str, str]] = set()
+    wanted = {(name, other) for name, others in expected.items() for other in others}
+    for _ in range(ATTEMPTS):
+        reached |= {(name, other) for name, others in reach(cluster).items() for other in others}
+        if not reached < wanted:
+            break
+    return reached == wanted
+
+
 @pytest.fixture(autouse=True)
 def leaves_no_fault(probes: Cluster) -> Iterator[None]:
     yield
@@ -50,21 +64,21 @@ ALL_REACHED = {"p1": ["p2", "p3"], "p2": ["p1", "p3"], "p3": ["p1", "p2"]}
 
 
 def test_a_partition_by_groups_stops_packets_both_ways_and_heals(probes: Cluster) -> None:
-    assert reach(probes) == ALL_REACHED
+    assert reaches(probes, ALL_REACHED)
     effect = probes.do(probes.environment.cut(both(["p1", "p2"], ["p3"])))
     assert effect.happened
-    assert reach(probes) == {"p1": ["p2"], "p2": ["p1"], "p3": []}
+    assert reaches(probes, {"p1": ["p2"], "p2": ["p1"], "p3": []})
     assert not probes.do(probes.environment.cut(both(["p1"], ["p3"]))).happened
     healed = probes.do(probes.environment.heal())
     assert healed.happened and "p1→p3 (0 packets" not in healed.evidence
-    assert reach(probes) == ALL_REACHED
+    assert reaches(probes, ALL_REACHED)
     assert not probes.do(probes.environment.heal()).happened
 
 
 def test_healing_some_links_leaves_the_others_cut(probes: Cluster) -> None:
     probes.do(probes.environment.cut(both(["p1"], ["p2", "p3"])))
     probes.do(probes.environment.heal(both(["p1"], ["p2"])))
-    assert reach(probes) == {"p1": ["p2"], "p2": ["p1", "p3"], "p3": ["p2"]}
+    assert reaches(probes, {"p1": ["p2"], "p2": ["p1", "p3"], "p3": ["p2"]})
 
 
 def test_one_way_means_that_packets_of_the_other_direction_arrive(probes: Cluster) -> None:
@@ -112,7 +126,7 @@ def test_a_node_boots_with_the_cuts_and_the_clock_still_in_force(probes: Cluster
     probes.do(probes.environment.kill(["p1"]))
     probes.do(probes.environment.boot(["p1"]))
     probes.do(probes.until_serving("p1"))
-    assert reach(probes) == {"p1": ["p3"], "p2": ["p3"], "p3": ["p1", "p2"]}
+    assert reaches(probes, {"p1": ["p3"], "p2": ["p3"], "p3": ["p1", "p2"]})
     assert error_s(probes, "p1") == pytest.approx(100.0, abs=0.5)
 
 

@@ -14,26 +14,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numba
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from log_check import ROW_GROUP_ROWS, TYPES, names_column
-from measured import measured
-from objects import APART, INFO, OK, Timeline, timeline
+from log_check import TYPES, names_column
+from objects import APART, INFO, OK, Timeline, checked, decided, timeline
 
-from checkers.engine_in_process import InProcessEngine
 from checkers.kernels.columns import Int8, Int64
-from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.unique.deciders import DECIDERS
-from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Ordered, Spans
-from checkers.plan import CheckRequest
+from checkers.linearizable import MODELS
+from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
 from harness.history import history_schema
 
 SCHEMA = history_schema(pa.struct([pa.field("json", pa.string())]))
@@ -218,31 +210,11 @@ def main() -> None:
                     seed=arguments.seed,
                 )
                 told = planted(told) if arguments.planted else told
-                figures = checked(told) if arguments.check else decided(name, told)
+                if arguments.check:
+                    figures = checked(told.model, told.table())
+                else:
+                    figures = decided(told.model, told.spans(), story(name, operations=1_000, clients=4).spans())
                 print(f"{name}, {clients} clients, {indefinite:.0%} indefinite: {figures}", flush=True)
-
-
-def decided(name: str, told: Story) -> str:
-    decider = DECIDERS[told.model]
-    decider.decide(story(name, operations=1_000, clients=4).spans(), ())  # loads what numba has compiled
-    spans = told.spans()
-    begun = time.process_time()
-    outcome = decider.decide(spans, ())
-    line = f"{type(outcome).__name__}, {time.process_time() - begun:.2f} s of processor time"
-    if not isinstance(outcome, Ordered):
-        return f"{line}, {outcome.because}"
-    begun = time.process_time()
-    decider.order(spans, ())
-    return f"{line}, an order {time.process_time() - begun:.2f} s more"
-
-
-def checked(told: Story) -> str:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "history.parquet"
-        pq.write_table(told.table(), path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-        with measured() as whole:
-            result = Linearizable(MODELS[told.model]).check(CheckRequest(history=path), InProcessEngine())
-    return f"{result.verdict.value} {dict(result.statistics)}: {whole}"
 
 
 if __name__ == "__main__":

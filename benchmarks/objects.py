@@ -327,32 +327,35 @@ def main() -> None:
                     seed=arguments.seed,
                 )
                 told = planted(name, told) if arguments.planted else told
-                figures = checked(name, told) if arguments.check else decided(name, told)
+                if arguments.check:
+                    figures = checked(name, told.table())
+                else:
+                    figures = decided(name, told.spans(), story(name, operations=100, clients=4).spans())
                 print(f"{name}, {clients} clients, {indefinite:.0%} indefinite: {figures}", flush=True)
 
 
-def decided(name: str, told: Story) -> str:
-    decider = DECIDERS[name]
-    decider.decide(story(name, operations=100, clients=4).spans(), ())  # loads what numba has compiled
-    spans = told.spans()
+def decided(model: str, spans: Spans, warm: Spans) -> str:
+    """What the decider says of the spans, and how long that takes once it has judged `warm`, which loads what numba has
+    compiled."""
+    decider = DECIDERS[model]
+    decider.decide(warm, ())
     begun = time.process_time()
     outcome = decider.decide(spans, ())
-    seconds = time.process_time() - begun
-    because = "" if isinstance(outcome, Ordered) else f", {outcome.because}"
-    line = f"{type(outcome).__name__}, {seconds:.2f} s of processor time{because}"
-    if isinstance(outcome, Ordered):
-        begun = time.process_time()
-        decider.order(spans, ())
-        line += f", an order {time.process_time() - begun:.2f} s more"
-    return line
+    line = f"{type(outcome).__name__}, {time.process_time() - begun:.2f} s of processor time"
+    if not isinstance(outcome, Ordered):
+        return f"{line}, {outcome.because}"
+    begun = time.process_time()
+    decider.order(spans, ())
+    return f"{line}, an order {time.process_time() - begun:.2f} s more"
 
 
-def checked(name: str, told: Story) -> str:
+def checked(model: str, history: pa.Table) -> str:
+    """The whole check, from Parquet."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "history.parquet"
-        pq.write_table(told.table(), path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+        pq.write_table(history, path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
         with measured() as whole:
-            result = Linearizable(MODELS[name]).check(CheckRequest(history=path), InProcessEngine())
+            result = Linearizable(MODELS[model]).check(CheckRequest(history=path), InProcessEngine())
     return f"{result.verdict.value} {dict(result.statistics)}: {whole}"
 
 

@@ -7,11 +7,10 @@ import random
 from collections import Counter
 
 import pytest
+from decider_judgement import held_against_all_orders
 from queue_histories import linearizable, made_up_rows, spans_of
 
-from checkers.linearizable import replay
 from checkers.linearizable.models import MODELS
-from checkers.linearizable.unique.deciders import DECIDERS
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
 
 NAMES = ["priority-queue", "stack"]
@@ -21,23 +20,14 @@ INITIAL = 3
 
 def judge(name: str, rng: random.Random) -> Outcome:
     """The outcome for a made-up history, held against brute force."""
-    model, decider = MODELS[name], DECIDERS[name]
+    model = MODELS[name]
     initial = tuple(rng.sample(range(INITIAL), rng.choice((0, 0, 0, 1, 2))))
     lies, unknown = rng.choice((0.0, 0.2, 0.6)), rng.choice((0.0, 0.1, 0.3, 0.5))
     rows = made_up_rows(model, initial, rng, rng.randint(1, MOST_OPERATIONS), lies=lies, unknown=unknown)
     spans = spans_of(model, rows)
-    outcome = decider.decide(spans, initial)
-    if isinstance(outcome, Open):
-        return outcome
-    expected = linearizable(model, spans, initial, range(len(spans)))
-    assert isinstance(outcome, Ordered if expected else Contradiction), (rows, initial, outcome)
-    if isinstance(outcome, Contradiction):
-        assert not linearizable(model, spans, initial, sorted(outcome.operations)), (rows, initial, outcome)
-        return outcome
-    order = spans.start[decider.order(spans, initial)].tolist()
-    wrong = replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False)
-    assert wrong is None, (rows, initial, order, wrong)
-    return outcome
+    return held_against_all_orders(
+        name, rows, spans, initial, lambda chosen: linearizable(model, spans, initial, chosen)
+    )
 
 
 def _judge_many(name: str, histories: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -11,6 +11,10 @@ import pyarrow as pa
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
 from checkers.delay import DELAYED, DelayChecker
+from checkers.elle.checker import NO_ORDER, SERIAL, ListAppend, RwRegister
+from checkers.elle.graph.cycles import NAMES as CYCLES
+from checkers.elle.lattice import Model
+from checkers.elle.rw_register import Assumption
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.monotonic import TOLD_VALUES, MonotonicChecker
@@ -28,6 +32,16 @@ from checkers.transactions.micro_operations import TRANSACTION
 Options = Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class SomeOf:
+    """The kind of an option that is any number of an enum's values, with commas between them."""
+
+    kind: type[Enum]
+
+
+Kind = type[Enum] | type[int] | SomeOf
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """A workload whose history can be judged without its run."""
@@ -38,8 +52,62 @@ class Judged:
     checker: Callable[..., Checker]
     anomalies: tuple[str, ...]
     """Names of broken promises; what exactly they are says the checker's module."""
-    options: Mapping[str, type[Enum] | type[int]] = field(default_factory=dict)
+    options: Mapping[str, Kind] = field(default_factory=dict)
     """What the checker can be told, by the names of its fields."""
+
+
+OF_TRANSACTIONS = (
+    *CYCLES,
+    "G1a",
+    "G1b",
+    "future-read",
+    "garbage-read",
+    "internal",
+    "lost-update",
+)
+
+NO_ORDER_OF_LISTS = tuple(
+    model
+    for model in Model
+    if model
+    not in (
+        # They are broken by cycles, which have names of their own: those at the bottom, and those at the top.
+        Model.READ_UNCOMMITTED,
+        Model.STRONG_SESSION_READ_UNCOMMITTED,
+        Model.PL_2,
+        *SERIAL,
+        # Beside cycles and what weaker models forbid they demand nothing: where a read says which of two versions was
+        # first, the lists that were read say so as well, or contradict it without any session.
+        Model.STRONG_SESSION_READ_COMMITTED,
+        Model.STRONG_SESSION_READ_ATOMIC,
+        # It allows what consistent view does, which is weaker, but for reads called internal.
+        Model.PARALLEL_SNAPSHOT_ISOLATION,
+    )
+)
+"""Of the models that no order explains a history in, the weakest are told: these can be. Where the search for cycles
+was given up, others are."""
+
+NO_ORDER_OF_REGISTERS = tuple(
+    model
+    for model in Model
+    if model
+    not in (
+        # Some order always keeps these, for no read tells the order of versions.
+        Model.READ_UNCOMMITTED,
+        Model.STRONG_SESSION_READ_UNCOMMITTED,
+        # It demands that information flows one way. What flows in a circle is called G1c, and needs no order.
+        Model.PL_2,
+        # Those allow what consistent view and repeatable read do, which are weaker, but for reads called internal.
+        Model.PARALLEL_SNAPSHOT_ISOLATION,
+        Model.SERIALIZABLE,
+    )
+)
+"""Those that can be the weakest one broken. Of histories too long to decide them all, the demanded one is told as well,
+whichever it is."""
+
+
+def _no_order(models: Iterable[Model]) -> tuple[str, ...]:
+    return tuple(f"{NO_ORDER}{model.value}" for model in models)
 
 
 WORKLOADS: Mapping[str, Judged] = {
@@ -82,12 +150,27 @@ WORKLOADS: Mapping[str, Judged] = {
         anomalies=("delivered-early", "delivered-late"),
         options={"tolerance_ms": int, "latest_ms": int},
     ),
+    "list-append": Judged(
+        about="transactions on lists are isolated as a consistency model says",
+        value_type=TRANSACTION,
+        functions=("txn",),
+        checker=ListAppend,
+        anomalies=(
+            *OF_TRANSACTIONS,
+            *_no_order(NO_ORDER_OF_LISTS),
+            "dirty-update",
+            "duplicate-elements",
+            "incompatible-order",
+        ),
+        options={"model": Model},
+    ),
     "log": Judged(
         about="what was acked is kept, at its offset",
         value_type=LOG_MESSAGES,
-        functions=("send", "poll", "final-poll", "caught-up"),
+        functions=("send", "poll", "final-poll", "caught-up", "txn"),
         checker=LogChecker,
         anomalies=(
+            *CYCLES,
             "aborted-read",
             "consumer-offset-skip",
             "dirty-read",
@@ -126,6 +209,14 @@ WORKLOADS: Mapping[str, Judged] = {
         anomalies=("aborted-read", "duplicated", "lost", "out-of-order", "redelivered-after-ack", "unexpected"),
         options={"delivery": Delivery, "order": Order},
     ),
+    "rw-register": Judged(
+        about="transactions on registers are isolated as a consistency model says",
+        value_type=TRANSACTION,
+        functions=("txn",),
+        checker=RwRegister,
+        anomalies=(*OF_TRANSACTIONS, *_no_order(NO_ORDER_OF_REGISTERS), "cyclic-versions"),
+        options={"model": Model, "assume": SomeOf(Assumption)},
+    ),
     "set": Judged(
         about="what was added is there, for whoever reads later",
         value_type=ELEMENTS,
@@ -157,9 +248,11 @@ def checker_for(workload: str, options: Options) -> Checker:
     return judged.checker(**{name: _told(name, judged.options[name], text) for name, text in options.items()})
 
 
-def _told(name: str, kind: type[Enum] | type[int], text: str) -> Enum | int:
+def _told(name: str, kind: Kind, text: str) -> Enum | int | frozenset[Enum]:
     """Raises ValueError."""
     try:
+        if isinstance(kind, SomeOf):
+            return frozenset(kind.kind(word) for word in text.split(",") if word)
         told = kind(text)
         if isinstance(told, Enum) or abs(told) < 1 << 63:
             return told
@@ -168,8 +261,10 @@ def _told(name: str, kind: type[Enum] | type[int], text: str) -> Enum | int:
     raise ValueError(f"option {name} must be {allowed(kind)}, it is {text!r}")
 
 
-def allowed(kind: type[Enum] | type[int]) -> str:
+def allowed(kind: Kind) -> str:
     """What an option may be, in words."""
+    if isinstance(kind, SomeOf):
+        return f"some of {', '.join(member.value for member in kind.kind)}, with commas between them"
     if issubclass(kind, Enum):
         return f"one of {', '.join(member.value for member in kind)}"
     return "a whole number of 64 bits"

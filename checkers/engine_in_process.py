@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -93,6 +94,14 @@ class InProcessEngine:
 
         return InProcessDataset(first.schema, tasks, max(first.partitions, second.partitions))
 
+    @contextmanager
+    def kept(self, source: Dataset) -> Iterator[Dataset]:
+        of = cast(InProcessDataset, source)
+        held = list(self._done(partial(_all_packed, task, of.schema) for task in of.tasks()))
+        yield InProcessDataset(
+            of.schema, lambda: (partial(_unpacked, tables, of.schema) for tables in held), of.partitions
+        )
+
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         of = cast(InProcessDataset, source)
         kept: list[pa.Table] = []
@@ -127,6 +136,14 @@ class InProcessEngine:
 
 def _all(task: Task) -> list[pa.Table]:
     return list(task())
+
+
+def _all_packed(task: Task, schema: pa.Schema) -> list[pa.Table]:
+    return [packed(table, schema) for table in task() if table.num_rows]
+
+
+def _unpacked(tables: list[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    return (joined([table], schema) for table in tables)
 
 
 def _mapped(task: Task, kernel: Kernel) -> Iterator[pa.Table]:

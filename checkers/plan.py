@@ -9,6 +9,7 @@ table out, without access to Spark, pandas or the outer world.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,6 +45,10 @@ class Engine(Protocol):
         """Run the kernel on each group of rows that agree on `keys`; rows of a group come in any order."""
 
     def union(self, left: Dataset, right: Dataset) -> Dataset: ...
+
+    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
+        """The same rows, computed once for all plans that use them inside the `with`, and held where they are.
+        Datasets made of them are of no use after it."""
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         """Bring at most `limit` rows home. Raises ValueError if there are more: the plan forgot to bound itself."""

@@ -70,12 +70,17 @@ def elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
     """Of all lists, one behind the other: (position of its list, value) of each element. Null lists have none."""
     if not pa.types.is_list(lists.type):
         return pc.list_parent_indices(lists).to_numpy().astype(np.int64), pc.list_flatten(lists)
-    sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-    parents = np.repeat(np.arange(len(lists)), sizes)
+    sizes, values = sized_elements(lists)
+    return np.repeat(np.arange(len(lists)), sizes), values
+
+
+def sized_elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
+    """(size of each list, all elements one behind the other). Null lists have none."""
+    sizes = integers(pc.fill_null(pc.list_value_length(lists), 0))
     first, last = (lists.offsets[i].as_py() for i in (0, len(lists)))
     # Flattening gathers the pieces between nulls, which takes longer than all that is done with them.
-    values = lists.values.slice(first, last - first) if last - first == len(parents) else pc.list_flatten(lists)
-    return parents, values
+    whole_piece = last - first == sizes.sum()
+    return sizes, lists.values.slice(first, last - first) if whole_piece else pc.list_flatten(lists)
 
 
 def compact(values: Int64) -> Int64:

@@ -20,8 +20,14 @@ What breaks it, by name:
   internal-skip, internal-nonmonotonic   the same inside one poll
   consumer-offset-skip   a consumer began where its group's committed offset said, beyond messages of the final log that
                          no poll of the group ever returned
+  G0 … G2-item, each plain, -process and -realtime   if there are transactions of several sends and polls: cycles of
+                         dependencies among all operations (`checkers.log.dependencies`, `checkers.elle.graph.cycles`)
 
-It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key. The
+It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key, and `txn`,
+whose value is a list of sends and polls that name theirs. Of these the names above but for the cycles see the messages
+and places; the order of steps of one process (nonmonotonic-poll, nonmonotonic-send, poll-skip, internal-skip and
+internal-nonmonotonic) and consumer groups are looked at in single sends and polls only. A system that promises less
+than serializable transactions names the cycles that it may have as legal. The
 final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
 are missing, the first three cannot be decided, and the result is UNKNOWN unless something else is broken.
 
@@ -44,6 +50,7 @@ from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
+from checkers.log.dependencies import transaction_cycles
 from checkers.log.final_reads import final_reads
 from checkers.log.groups import consumer_groups
 from checkers.log.losses import data_at_risk
@@ -86,6 +93,10 @@ class LogChecker:
             findings = engine.union(findings, of_groups)
         anomalies = gathered_findings(engine, findings)
         undecided = list(final.unfinished[:REASONS])
+        if final.transactions:
+            in_cycles, not_searched = transaction_cycles(engine, request)
+            anomalies = {**anomalies, **in_cycles}
+            undecided += not_searched
         if len(final.unfinished) > REASONS:
             undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")
         statistics: dict[str, Any] = {"queues": len(final.queues), **final.counts}

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, translated, whole
+from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, member, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
     FINAL_POLL,
@@ -23,16 +23,26 @@ from checkers.log.rows import (
     is_ok_poll,
     operation_codes,
     reads,
+    with_parts,
 )
 from checkers.plan import Engine
 
-TALLIED = ("type", "f", "key", "value.messages.offset", "node")
+TALLIED = (
+    "type",
+    "f",
+    "key",
+    "value.messages.offset",
+    "value.txn.f",
+    "value.txn.key",
+    "value.txn.messages.offset",
+    "node",
+)
 """What of a history is looked at here."""
 
 REPLICAS_LIMIT = 100_000
 """Queues times replicas: a property of the cluster, not of the history's length."""
 
-TALLIES = ("acked", "failed", "indefinite", "polled", "final_polled", "asked", "caught_up")
+TALLIES = ("acked", "failed", "indefinite", "polled", "final_polled", "asked", "caught_up", "parts")
 
 COUNTED = TALLIES[:5]
 """What goes into the result's statistics: sends by outcome, messages read."""
@@ -60,6 +70,8 @@ class FinalReads:
     every: Bool
     """So was every replica that was asked."""
     counts: dict[str, int]
+    transactions: bool
+    """Some operations are transactions."""
     unfinished: tuple[str, ...]
     """One sentence for each queue in use whose final reads leave something open."""
 
@@ -83,10 +95,13 @@ def final_reads(engine: Engine, history: Path) -> FinalReads:
 
 def tally(batch: pa.Table) -> pa.Table:
     """Kernel: counts of one batch."""
+    alone = int(np.count_nonzero(member(batch["value"], "txn").is_null()))
+    batch = with_parts(batch)
+    is_part = np.arange(batch.num_rows) >= alone
     f, types = operation_codes(batch)
     used = np.flatnonzero(f >= 0)
     if len(used) < len(f):
-        f, types, batch = f[used], types[used], batch.take(pa.array(used))
+        f, types, is_part, batch = f[used], types[used], is_part[used], batch.take(pa.array(used))
     keys, key = _texts(batch["key"])
     nodes, node = _texts(batch["node"])
     place = key * len(nodes) + node
@@ -109,6 +124,7 @@ def tally(batch: pa.Table) -> pa.Table:
         np.bincount(read_place[final], minlength=places),
         count(f == FINAL_POLL),
         count((f == CAUGHT_UP) & (types == OK)),
+        count(is_part),
     ]
     present = np.flatnonzero(np.bincount(place, minlength=places))
     return pa.Table.from_arrays(
@@ -163,6 +179,7 @@ def summed(tallies: pa.Table) -> FinalReads:
         some=some,
         every=every,
         counts=counts,
+        transactions=any(row["parts"] for row in rows),
         unfinished=tuple(unfinished),
     )
 

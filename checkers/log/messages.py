@@ -11,7 +11,7 @@ from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
-from checkers.log.rows import FINAL_POLL, is_ok_poll, operation_codes, reads, sends
+from checkers.log.rows import FINAL_POLL, is_ok_poll, operation_codes, reads, sends, with_parts
 from checkers.verdict import EXAMPLES
 
 FACTS = pa.schema(
@@ -35,6 +35,7 @@ UNKNOWN_OFFSET = int(np.iinfo(np.int64).max)
 
 def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
     """Kernel: the facts of one batch. An attempt is left out where the batch also tells how it ended."""
+    batch = with_parts(batch)
     f, types = operation_codes(batch)
     index = batch["index"].to_numpy()
     queue = final.queue_numbers(batch["key"])

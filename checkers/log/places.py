@@ -17,7 +17,7 @@ from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import NONE, OK, Bool, Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
-from checkers.log.rows import FINAL_POLL, is_ok_poll, operation_codes, reads, sends
+from checkers.log.rows import FINAL_POLL, is_ok_poll, operation_codes, reads, sends, with_parts
 from checkers.verdict import EXAMPLES
 
 BLOCK_BITS = 16
@@ -110,6 +110,7 @@ def place_rows(
 
 def place_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
     """Kernel: what one batch tells of places, and which blocks it knows."""
+    batch = with_parts(batch)
     f, types = operation_codes(batch)
     index = batch["index"].to_numpy()
     sent = sends(batch, f, types)

@@ -7,22 +7,41 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member
+from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member, whole
 
-COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "node")
+COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")
 """What of a history tells of messages and places."""
+
+MESSAGES = pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))
+
+PART = pa.struct(
+    [
+        pa.field("f", pa.string()),
+        pa.field("key", pa.string()),
+        pa.field("message", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("messages", MESSAGES),
+        pa.field("from_offset", pa.int64()),
+        pa.field("end", pa.bool_()),
+    ]
+)
+"""Of a transaction: a `send` of a message to the queue `key`, which the completion says is at `offset`; or a `poll` of
+it, of what is at `from_offset` and behind, if that was said, which gave these messages. `end` says that the poll is
+known to have reached the end of the queue: had it held more behind, the answer would have told."""
 
 LOG_MESSAGES = pa.struct(
     [
         pa.field("message", pa.int64()),
         pa.field("offset", pa.int64()),
-        pa.field("messages", pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))),
+        pa.field("messages", MESSAGES),
         pa.field("group", pa.string()),
         pa.field("resumed", pa.int64()),
+        pa.field("txn", pa.list_(PART)),
     ]
 )
-"""The value of the log workload's operations. The last two are for polls, and may be missing: the consumer's group, and
-in the first poll of a consumer and queue the offset at which the group's committed offset let it begin."""
+"""The value of the log workload's operations. The last three may be missing. `group` and `resumed` are for polls: the
+consumer's group, and in the first poll of a consumer and queue the offset at which the group's committed offset let it
+begin. `txn` is for transactions of several sends and polls, and all that they have."""
 
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")
 SEND, POLL, FINAL_POLL, CAUGHT_UP = range(4)
@@ -83,3 +102,28 @@ def is_ok_poll(f: Int32, types: Int32) -> Bool:
 
 def is_consumer_poll_invocation(f: Int32, types: Int32) -> Bool:
     return np.asarray((f == POLL) & (types == INVOKE))
+
+
+def with_parts(batch: pa.Table) -> pa.Table:
+    """The batch with a row for each part of a transaction, behind all others, instead of the transaction's own."""
+    lists = member(batch["value"], "txn")
+    if not pa.types.is_list(lists.type) or lists.null_count == len(lists):
+        return batch
+    of, parts = elements(lists)
+    rest = np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))
+    table = batch.take(pa.array(np.concatenate((rest, of))))
+    rest_taken = pa.array(rest)
+    replaced: dict[str, pa.Array] = {
+        name: _joined(whole(batch[name]).cast(pa.string()).take(rest_taken), member(parts, name).cast(pa.string()))
+        for name in ("f", "key")
+    }
+    names = [name for name in ("message", "offset", "messages") if not pa.types.is_null(member(parts, name).type)]
+    values = [_joined(member(batch["value"], name).take(rest_taken), member(parts, name)) for name in names]
+    replaced["value"] = pa.StructArray.from_arrays(values, names)
+    for name, column in replaced.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def _joined(plain: pa.Array, parts: pa.Array) -> pa.Array:
+    return pa.concat_arrays([plain.cast(parts.type), parts])

@@ -6,6 +6,8 @@ Memory is bounded by a partition, about `checkers.buckets.BUCKET_ROWS` rows of t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,9 @@ from checkers.plan import Dataset, Kernel
 from checkers.spark.stages import (
     PACKED_DDL,
     Stage,
+    again,
     before_gather,
+    before_keeping,
     before_shuffle,
     grouped,
     mapped,
@@ -94,6 +98,21 @@ class SparkEngine:
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         first, second = cast(SparkDataset, left), cast(SparkDataset, right)
         return SparkDataset(first.schema, first.branches + second.branches, max(first.partitions, second.partitions))
+
+    @contextmanager
+    def kept(self, source: Dataset) -> Iterator[Dataset]:
+        from pyspark import StorageLevel
+
+        of = cast(SparkDataset, source)
+        frames = [
+            branch.frame.mapInArrow(partial(before_keeping, stage=branch.stage, schema=of.schema), PACKED_DDL)
+            for branch in of.branches
+        ]
+        frame = _union(frames).persist(StorageLevel.DISK_ONLY)
+        try:
+            yield SparkDataset(of.schema, (Branch(frame, partial(again, schema=of.schema)),), of.partitions)
+        finally:
+            frame.unpersist()
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         of = cast(SparkDataset, source)

@@ -80,6 +80,20 @@ def before_gather(
             yield _packed_rows([(0, packed(table, schema))])
 
 
+def before_keeping(batches: Iterator[pa.RecordBatch], *, stage: Stage, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """What Spark runs before it keeps a dataset."""
+    _spare_garbage_collection()
+    for table in stage(batches):
+        if table.num_rows:
+            yield _packed_rows([(0, packed(table, schema))])
+
+
+def again(batches: Iterator[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Stage: the tables that were kept."""
+    for table in unpacked(batches):
+        yield joined([table], schema)
+
+
 def _spare_garbage_collection() -> None:
     """PySpark collects all garbage after each task; looking through what numba and Arrow imported takes 0.1 s."""
     gc.freeze()

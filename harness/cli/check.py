@@ -14,17 +14,18 @@ from typing import Any
 
 import click
 
+from checkers.elle.rw_register import Assumption
 from checkers.history_batches import history_rows
-from checkers.linearizable import MODELS, Linearizable, TooLargeToCertify, require_certifiable
+from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
-from harness.cli.judgement import Judgement, of_model, of_workload, workloads
+from harness.cli.judgement import Certifier, Judgement, demands, of_model, of_workload, transactional, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
-from harness.cli.outcome_text import tell_where, verdict_lines
+from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
@@ -41,6 +42,7 @@ stormproof check runs/latest
 stormproof check runs/latest --engine inprocess --json
 stormproof check my-history.parquet --workload register
 stormproof check queue.edn --workload queue --set delivery=exactly-once
+stormproof check append.edn --workload list-append --consistency-model serializable --json
 stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --engine inprocess
 """
 
@@ -55,6 +57,8 @@ class Checked:
     reasons: tuple[str, ...] = ()
     directory: Path | None = None
     """Where the report is, if there is one."""
+    standing: Mapping[str, Any] | None = None
+    """Of transactions: the models ruled out, and the strongest that remain."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -68,6 +72,8 @@ class Checked:
         }
         if self.directory is not None:
             told["directory"] = str(self.directory)
+        if self.standing is not None:
+            told |= self.standing
         if self.error:
             told["error"] = self.error
         return told
@@ -86,10 +92,23 @@ class Checked:
     help="Whether a failed cas without an error tells nothing (unless told), or that it found another value.",
 )
 @click.option(
+    "--consistency-model",
+    metavar="NAME",
+    help="What transactions must keep to, e.g. snapshot-isolation (stormproof list models); strict-serializable "
+    "unless told.",
+)
+@click.option(
+    "--assume",
+    multiple=True,
+    type=click.Choice([assumption.value for assumption in Assumption]),
+    help="What orders the versions of a register: each session, that transactions write after what they read, or "
+    "realtime. Nothing unless told.",
+)
+@click.option(
     "--certify",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write an order for each object that has one, as --model sees it.",
+    help="Write an order for each object that has one, as --model sees it; of transactions the order or the proof.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
 @execution_options
@@ -100,6 +119,8 @@ def command(
     model: str | None,
     initial: str | None,
     failed_cas: str | None,
+    consistency_model: str | None,
+    assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
     runs: Path,
@@ -124,13 +145,18 @@ def command(
         raise UsageError("a history is judged by --workload or by --model, not by both")
     if model is None and (initial is not None or failed_cas is not None):
         raise UsageError("--initial and --failed-cas are for --model, not for --workload or a run")
-    if certify is not None and (model is None or len(paths) > 1):
-        raise UsageError("--certify is for a single history with --model")
+    if certify is not None and ((model is None and workload not in transactional()) or len(paths) > 1):
+        raise UsageError(
+            f"--certify is for a single history with --model, or --workload {' or '.join(transactional())}"
+        )
+    if (consistency_model is not None or assume) and workload not in transactional():
+        raise UsageError(f"--consistency-model and --assume are for --workload {' or '.join(transactional())}")
     if workload is None and settings:
         raise UsageError("--set is for --workload, not for --model or a run")
     judgement: Judgement | None = None
     if workload is not None:
-        judgement = of_workload(workload, settings)
+        settings = (*settings, *demands(workload, consistency_model, assume))
+        judgement = of_workload(workload, settings, certificate=certify)
     elif model is not None:
         judgement = of_model(model, initial=initial, failed_cas=failed_cas, certificate=certify)
     console = console_of(as_json, progress)
@@ -214,6 +240,7 @@ def _checked(
         anomalies=dict(sorted(counts.items())),
         reasons=(*found(results), *reasons),
         directory=directory,
+        standing=standing_of(results),
     )
 
 
@@ -259,12 +286,18 @@ def _check_history(
     return _checked(verdict, tuple(reasons), results, directory)
 
 
-def _certify(certifier: Linearizable, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:
+def _certify(certifier: Certifier, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:
+    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        count = certifier.certify(request, engine, path)
+        told = certifier.certify(request, engine, unfinished)
+        if unfinished.exists():
+            unfinished.replace(path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-    console.say(f"orders    {count} in {path}")
+    finally:
+        if unfinished.exists():
+            unfinished.unlink()
+    console.say(f"{told} in {path}")
 
 
 def _converted(path: Path, history: Path, judgement: Judgement) -> Judgement:

@@ -7,14 +7,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from checkers.by_workload import WORKLOADS, checker_for
+from checkers.elle.lattice import model_named
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.models import frozen
+from checkers.plan import CheckRequest, Engine
 from checkers.statistics import Statistics
 from harness.cli import registry
 from harness.errors import UsageError
@@ -24,6 +26,14 @@ INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 ANYTHING = pa.struct([("json", pa.string())])
 
 REGISTERS = ("register", "cas-register")
+
+
+@runtime_checkable
+class Certifier(Protocol):
+    """A checker that can prove what it says."""
+
+    def certify(self, request: CheckRequest, engine: Engine, path: Path) -> str:
+        """Write the proof to `path`; returns what is in it, in few words. Raises TooLargeToCertify, OSError."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +47,7 @@ class Judgement:
     """Of these f one must have succeeded, or the verdict would be vacuous."""
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
-    certifier: Linearizable | None = None
+    certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
@@ -46,14 +56,34 @@ def workloads() -> tuple[str, ...]:
     return tuple(sorted({*registry.names("workloads"), *WORKLOADS}))
 
 
-def of_workload(name: str, settings: Sequence[str]) -> Judgement:
+def transactional() -> tuple[str, ...]:
+    """Workloads that are judged for a consistency model of transactions."""
+    return tuple(name for name, judged in WORKLOADS.items() if "model" in judged.options)
+
+
+def demands(workload: str, consistency_model: str | None, assume: Sequence[str]) -> tuple[str, ...]:
+    """What a user demands of transactions, as settings of their workload. Raises UsageError."""
+    settings = []
+    if consistency_model is not None:
+        try:
+            settings.append(f"model={model_named(consistency_model).value}")
+        except ValueError as error:
+            raise UsageError(f"--consistency-model: {error}") from None
+    if assume:
+        if "assume" not in WORKLOADS[workload].options:
+            raise UsageError(f"--assume is for registers: the reads of {workload} show the order of versions")
+        settings.append(f"assume={','.join(assume)}")
+    return tuple(settings)
+
+
+def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> Judgement:
     """`settings` read key=value. Raises UsageError."""
     known = workloads()
     if name not in known:
         raise UsageError(f"unknown workload {name!r}; known are: {', '.join(known)}")
     typed = dict(registry.parse_setting(text) for text in settings)
     if name not in registry.names("workloads"):
-        return _of_checked_workload(name, {key: str(value) for key, value in typed.items()})
+        return _of_checked_workload(name, {key: str(value) for key, value in typed.items()}, certificate)
     workload = registry.workload(name)
     unknown = sorted(set(typed) - {field.name for field in dataclasses.fields(workload.settings_type)})
     if unknown:
@@ -67,7 +97,7 @@ def of_workload(name: str, settings: Sequence[str]) -> Judgement:
     )
 
 
-def _of_checked_workload(name: str, options: Mapping[str, str]) -> Judgement:
+def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Path | None) -> Judgement:
     """One that is only checked here, never run. Raises UsageError."""
     try:
         checker = checker_for(name, options)
@@ -78,6 +108,8 @@ def _of_checked_workload(name: str, options: Mapping[str, str]) -> Judgement:
         name=name,
         checkers={checker.name: checker, "statistics": Statistics()},
         shape=Shape(value_type=judged.value_type, functions=judged.functions),
+        certifier=checker if isinstance(checker, Certifier) else None,
+        certificate=certificate,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from checkers.by_workload import WORKLOADS, allowed
+from checkers.elle.lattice import PROMISES, Model
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
@@ -23,6 +24,7 @@ EXAMPLES = """
 stormproof list
 stormproof list mutants
 stormproof list shapes
+stormproof list models
 stormproof list runs --runs runs --json
 """
 
@@ -34,7 +36,7 @@ Entry = dict[str, Any]
     "what",
     required=False,
     type=click.Choice(
-        ["systems", "workloads", "checks", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]
+        ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]
     ),
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")
@@ -42,13 +44,15 @@ Entry = dict[str, Any]
 def command(what: str | None, runs: Path, as_json: bool) -> int:
     """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.
 
-    Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; and
-    `shapes`, the words of sentences such as 'isolate primary every 10 for 5'.
+    Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; `models`,
+    what check --consistency-model can demand of transactions; and `shapes`, the words of sentences such as
+    'isolate primary every 10 for 5'.
     """
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
         "workloads": lambda: _plugins("workloads"),
         "checks": _checks,
+        "models": _models,
         "nemeses": lambda: _plugins("nemeses"),
         "shapes": _shapes,
         "environments": lambda: _plugins("environments"),
@@ -56,7 +60,7 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
         "suites": _suites,
         "runs": lambda: past_runs(runs),
     }
-    wanted = [what] if what else [name for name in sources if name not in ("checks", "shapes")]
+    wanted = [what] if what else [name for name in sources if name not in ("checks", "models", "shapes")]
     chosen = {name: sources[name]() for name in wanted}
     console = console_of(as_json, False)
     console.result(chosen)
@@ -116,6 +120,19 @@ def _checks() -> list[Entry]:
     ]
 
 
+def _models() -> list[Entry]:
+    return [
+        {
+            "name": model.value,
+            "about": PROMISES[model].about,
+            "implies": [weaker.value for weaker in PROMISES[model].weaker],
+            "forbids": list(PROMISES[model].forbids),
+            "source": PROMISES[model].source,
+        }
+        for model in Model
+    ]
+
+
 def _shapes() -> list[Entry]:
     return [{"name": name, "fault": fault} for name, (fault, _) in SHAPES.items()]
 
@@ -166,7 +183,7 @@ def _line(entry: Entry, width: int) -> str:
         return f"{entry['verdict'] or 'cut short':<9}  seed {entry['seed']}  {entry['directory']}"
     parts = []
     for key, value in entry.items():
-        if key in ("name", "settings") or value in (None, ""):
+        if key in ("name", "settings") or value in (None, "", []):
             continue
         words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         parts.append(words if key in ("about", "problem") else f"{key}: {words}")

@@ -74,7 +74,19 @@ def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[s
             lines.append(f"          {checker}: {name} × {summary.count}{legal}")
             shown = () if summary.legal else summary.examples[:ANOMALIES_SHOWN]
             lines += [f"            {anomaly.because}" for anomaly in shown]
+    standing = standing_of(results)
+    if standing is not None:
+        lines.append(f"models    ruled out: {', '.join(standing['ruled_out']) or 'none'}")
+        lines.append(f"          strongest that remain: {', '.join(standing['strongest']) or 'none'}")
     return lines
+
+
+def standing_of(results: Mapping[str, CheckerResult]) -> dict[str, Any] | None:
+    """Which models of transactions are ruled out and which remain, if that was asked."""
+    for result in results.values():
+        if "ruled_out" in result.statistics:
+            return {name: list(result.statistics[name]) for name in ("ruled_out", "strongest", "undecided")}
+    return None
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -92,6 +92,9 @@ class Batches:
             if isinstance(f, str):
                 codes[number] = self._f_codes.setdefault(f, len(self._f_codes))
                 is_known[number] = not self._functions or f in self._functions
+            elif f is None and len(self._functions) == 1:
+                (only,) = self._functions
+                codes[number] = self._f_codes.setdefault(only, len(self._f_codes))
             else:
                 findings.at_first(column.codes == number, f"f must be a keyword, it is {edn.written(f)}")
         unknown = _first(~is_known[column.codes] & invoked)
@@ -170,7 +173,7 @@ class Batches:
         return _Told(
             keys=_either(keys, key.codes, has_key, [meaning.key for meaning in meanings], group).rows(),
             values=self._structs(
-                list(zip(*(meaning.cells for meaning in meanings), strict=True)), group, recorded, findings
+                list(zip(*(meaning.cells for meaning in meanings), strict=True)), group, recorded, is_client, findings
             ),
             errors=_texts(
                 "error", _either(error.values, error.codes, has_error, [m.error for m in meanings], group), findings
@@ -197,7 +200,12 @@ class Batches:
                 return
 
     def _structs(
-        self, columns: Sequence[Sequence[Any]], group: npt.NDArray[np.int32], recorded: Recorded, findings: Findings
+        self,
+        columns: Sequence[Sequence[Any]],
+        group: npt.NDArray[np.int32],
+        recorded: Recorded,
+        is_client: npt.NDArray[np.bool_],
+        findings: Findings,
     ) -> pa.StructArray:
         kind = self._values.value_type
         columns = columns or [()] * kind.num_fields
@@ -208,6 +216,10 @@ class Batches:
             place = kind.get_field_index(name)
             if place >= 0:
                 fields[place] = pc.coalesce(fields[place], _texts(name, recorded.fields[name], findings))
+        transactions = recorded.transactions
+        if transactions is not None:
+            place = kind.get_field_index("txn")
+            fields[place] = _either_list(transactions, is_client, fields[place])
         return pa.StructArray.from_arrays(fields, fields=list(kind))
 
 
@@ -260,6 +272,14 @@ def _either(
 ) -> Column:
     """The value where there is one, else the other."""
     return Column([*values, *others], np.where(has_value, codes, len(values) + other_codes).astype(np.int32))
+
+
+def _either_list(lists: pa.ListArray, is_client: npt.NDArray[np.bool_], others: pa.ListArray) -> pa.ListArray:
+    """The list where a client has one, else the other."""
+    is_told = is_client & lists.is_valid().to_numpy(zero_copy_only=False)
+    at = np.arange(len(lists))
+    together = pa.concat_arrays([lists.cast(others.type), others])
+    return together[: len(at)] if is_told.all() else together.take(pa.array(np.where(is_told, at, at + len(at))))
 
 
 def _texts(name: str, column: Column, findings: Findings) -> pa.StringArray:

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from harness.errors import HarnessError
 from harness.foreign import edn, json_text, scan, source
 from harness.foreign.batches import Batches
-from harness.foreign.recorded import MapReader, Reader, Recorded
+from harness.foreign.recorded import MapReader, Reader, Recorded, Transactions
 from harness.foreign.source import LONGEST_BYTES, BrokenText
 from harness.foreign.textual import LineReader
+from harness.foreign.transactions import MICRO_OPERATION, plain_transactions
 from harness.history.schema import MalformedHistory
 
 _BETWEEN = rb"(?:[\s,]|;[^\n]*\n)*"
@@ -37,7 +38,13 @@ class Shape:
 
     value_type: pa.StructType
     functions: tuple[str, ...] = ()
-    """The f that clients may use; none for any."""
+    """The f that clients may use; none for any. Where there is but one, it may be left out."""
+
+    @property
+    def transactions(self) -> Transactions | None:
+        at = self.value_type.get_field_index("txn")
+        is_plain = at >= 0 and self.value_type.field(at).type.equals(pa.list_(MICRO_OPERATION))
+        return plain_transactions if is_plain else None
 
 
 def convert(path: Path, parquet: Path, shape: Shape) -> int:
@@ -50,7 +57,7 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
     try:
         try:
             with pq.ParquetWriter(partial, batches.schema, compression="zstd", version="2.6") as writer:
-                for recorded in recorded_in(path):
+                for recorded in recorded_in(path, shape.transactions):
                     writer.write_batch(batches.batch(recorded))
         except BrokenText as broken:
             raise _malformed(path, batches.rows, broken) from None
@@ -75,12 +82,12 @@ def located(path: Path, found: MalformedHistory) -> MalformedHistory:
     return found
 
 
-def recorded_in(path: Path) -> Iterator[Recorded]:
+def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[Recorded]:
     """The operations of the file, a block at a time. Raises OSError, BrokenText."""
     with source.opened(path) as file:
         at = source.after_mark(file)
         head = source.read(file, source.SNIFFED_BYTES, at)
-        reader = _reader(head)
+        reader = _reader(head, transactions)
         rest, final = head, False
         while not final:
             size = max(source.BLOCK_BYTES, len(rest))
@@ -97,12 +104,12 @@ def recorded_in(path: Path) -> Iterator[Recorded]:
         reader.end(at)
 
 
-def _reader(head: bytes) -> Reader:
+def _reader(head: bytes, transactions: Transactions | None) -> Reader:
     """Seen from the first characters that are no comment."""
     if _JSON.match(head):
-        return MapReader(scan.JSON, json_text.Objects(), json_text.parse)
+        return MapReader(scan.JSON, json_text.Objects(), json_text.parse, transactions)
     if _EDN.match(head):
-        return MapReader(scan.EDN, edn.Forms(), edn.parse)
+        return MapReader(scan.EDN, edn.Forms(), edn.parse, transactions)
     return LineReader()
 
 

@@ -2,8 +2,9 @@
 
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
-do, and its position and link beside it; a transaction is a list of `[f key value]`. What the nemesis did has
-`:nemesis` as its process. Memory is bounded by one batch.
+do, and its position and link beside it; a transaction is a list of `[f key value]`. One on a log is a map with a list
+of maps, lifted with the key nil, for the operations beside it have keys. What the nemesis did has `:nemesis` as its
+process. Memory is bounded by one batch.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from harness.foreign.edn import Keyword, written
 from harness.foreign.scan import BESIDE
+from harness.foreign.values import key_of
 from harness.history import History
 from harness.operation import NEMESIS
 
@@ -45,17 +47,18 @@ def export(history: History, form: Format, file: TextIO) -> None:
 def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
     value = row["value"]
     beside = {name: value.pop(name) for name in BESIDE if value is not None and name in value}
-    if value is not None and value.get("txn") is not None:
+    if single and value is not None and value.get("txn") is not None:
         value = [_micro_operation(part) for part in value["txn"]]
     elif single and value is not None:
         value = _plain(row["f"], value)
+    is_lifted = row["key"] is not None or (not single and row["f"] == "txn" and value is not None)
     operation = {
         "index": row["index"],
         "time": row["time"],
         "process": Keyword("nemesis") if row["process"] == NEMESIS else row["process"],
         "type": Keyword(row["type"]),
         "f": Keyword(row["f"]),
-        "value": value if row["key"] is None else [row["key"], value],
+        "value": [row["key"], value] if is_lifted else value,
     }
     told = {"error": row["error"], "node": row["node"], **beside}
     return operation | {name: text for name, text in told.items() if text is not None}
@@ -68,7 +71,7 @@ def _plain(f: str, value: dict[str, Any]) -> Any:
 
 
 def _micro_operation(part: dict[str, Any]) -> list[Any]:
-    return [Keyword(part["f"]), part["key"], part["value"] if part["values"] is None else part["values"]]
+    return [Keyword(part["f"]), key_of(part["key"]), part["value"] if part["values"] is None else part["values"]]
 
 
 def _edn_line(operation: dict[str, Any]) -> str:

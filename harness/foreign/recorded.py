@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from harness.foreign import scan
 from harness.foreign.scan import ABSENT, NUMBERS, TEXTS, Int64, Spans
 from harness.foreign.source import BrokenText, CutOff, Row
+from harness.foreign.transactions import A_TRANSACTION
 
 DIGITS = 18
 """An integer of so many digits fits into 64 bits."""
@@ -44,6 +45,8 @@ class Recorded:
     """By the names in NUMBERS; ABSENT where there is none."""
     odd: Mapping[int, tuple[str, Any]]
     """Operations whose time or index is no integer of 64 bits: which of them, and what it is."""
+    transactions: pa.ListArray | None = None
+    """What the operations do whose value is A_TRANSACTION; null for others. None where nobody asked."""
     broken: BrokenText | None = None
     """What came behind them."""
 
@@ -66,7 +69,12 @@ class Recorded:
             fields={name: Column(column.values, column.codes[:rows]) for name, column in self.fields.items()},
             numbers={name: numbers[:rows] for name, numbers in self.numbers.items()},
             odd={row: odd for row, odd in self.odd.items() if row < rows},
+            transactions=None if self.transactions is None else self.transactions[:rows],
         )
+
+
+Transactions = Callable[[scan.Bytes, Int64, Int64, int], pa.ListArray]
+"""From a text, places in it and its syntax to those that are plainly transactions; null for others."""
 
 
 class Reader(Protocol):
@@ -105,10 +113,13 @@ class Values(dict[bytes, Any]):
 class MapReader:
     """Reads maps: plain ones by scanning, all else by a parser."""
 
-    def __init__(self, syntax: int, others: Others, parse: Callable[[bytes], Any]) -> None:
+    def __init__(
+        self, syntax: int, others: Others, parse: Callable[[bytes], Any], transactions: Transactions | None = None
+    ) -> None:
         self._syntax = syntax
         self._others = others
         self._values = Values(parse)
+        self._transactions = transactions
 
     def read(self, block: bytes, *, final: bool) -> tuple[Recorded, int]:
         text = np.frombuffer(block, np.uint8)
@@ -131,7 +142,15 @@ class MapReader:
             pass
         except BrokenText as error:
             broken = error
-        return _recorded(text, spans, rows, parsed, self._values, broken), at
+        value = TEXTS.index("value")
+        transactions = None
+        if self._transactions is not None:
+            begin, end = spans.begin[:rows, value], spans.end[:rows, value]
+            transactions = self._transactions(text, begin, end, self._syntax)
+            # Nobody is to read them again.
+            end[transactions.is_valid()] = begin[transactions.is_valid()]
+        recorded = _recorded(text, spans, rows, parsed, self._values, broken)
+        return _with_transactions(recorded, transactions), at
 
     def end(self, at: int) -> None:
         self._others.end(at)
@@ -161,6 +180,16 @@ def _recorded(
             elif told is not None:
                 odd[row] = (name, told)
     return Recorded(at=at, fields=fields, numbers=numbers, odd=odd, broken=broken).before_broken()
+
+
+def _with_transactions(recorded: Recorded, transactions: pa.ListArray | None) -> Recorded:
+    if transactions is None or transactions.null_count == len(transactions):
+        return recorded
+    transactions = transactions[: len(recorded)]
+    value = recorded.fields["value"]
+    codes = np.where(transactions.is_valid(), len(value.values), value.codes).astype(np.int32)
+    value = Column([*value.values, A_TRANSACTION], codes)
+    return replace(recorded, fields={**recorded.fields, "value": value}, transactions=transactions)
 
 
 def column_of(texts: pa.DictionaryArray, values: Values) -> tuple[Column, tuple[int, str] | None]:

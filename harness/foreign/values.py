@@ -2,7 +2,9 @@
 
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
 `values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
-`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not. Fields `position`
+`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not; a key is called what
+it reads, an integer 4 `4`, a keyword or string x `x`, and a string that reads like an integer has its quotes, `"4"`,
+for another key is meant. Fields `position`
 and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
 value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
 where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow. A failed or
@@ -12,11 +14,15 @@ indefinite operation may carry its error in place of a value.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from harness.foreign import edn
+from harness.foreign.transactions import A_TRANSACTION, FUNCTIONS, MICRO_OPERATION
+
+_LIKE_A_NUMBER = re.compile(r'"*-?\d+"*')
 
 LEAST = -(1 << 63)
 """Stands for null where values are integers of 64 bits."""
@@ -58,6 +64,10 @@ class Values:
         """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
         if value.__class__ is int and self.lifted is False:
             return Meaning(None, self.fields(f, value), None)
+        if value is A_TRANSACTION:
+            if self.lifted and not has_key:
+                raise Malformed("value must be [key value], as in the operations before, it is a transaction alone")
+            return Meaning(None, self.none, None)
         if failed and isinstance(value, str) and not self.may_be(f, value):
             return Meaning(None, self.none, text(value))
         key = None
@@ -168,12 +178,37 @@ def _holds_float(value: Any) -> bool:
 def _micro_operation(part: Any) -> dict[str, Any]:
     """Raises Malformed."""
     if isinstance(part, dict):
+        if not part.keys() <= set(MICRO_OPERATION.names):
+            raise Malformed(
+                f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}"
+            )
         return part
-    if not isinstance(part, tuple | list) or len(part) != 3 or not isinstance(part[0], str):
+    if not isinstance(part, tuple | list) or len(part) != 3:
         raise Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
     f, key, value = part
+    if f not in FUNCTIONS:
+        of = ", ".join(FUNCTIONS)
+        raise Malformed(f"a part of a transaction must be [f key value] with f of {of}, it is {edn.written(part)}")
     several = isinstance(value, tuple | list)
-    return {"f": str(f), "key": text(key), "value": None if several else value, "values": value if several else None}
+    if any(told.__class__ is not int for told in (value if several else () if value is None else (value,))):
+        raise Malformed(f"values of transactions must be integers, or lists of them, it is {edn.written(value)}")
+    told = [_told(element) for element in value] if several else None
+    return {"f": str(f), "key": _key(key), "value": None if several else _told(value), "values": told}
+
+
+def _key(key: Any) -> str:
+    """An integer is never called like a string."""
+    if key.__class__ is not int and not isinstance(key, str):
+        raise Malformed(f"a key must be an integer, a keyword or a string, it is {edn.written(key)}")
+    is_quoted = isinstance(key, str) and not isinstance(key, edn.Keyword) and _LIKE_A_NUMBER.fullmatch(key)
+    return edn.written(key) if is_quoted else text(key)
+
+
+def key_of(name: str) -> int | str:
+    """The key of a transaction that is called so."""
+    if not _LIKE_A_NUMBER.fullmatch(name):
+        return name
+    return int(name) if name[0] != '"' else str(json.loads(name))
 
 
 def _number(name: Any) -> Any:

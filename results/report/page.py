@@ -9,6 +9,7 @@ from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from results.report.cycle import cycle_drawing
 from results.report.figure import fault_colour
 from results.report.glossary import meaning
 from results.report.measure import Measurements
@@ -267,7 +268,9 @@ def _example(example: Anomaly, rows: Rows) -> str:
     key = f"<b>{escape(example.key)}</b> " if example.key and example.key not in example.because else ""
     about = numbers_in(example.details)
     witnesses = [_witness(index, rows.get(index), about) for index in example.operations[:WITNESSES_SHOWN]]
-    told = f'<p class="because">{key}{escape(example.because)}</p>'
+    steps = example.details.get("steps")
+    lines = [str(step) for step in steps] if isinstance(steps, list) and steps else [example.because]
+    told = f'<p class="because">{key}{"<br>".join(map(escape, lines))}</p>{cycle_drawing(example.details)}'
     if witnesses:
         told += table(["operation", "at", "process", "what", "value", "node"], witnesses, numbers=(0, 1, 2))
     return told

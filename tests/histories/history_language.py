@@ -21,6 +21,8 @@
     6 ok read x 5 position=b link=a           where the database says that this was, and what was before
     6 ok txn - r(x)=1 w(y)=2                  a transaction, of no key: read x as 1, wrote y as 2
     6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
+    0 ok txn - send(q0)=1@0 poll(q1)=0:5,1:6  of a log: sent message 1, which is at offset 0; was given two of q1
+    0 ok txn - poll(q0)=@2 poll(q1)=0:5,end   was given nothing from offset 2 on; message 5, and then q1 ended
     4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
     4 ok dequeue q0 => 7
     0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
@@ -53,6 +55,13 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 
 TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
 """Operations whose value comes with the answer."""
+
+UNANSWERED: dict[str, dict[str, Any]] = {
+    "r": {"value": None, "values": None},
+    "send": {"offset": None},
+    "poll": {"messages": None, "end": None},
+}
+"""What of a transaction's parts comes with the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +133,8 @@ def parse_operation(line: str) -> dict[str, Any]:
             value[match[1]] = match[2]
         elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
+        elif match := re.fullmatch(r"(send|poll)\((\w+)\)=(.*)", word):
+            value.setdefault("txn", []).append(_part(*match.groups()))
         elif match := re.fullmatch(r"group=(\w+)", word):
             value["group"] = match[1]
         elif match := re.fullmatch(r"resumed=(\d+)", word):
@@ -160,6 +171,23 @@ def _micro_operation(f: str, key: str, told: str) -> dict[str, Any]:
     return part | {"value": None if told == "null" else int(told)}
 
 
+def _part(f: str, key: str, told: str) -> dict[str, Any]:
+    part: dict[str, Any] = dict.fromkeys(("message", "offset", "messages", "from_offset", "end")) | {"f": f, "key": key}
+    if f == "send":
+        message, _, offset = told.partition("@")
+        return part | {"message": int(message), "offset": int(offset) if offset else None}
+    part["messages"] = []
+    for word in filter(None, told.split(",")):
+        if word == "end":
+            part["end"] = True
+        elif word.startswith("@"):
+            part["from_offset"] = int(word[1:])
+        else:
+            offset, _, message = word.partition(":")
+            part["messages"].append({"offset": int(offset), "message": int(message)})
+    return part
+
+
 def _object_rows(line: str, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
     process, kind, f, key, *words = line.split()
     error = words.pop().removeprefix("error=") if words and words[-1].startswith("error=") else None
@@ -181,6 +209,5 @@ def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[
     if row["f"] == "send":
         value["offset"] = None
     if "txn" in row["value"]:
-        unanswered = {"value": None, "values": None}
-        value["txn"] = [part | unanswered if part["f"] == "r" else part for part in row["value"]["txn"]]
+        value["txn"] = [part | UNANSWERED.get(part["f"], {}) for part in row["value"]["txn"]]
     return [{**row, "type": "invoke", "value": value, "error": None, "node": None}, row]

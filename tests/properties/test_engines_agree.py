@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,14 +14,18 @@ import pytest
 from content_histories import made_up_contents
 from delay_histories import random_delays
 from log_histories import random_history
+from log_transactions import random_transactions
 from node_histories import random_cluster, write_cluster
 from outage_histories import MS, random_operations
 from queue_histories import made_up_rows
 from register_histories import random_register_rows
+from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
+from checkers.by_workload import checker_for
 from checkers.cluster import ClusterChecker, write_node_events
 from checkers.delay import DELAYED, DelayChecker
+from checkers.elle.graph.cycles import NAMES
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
@@ -31,6 +36,7 @@ from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
+from checkers.verdict import Verdict
 from harness.history import history_schema
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -68,6 +74,17 @@ def test_both_engines_say_the_same_of_a_log(
     assert check_history(request, checkers, spark) == alone
     assert ("data_at_risk" in alone["log"].statistics) == (seed == 5)
     assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
+
+
+@pytest.mark.slow
+def test_both_engines_say_the_same_of_transactions_on_a_log(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    path = write(tmp_path / "h.parquet", random_transactions(random.Random(2), 60), LOG_MESSAGES)
+    alone = check_history(CheckRequest(history=path), {"log": LogChecker()}, InProcessEngine())
+    assert not set(NAMES).isdisjoint(alone["log"].anomalies)
+    assert check_history(CheckRequest(history=path), {"log": LogChecker()}, spark) == alone
 
 
 def test_both_engines_say_the_same_of_outages(
@@ -143,7 +160,8 @@ def test_both_engines_say_and_certify_the_same_of_objects(
     alone = checker.check(request, InProcessEngine())
     assert alone.anomalies == checker.check(request, spark).anomalies
     written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
-    assert written[0] == written[1] == alone.statistics["objects"] - alone.anomalies["nonlinearizable"].count
+    orders = alone.statistics["objects"] - alone.anomalies["nonlinearizable"].count
+    assert written[0] == written[1] == f"orders    {orders}"
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
@@ -166,7 +184,8 @@ def test_both_engines_say_and_certify_the_same_of_queues(
     assert alone.anomalies["nonlinearizable"].count > 5
     assert checker.check(request, spark) == alone
     written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
-    assert written[0] == written[1] == 40 - alone.anomalies["nonlinearizable"].count
+    orders = 40 - alone.anomalies["nonlinearizable"].count
+    assert written[0] == written[1] == f"orders    {orders}"
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
@@ -186,6 +205,26 @@ def test_both_engines_say_the_same_of_contents(
     alone = Linearizable(model).check(request, InProcessEngine())
     assert alone.anomalies["nonlinearizable"].count > 5
     assert Linearizable(model).check(request, spark) == alone
+
+
+@pytest.mark.parametrize(("workload", "values"), [("list-append", Values.LISTS), ("rw-register", Values.REGISTERS)])
+@pytest.mark.parametrize(("level", "model"), [(Level.CAUSAL, "serializable"), (Level.SNAPSHOT, "causal")])
+def test_both_engines_say_the_same_of_transactions(
+    workload: str,
+    values: Values,
+    level: Level,
+    model: str,
+    spark: SparkEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    store = Store(level=level, values=values, transactions=150, sessions=5, lag=3, failed=0.05, indefinite=0.05)
+    pq.write_table(pa.concat_tables(rows(store)), tmp_path / "h.parquet", row_group_size=70)
+    request, checker = CheckRequest(history=tmp_path / "h.parquet"), checker_for(workload, {"model": model})
+    alone = checker.check(request, InProcessEngine())
+    assert checker.check(request, spark) == alone
+    assert alone.verdict is (Verdict.INVALID if level is Level.CAUSAL else Verdict.VALID)
 
 
 def test_a_session_is_reused(spark: SparkEngine) -> None:
@@ -219,3 +258,17 @@ def test_groups_of_strings_are_the_same_on_both_engines(spark: SparkEngine, tmp_
 
 def test_ctrl_c_is_not_sparks(spark: SparkEngine) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_kept_has_the_same_rows_however_often_it_is_used(spark: SparkEngine, tmp_path: Path) -> None:
+    path = write(tmp_path / "h.parquet", random_history(random.Random(1), 100), LOG_MESSAGES)
+    for engine in (spark, InProcessEngine()):
+        rows = engine.history(path, ("index", "process", "f"))
+        expected = engine.gather(rows, 10_000).sort_by("index")
+        with engine.kept(engine.union(rows, rows)) as kept:
+            for _ in range(2):
+                assert engine.gather(kept, 10_000).num_rows == 2 * expected.num_rows
+            once = engine.gather(
+                engine.grouped(kept, ("index",), partial(pa.Table.slice, length=1), kept.schema), 10_000
+            )
+            assert once.sort_by("index").equals(expected)

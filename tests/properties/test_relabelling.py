@@ -13,6 +13,8 @@ import pytest
 from delay_histories import random_delays
 from element_histories import random_bank
 from log_histories import random_history
+from transaction_stores import RETIRED, Level, Store, Values, Violation
+from transaction_stores import rows as store_rows
 from workload_cases import CASES, many
 
 from checkers.by_workload import WORKLOADS, checker_for
@@ -23,10 +25,37 @@ from harness.history import history_schema
 
 Row = dict[str, Any]
 
+
+def transactions(values: Values) -> Callable[[int], list[Row]]:
+    """A store that is causal, and in the middle not even that."""
+
+    def made(seed: int) -> list[Row]:
+        store = Store(
+            level=Level.CAUSAL,
+            values=values,
+            transactions=60,
+            sessions=5,
+            keys=RETIRED,
+            failed=0.05,
+            indefinite=0.05,
+            violation=Violation.CAUSALITY,
+            seed=seed,
+        )
+        return [
+            {name: cell for name, cell in row.items() if name not in ("index", "time")}
+            for table in store_rows(store)
+            for row in table.to_pylist()
+        ]
+
+    return made
+
+
 HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
     "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
+    "list-append": ("list-append", {"model": "causal"}, transactions(Values.LISTS)),
     "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
+    "rw-register": ("rw-register", {"model": "causal", "assume": "wfr-keys"}, transactions(Values.REGISTERS)),
 } | {
     name: (case.workload, case.options, lambda seed, case=case: many(case, seed, 30)[0]) for name, case in CASES.items()
 }

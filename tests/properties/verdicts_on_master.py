@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from transaction_stores import Level, Store, Values, rows
 
 from checkers import buckets
 from checkers.availability import Availability
@@ -74,6 +76,15 @@ def cluster_case(folder: Path) -> Case:
     return "cluster", ClusterChecker(), CheckRequest(history=folder / "vast.parquet", options={"node_events": table})
 
 
+def transaction_cases(folder: Path) -> Iterator[Case]:
+    """Causal stores, held against what they do not promise; orders of versions are known of lists alone."""
+    for workload, values in (("list-append", Values.LISTS), ("rw-register", Values.REGISTERS)):
+        path = folder / f"{workload}.parquet"
+        store = Store(level=Level.CAUSAL, values=values, transactions=100, lag=3, failed=0.05, indefinite=0.05)
+        pq.write_table(pa.concat_tables(rows(store)), path)
+        yield workload, checker_for(workload, {"model": "serializable"}), CheckRequest(history=in_pieces(path))
+
+
 def in_pieces(path: Path) -> Path:
     table = pq.read_table(path)
     pq.write_table(table, path, row_group_size=-(-table.num_rows // PIECES))
@@ -84,7 +95,12 @@ def main(master: str, folder: Path) -> None:
     engine: Engine = InProcessEngine() if master == IN_PROCESS else SparkEngine(spark_session(master))
     vast_registers.VAST_ROWS = SMALL_ENOUGH_ROWS
     found = {}
-    for name, checker, request in (*written_cases(folder), vast_case(folder), cluster_case(folder)):
+    for name, checker, request in (
+        *written_cases(folder),
+        *transaction_cases(folder),
+        vast_case(folder),
+        cluster_case(folder),
+    ):
         buckets.BUCKET_ROWS = -(-pq.read_metadata(request.history).num_rows // PIECES)
         results = check_history(request, {checker.name: checker, "statistics": Statistics()}, engine)
         found[name] = {of: dataclasses.asdict(result) for of, result in results.items()}

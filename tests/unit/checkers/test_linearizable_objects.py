@@ -60,7 +60,7 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
     history = written(tmp_path / "history.parquet", events)
     certificate = tmp_path / "certificate.jsonl"
     request = CheckRequest(history=history)
-    assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), certificate) == 1
+    assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), certificate) == "orders    1"
     assert json.loads(certificate.read_text()) == {"key": "k", "order": [0, 2, 4]}
     assert replayed(history, certificate, "fifo-queue").returncode == 0
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from checkers.by_workload import WORKLOADS
+from checkers.elle.checker import NO_ORDER
+from checkers.elle.graph.cycles import NAMES as CYCLES
 from harness.cli import registry, run
 from harness.cli.exit_code import ExitCode
 from harness.cli.judgement import of_model
@@ -91,6 +93,11 @@ def test_every_decision_is_in_the_list() -> None:
     assert listed == sorted(path.name for path in folder.glob("0*.md"))
 
 
+def is_below(anomaly: str) -> bool:
+    """Told below the table, for there are many."""
+    return anomaly in CYCLES or anomaly.startswith(NO_ORDER)
+
+
 def test_the_table_of_histories_has_all_that_is_judged() -> None:
     table = (ROOT / "docs" / "histories.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line.split("|") for line in table.splitlines() if line.startswith("| `")}
@@ -99,5 +106,6 @@ def test_the_table_of_histories_has_all_that_is_judged() -> None:
         _, _, operations, options, anomalies, module, _ = rows[name]
         assert set(re.findall(r"`([\w-]+)`", operations)) >= {f for f in judged.functions if f != "txn"}
         assert {option.partition("=")[0] for option in re.findall(r"`([\w=-]+)`", options)} >= set(judged.options)
-        assert {re.sub(r" \(.*", "", anomaly.strip()) for anomaly in anomalies.split(",")} == set(judged.anomalies)
+        named = {re.sub(r" \(.*", "", anomaly.strip()) for anomaly in anomalies.split(",")} - {"cycles"}
+        assert named == {anomaly for anomaly in judged.anomalies if not is_below(anomaly)}
         assert (ROOT / module.split("`")[1]).exists()

@@ -1,0 +1,71 @@
+"""How long it takes to decide serializability and snapshot isolation of transactions that are in memory.
+
+    python benchmarks/serializability.py [--transactions 10000 100000] [--model serializable …] [--lag 100]
+                                         [--indefinite 0.01] [--lists] [--planted]
+
+The histories are those of a store that keeps the model (see transaction_stores), of 20 sessions: over 1,000 keys, and
+over ten at a time that are retired after 32 writes each. A store that lags keeps no realtime order. Unless something is
+planted there is an order, which is what takes the time. Seconds are those of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed
+
+from checkers.elle.complete.decide import MODELS, decided
+from checkers.elle.complete.events import Isolation
+
+KEYS = {"1,000 keys": Keys(), "10 keys, retired": RETIRED}
+PLANTED = {Isolation.SERIALIZABLE: Violation.WRITE_SKEW, Isolation.SNAPSHOT: Violation.LOST_UPDATE}
+LEVELS = {Isolation.SERIALIZABLE: Level.SERIALIZABLE, Isolation.SNAPSHOT: Level.SNAPSHOT}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--transactions", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--model", choices=MODELS, nargs="+", default=list(MODELS))
+    parser.add_argument("--lag", type=int, default=0, help="commits that a snapshot may be behind")
+    parser.add_argument("--indefinite", type=float, default=0.0)
+    parser.add_argument("--lists", action="store_true", help="lists instead of registers")
+    parser.add_argument("--planted", action="store_true", help="with one violation of the model")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    for transactions in arguments.transactions:
+        for name, keys in KEYS.items():
+            for model in arguments.model:
+                isolation = MODELS[model][0]
+                told = [
+                    committed(
+                        Store(
+                            level=LEVELS[isolation],
+                            values=Values.LISTS if arguments.lists else Values.REGISTERS,
+                            transactions=size,
+                            keys=keys,
+                            lag=arguments.lag,
+                            indefinite=arguments.indefinite,
+                            violation=PLANTED[isolation] if arguments.planted else None,
+                            seed=arguments.seed,
+                        )
+                    )
+                    for size in (1_000, transactions)
+                ]
+                # The first one loads what numba has compiled.
+                decided(told[0], model)
+                begun = time.process_time()
+                decision = decided(told[1], model)
+                taken = time.process_time() - begun
+                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+                steps = f", a proof of {len(decision.proof.steps)} steps" if decision.proof else ""
+                print(
+                    f"{model}, {transactions} transactions, {name}: {decision.verdict.value}{steps}, "
+                    f"{taken:.2f} s, at most {memory} MiB so far",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

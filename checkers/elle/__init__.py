@@ -1,0 +1,1 @@
+"""Transactions: which isolation levels a history of list-append or rw-register transactions still allows."""

@@ -1,0 +1,1 @@
+"""Cycles of dependencies between transactions, and what each of them is called."""

@@ -1,0 +1,226 @@
+"""The micro-operations of all transactions as flat rows: what every other plan on transactions begins with.
+
+Nearly every operation ends within a few rows of its invocation. So each batch of a history pairs what it holds itself,
+and only what it cannot pair is shuffled by process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.elle.committed import NEVER
+from checkers.elle.malformed import MALFORMED, malformed_examples
+from checkers.findings import Findings
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import (
+    INFO,
+    INVOKE,
+    NONE,
+    OK,
+    TYPES,
+    Bool,
+    Int8,
+    Int32,
+    Int64,
+    codes,
+    integers,
+    member,
+    whole,
+)
+from checkers.kernels.hashing import bucket_of, mixed
+from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.transactions.micro_operations import FUNCTIONS, TRANSACTION, R
+from checkers.verdict import EXAMPLES
+from harness.history import NO_PARTNER, pairs
+from harness.operation import NEMESIS
+
+COLUMNS = ("index", "process", "type", "key", "value")
+KEY = pa.dictionary(pa.int32(), pa.string())
+
+NOTHING, SILENT, KEYED = -2, -3, -4
+"""`f` of the row of a transaction that has no micro-operations, or of which only reads are known to have been tried; of
+an operation that tells no transaction; of one that has a key of its own, which transactions have not."""
+
+REFUSALS = {
+    SILENT: "the operation tells no transaction",
+    KEYED: "the operation has a key of its own: transactions name their keys inside",
+}
+
+MICRO_ROWS = pa.schema(
+    [
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("process", pa.int32()),
+        pa.field("type", pa.int8()),
+        pa.field("place", pa.int32()),
+        pa.field("f", pa.int8()),
+        pa.field("key", KEY),
+        pa.field("value", pa.int64()),
+        pa.field("values", pa.list_(pa.int64())),
+    ]
+)
+"""Every transaction's rows stand together in one table, in program order, and it has at least one.
+
+`start` is the history index of its invocation, `end` that of its completion, NEVER if nobody saw that; `type` is OK,
+FAIL or INFO, how it ended. `place` counts its micro-operations from 0; `f` is a position in FUNCTIONS, -1 for unknown
+ones, NOTHING, SILENT or KEYED. `value` is NONE and `values` null where there is none. Of transactions that did not end
+with ok, and of those that did without saying what they read, the writes that were tried are here, and no reads.
+"""
+
+_LOOSE = MICRO_ROWS.append(pa.field("bucket", pa.int32())).append(pa.field("loose", pa.int8()))
+"""`loose` rows miss their other end: `start` or `end` is UNSEEN. A row that is not has bucket 0."""
+
+UNSEEN = -1
+
+
+@contextmanager
+def micro_rows(request: CheckRequest, engine: Engine) -> Iterator[Dataset]:
+    """All transactions of clients as MICRO_ROWS, for as many passes as are needed."""
+    buckets = bucket_count(history_rows(request.history))
+    history = engine.history(request.history, COLUMNS)
+    with engine.kept(engine.mapped(history, partial(batch_rows, buckets=buckets), _LOOSE)) as rows:
+        whole_ones = engine.mapped(rows, whole_rows, MICRO_ROWS)
+        loose = engine.mapped(rows, loose_rows, _LOOSE)
+        yield engine.union(whole_ones, engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS))
+
+
+def batch_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: the transactions that begin or end in a batch."""
+    process = whole(batch["process"]).to_numpy().astype(np.int32)
+    kind = codes(batch["type"], TYPES).astype(np.int8)
+    index = whole(batch["index"]).to_numpy().astype(np.int64)
+    client = process != NEMESIS
+    invoked = kind == INVOKE
+    mine = np.flatnonzero(client)
+    partner = np.full(len(index), NO_PARTNER, dtype=np.int64)
+    found = pairs(index[mine], process[mine], invoked[mine])
+    partner[mine] = np.where(found == NO_PARTNER, NO_PARTNER, mine[found])
+    paired = partner != NO_PARTNER
+    other = np.where(paired, partner, 0)
+
+    lists = _lists(batch)
+    counts = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    keyed = pc.is_valid(whole(batch["key"])).to_numpy(zero_copy_only=False)
+    untold = pc.is_null(lists).to_numpy(zero_copy_only=False)
+    without = np.where(keyed, KEYED, np.where(untold, SILENT, NOTHING)).astype(np.int8)
+    tells = (kind == OK) & (counts > 0)
+    # Of an invocation whose completion tells everything nothing is kept.
+    silent = ~client | (paired & np.where(invoked, tells[other], ~tells))
+    start = np.where(invoked, index, np.where(paired, index[other], UNSEEN))
+    end = np.where(invoked, np.where(paired, index[other], UNSEEN), index)
+    ended = np.where(invoked & paired, kind[other], kind).astype(np.int8)
+    rows = np.flatnonzero(~silent)
+    return _flat(lists, counts, without, rows, tells, start, end, process, ended, ~paired, buckets)
+
+
+def _lists(batch: pa.Table) -> pa.Array:
+    lists = member(batch["value"], "txn")
+    return lists if pa.types.is_list(lists.type) else pa.nulls(len(lists), TRANSACTION.field("txn").type)
+
+
+def _flat(
+    lists: pa.Array,
+    counts: Int64,
+    without: Int8,
+    rows: Int64,
+    tells: Bool,
+    start: Int64,
+    end: Int64,
+    process: Int32,
+    ended: Int8,
+    alone: Bool,
+    buckets: int,
+) -> pa.Table:
+    parent = np.repeat(np.arange(len(counts)), counts)
+    begin = np.cumsum(counts) - counts
+    place = (np.arange(len(parent)) - begin[parent]).astype(np.int32)
+    parts = lists.flatten()
+    f = codes(member(parts, "f"), FUNCTIONS).astype(np.int8)
+    chosen = np.zeros(len(counts), dtype=np.bool_)
+    chosen[rows] = True
+    told = chosen & (without != KEYED)
+    kept = np.flatnonzero(told[parent] & (tells[parent] | (f != R)))
+    present = np.zeros(len(counts), dtype=np.bool_)
+    present[parent[kept]] = True
+    empty = np.flatnonzero(chosen & ~present)
+
+    of = np.concatenate([parent[kept], empty])
+    key = member(parts, "key")
+    key = key if pa.types.is_dictionary(key.type) else pc.dictionary_encode(key.cast(pa.string()))
+    nothing = len(empty)
+    loose = alone[of]
+    columns = [
+        pa.array(start[of]),
+        pa.array(end[of]),
+        pa.array(process[of]),
+        pa.array(ended[of]),
+        pa.array(np.concatenate([place[kept], np.zeros(nothing, dtype=np.int32)])),
+        pa.array(np.concatenate([f[kept], without[empty]])),
+        _padded(key.take(pa.array(kept)), nothing),
+        pa.array(np.concatenate([integers(member(parts, "value"))[kept], np.full(nothing, NONE)])),
+        _padded(member(parts, "values").cast(pa.list_(pa.int64())).take(pa.array(kept)), nothing),
+        pa.array(np.where(loose, bucket_of(mixed(process[of]), buckets), 0).astype(np.int32)),
+        pa.array(loose.astype(np.int8)),
+    ]
+    return pa.Table.from_arrays(columns, schema=_LOOSE)
+
+
+def _padded(array: pa.Array, nulls: int) -> pa.Array:
+    return pa.concat_arrays([array, pa.nulls(nulls, array.type)]) if nulls else array
+
+
+def refusals(rows: pa.Table) -> pa.Table:
+    """Kernel over MICRO_ROWS: findings of operations that are no transactions."""
+    f, start = rows["f"].to_numpy(), rows["start"].to_numpy()
+    findings = Findings()
+    for code, reason in REFUSALS.items():
+        begun = np.sort(start[f == code])
+        findings.add(MALFORMED, len(begun), malformed_examples((int(index), reason) for index in begun[:EXAMPLES]))
+    return findings.table()
+
+
+def whole_rows(rows: pa.Table) -> pa.Table:
+    """Kernel: those of transactions with both ends."""
+    return _only(rows, 0).select(MICRO_ROWS.names)
+
+
+def loose_rows(rows: pa.Table) -> pa.Table:
+    """Kernel: all others."""
+    return _only(rows, 1)
+
+
+def _only(rows: pa.Table, loose: int) -> pa.Table:
+    wanted = rows["loose"].to_numpy() == loose
+    return rows if wanted.all() else rows.filter(pa.array(wanted))
+
+
+def matched_rows(rows: pa.Table) -> pa.Table:
+    """Kernel over the loose rows of a bucket of processes: the transactions that they are."""
+    start, end, kind = (rows[name].to_numpy() for name in ("start", "end", "type"))
+    # One row an operation of the history, to pair them.
+    of = np.where(start == UNSEEN, end, start)
+    index, first, operation = np.unique(of, return_index=True, return_inverse=True)
+    process, begun = rows["process"].to_numpy()[first], start[first] != UNSEEN
+    partner = pairs(index, process, begun)
+    matched = partner != NO_PARTNER
+    other = np.where(matched, partner, 0)
+    tells = ~begun & (kind[first] == OK) & (rows["f"].to_numpy()[first] > NOTHING)
+    silent = np.where(begun, matched & tells[other], ~tells)
+    operations_start = np.where(begun, index, index[other])
+    operations_end = np.where(begun, np.where(matched, index[other], NEVER), index)
+    ended = np.where(begun, np.where(matched, kind[first][other], INFO), kind[first]).astype(np.int8)
+    kept = np.flatnonzero(~silent[operation])
+    kept = kept[np.lexsort((rows["place"].to_numpy()[kept], operation[kept]))]
+    mine = operation[kept]
+    table = rows.select(MICRO_ROWS.names).take(pa.array(kept))
+    for name, column in (("start", operations_start), ("end", operations_end), ("type", ended)):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, MICRO_ROWS.field(name), pa.array(column[mine]))
+    return table

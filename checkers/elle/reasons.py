@@ -1,0 +1,67 @@
+"""Why there is an edge between two transactions: the key, the versions, and the read that shows their order.
+
+Edges are many and reasons are wanted of few, those in cycles. So kernels that infer edges drop what they followed from,
+and run again for the few: each tells a reason for every edge that its keys have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import Int8, Int64, run_starts
+from checkers.plan import Dataset, Engine
+
+EDGE_REASONS = pa.schema(
+    [
+        pa.field("kind", pa.int8()),
+        pa.field("source", pa.int64()),
+        pa.field("target", pa.int64()),
+        pa.field("key", pa.string()),
+        pa.field("value", pa.int64()),
+        pa.field("next_value", pa.int64()),
+        pa.field("evidence", pa.int64()),
+    ]
+)
+"""Of an edge, as in EDGES, one reason.
+
+`value` is what the source wrote (WW, WR) or read (RW; null for the initial version); `next_value` what the target wrote
+over it (WW, RW; null for WR). `evidence` is the invocation of a transaction whose read shows the order of both; null if
+it follows from no single read."""
+
+Edge = tuple[int, int, int]
+"""kind, source, target."""
+
+
+def wanted_edges(edges: Iterable[Edge]) -> pa.Table:
+    """A small table of edges, to hand to kernels: the first three columns of EDGE_REASONS."""
+    columns = list(zip(*sorted(set(edges)), strict=True)) or [(), (), ()]
+    schema = pa.schema(list(EDGE_REASONS)[:3])
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def positions_of(wanted: pa.Table, kind: Int8, source: Int64, target: Int64) -> Int64:
+    """Where each edge is in `wanted`; -1 where it is not."""
+    position = {edge: i for i, edge in enumerate(zip(*(column.to_pylist() for column in wanted.columns), strict=True))}
+    result = np.full(len(kind), -1, dtype=np.int64)
+    near = np.isin(source, wanted["source"].to_numpy()) & np.isin(target, wanted["target"].to_numpy())
+    for i in np.flatnonzero(near).tolist():
+        result[i] = position.get((int(kind[i]), int(source[i]), int(target[i])), -1)
+    return result
+
+
+def first_reasons(reasons: pa.Table) -> pa.Table:
+    """Kernel over reasons, among which are all of an edge: the one with the least key for each, in order of edges."""
+    ordered = reasons.sort_by([(name, "ascending") for name in ("kind", "source", "target", "key")])
+    starts = run_starts(*(ordered[name].to_numpy() for name in ("kind", "source", "target")))
+    return ordered.take(pa.array(np.flatnonzero(starts)))
+
+
+def gathered_reasons(engine: Engine, reasons: Dataset, wanted: pa.Table) -> pa.Table:
+    """One reason for each wanted edge that has any, in order of edges."""
+    merged = engine.grouped(reasons, ("source",), first_reasons, EDGE_REASONS)
+    return first_reasons(engine.gather(merged, wanted.num_rows))

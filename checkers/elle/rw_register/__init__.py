@@ -1,0 +1,36 @@
+"""Rw-register: what follows from one key, where reads tell one value and nothing of what was there before.
+
+Plans over the micro-operations of a history (`checkers.elle.micro_rows`), best kept as `rows`:
+
+    rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
+    engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
+    engine.grouped(rows, ("bucket",), partial(resolved, buckets=buckets), RESOLVED)
+    engine.grouped(rows, ("bucket",), partial(register_edges, assumed=assumed), EDGES)
+    engine.grouped(rows, ("bucket",), partial(register_reasons, wanted=wanted, assumed=assumed), EDGE_REASONS)
+    engine.grouped(rows, ("bucket",), partial(key_names, codes=codes, buckets=buckets), NAMES)
+
+Sources: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (ICDE 2000); Kingsbury, Alvaro, "Elle:
+Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
+"""
+
+from checkers.elle.rw_register.dependencies import register_edges
+from checkers.elle.rw_register.reasons import register_reasons
+from checkers.elle.rw_register.register_findings import MISSING, READS, register_findings
+from checkers.elle.rw_register.resolution import NAMES, key_names, resolved
+from checkers.elle.rw_register.rows import ROWS, register_rows
+from checkers.elle.rw_register.version_orders import Assumed, Assumption
+
+__all__ = [
+    "MISSING",
+    "NAMES",
+    "READS",
+    "ROWS",
+    "Assumed",
+    "Assumption",
+    "key_names",
+    "register_edges",
+    "register_findings",
+    "register_reasons",
+    "register_rows",
+    "resolved",
+]

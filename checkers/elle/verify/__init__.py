@@ -1,0 +1,60 @@
+"""Verifies a certificate against a history: a second program, so dumb that it can be believed.
+
+    python -m checkers.elle.verify CERTIFICATE HISTORY.parquet
+
+It shares no code with the checker: it reads the Parquet file itself, pairs invocations with completions itself, and
+takes nothing from the certificate but what it can find in the history. An order is replayed, transaction by
+transaction, with plain registers and lists; a proof is followed step by step; an anomaly that a few reads show is
+looked up in them. `checkers/elle/certificate.py` says what certificates look like, docs/transactions.md what each
+model demands.
+
+Of an order it establishes that every transaction that completed with ok is in it once, that none that failed is, and
+that it explains every read as the model demands. Of a proof, that each step follows by its rule, and that it ends in
+contradictions only.
+
+Values written to a key must be unique, or it is refuted where that matters. Cost: near-linear. Of commit orders in
+which readers skip versions (causal and parallel snapshot isolation) transactions times chains of them, sessions for
+example, and of writes followed by reads the product of what is read and was read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from checkers.elle.verify.models import MODELS
+from checkers.elle.verify.orders import require_order
+from checkers.elle.verify.recorded import Recorded, Refuted, recorded
+from checkers.elle.verify.steps import require_proof
+from checkers.elle.verify.witnesses import require_witness
+
+__all__ = ["MODELS", "Refuted", "verified", "verified_against"]
+
+WORKLOADS = {"list-append": True, "rw-register": False}
+
+
+def verified(certificate: Any, history: Path) -> None:
+    """Raises Refuted unless what the certificate (plain data, as of JSON) says of this history holds.
+
+    Raises OSError and ValueError where the history cannot be read.
+    """
+    workload = certificate.get("workload") if isinstance(certificate, dict) else None
+    if not isinstance(workload, str) or workload not in WORKLOADS:
+        raise Refuted(f"nothing is known of a workload {workload!r}")
+    verified_against(certificate, recorded(history, lists=WORKLOADS[workload]))
+
+
+def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
+    """The same for a history that has been read."""
+    name, verdict = certificate.get("model"), certificate.get("verdict")
+    if not isinstance(name, str) or name not in MODELS:
+        raise Refuted(f"nothing is known of a model {name!r}")
+    if verdict == "valid":
+        require_order(history, MODELS[name], certificate.get("order"))
+    elif verdict != "invalid":
+        raise Refuted(f"{verdict!r} is no verdict that is certified")
+    elif "anomaly" in certificate:
+        require_witness(history, MODELS[name], certificate["anomaly"])
+    else:
+        require_proof(history, MODELS[name], certificate.get("proof"))

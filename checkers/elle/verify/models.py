@@ -1,0 +1,101 @@
+"""What each model demands, as the verification reads it.
+
+A serial order explains every read by the last write before; a snapshot order does so for begins and commits; a commit
+order keeps what was read, what lists tell (and sessions), and puts u before w wherever r, who reads a key from w, has
+seen u, and u wrote that key too. The models with commit orders differ in what has been seen, which is a path of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Family(Enum):
+    SERIAL = "serial"
+    SNAPSHOT = "snapshot"
+    COMMITS = "commits"
+
+
+class Kept(Enum):
+    """Which order of the outer world the model's order keeps."""
+
+    NOTHING = "nothing"
+    SESSIONS = "sessions"
+    REALTIME = "realtime"
+
+
+class Seen(Enum):
+    """What a reader has seen, at models with commit orders."""
+
+    NOTHING = "nothing"
+    EARLIER_READS = "earlier reads"
+    """Of u, which wrote another key, earlier in the same transaction."""
+    UPDATES = "updates"
+    """Of a key that the reader writes: all that is before the reader."""
+    PATHS = "paths"
+    """A path of certain steps, in `Model.paths`."""
+    CAUSES = "causes"
+    """Any path of reads and sessions."""
+    VERSIONS = "versions"
+    """Any path of reads, sessions and of versions that replaced others."""
+
+
+READ, SESSION = "read", "session"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    family: Family
+    keeps: Kept = Kept.NOTHING
+    seen: Seen = Seen.NOTHING
+    paths: tuple[tuple[str, ...], ...] = ()
+    """Sessions are transitive: a step of a session stands for any number of them."""
+
+    @property
+    def sees_sessions(self) -> bool:
+        """Whether a session shows something, even where the order need not keep to it."""
+        return any(SESSION in path for path in self.paths)
+
+    @property
+    def atomic(self) -> bool:
+        """Whether a transaction that reads one key of another's sees all of them, and the same at every look."""
+        return self.family is not Family.COMMITS or self.seen in (Seen.CAUSES, Seen.VERSIONS) or (READ,) in self.paths
+
+    @property
+    def forbids_lost_updates(self) -> bool:
+        return self.family is not Family.COMMITS or self.seen in (Seen.UPDATES, Seen.VERSIONS)
+
+
+def _commits(keeps: Kept, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Model:
+    return Model(family=Family.COMMITS, keeps=keeps, seen=seen, paths=paths)
+
+
+_SERIALIZABLE, _SNAPSHOTS = Model(family=Family.SERIAL), Model(family=Family.SNAPSHOT)
+
+MODELS: Mapping[str, Model] = {
+    "PL-2": _commits(Kept.NOTHING, Seen.NOTHING),
+    "strong-session-PL-2": _commits(Kept.SESSIONS, Seen.NOTHING),
+    "read-committed": _commits(Kept.NOTHING, Seen.EARLIER_READS),
+    "strong-session-read-committed": _commits(Kept.SESSIONS, Seen.EARLIER_READS),
+    "cursor-stability": _commits(Kept.NOTHING, Seen.UPDATES),
+    "read-atomic": _commits(Kept.NOTHING, Seen.PATHS, (READ,)),
+    "strong-session-read-atomic": _commits(Kept.SESSIONS, Seen.PATHS, (READ,), (SESSION,)),
+    "read-your-writes": _commits(Kept.NOTHING, Seen.PATHS, (SESSION,)),
+    "monotonic-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, SESSION)),
+    "monotonic-writes": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION, READ)),
+    "writes-follow-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, READ), (READ, SESSION, READ)),
+    "pram": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION,), (READ, SESSION), (SESSION, READ), (SESSION, READ, SESSION)),
+    "causal": _commits(Kept.SESSIONS, Seen.CAUSES),
+    "consistent-view": _commits(Kept.NOTHING, Seen.VERSIONS),
+    "parallel-snapshot-isolation": _commits(Kept.NOTHING, Seen.VERSIONS),
+    "strong-session-parallel-snapshot-isolation": _commits(Kept.SESSIONS, Seen.VERSIONS),
+    "snapshot-isolation": _SNAPSHOTS,
+    "strong-session-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.SESSIONS),
+    "strong-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.REALTIME),
+    "repeatable-read": _SERIALIZABLE,
+    "serializable": _SERIALIZABLE,
+    "strong-session-serializable": Model(family=Family.SERIAL, keeps=Kept.SESSIONS),
+    "strict-serializable": Model(family=Family.SERIAL, keeps=Kept.REALTIME),
+}

@@ -1,0 +1,461 @@
+"""What causal consistency and pram force: whoever sees a transaction sees all of its session before it, and (causal)
+all that it has seen.
+
+Transactions are taken in an order of reads and sessions. Each has a clock: how much of each chain it sees. A chain is a
+session, or (causal) several, each of which began by seeing the one before to its end: many short sessions, as crashed
+clients leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
+them until they differ. Where that is too much for CELLS, or chains are too many, they are taken in turns of so many.
+
+What only its own session ever sees has no place in a chain, which nobody could take over from there.
+
+For each read the newest visible versions of its key in each session are put before the one that was read. Of a version
+that has been read it is kept below which mark all versions of the key come before it: there no search for others goes
+on, once it is seen itself. So in a store that works a read looks at what was written while its writer's effects were
+under way, and not at all chains. What hardly anybody ever sees would hold the mark down: it is put aside, and looked at
+by every read of its key, until somebody sees it.
+
+Cost: n transactions times chains at worst, as in Moldrup, Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation
+Tester" (PLDI 2025); each search in a session's versions takes the logarithm of their number.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from checkers.elle.committed import INITIAL, WRITES
+from checkers.elle.weak.accesses import NOBODY, Accesses, longer, write_of
+from checkers.elle.weak.atomicity import own_writes
+from checkers.elle.weak.precedence import Forced
+from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.compiled import compiled
+
+CELLS = 1 << 27
+"""Entries of clocks that are held at once, of 4 bytes,"""
+LEAST = 16
+"""but at least so many chains."""
+WINDOW = 64
+"""A version that somebody does not see who sees one so much newer is put aside: hardly anybody ever will."""
+
+
+class Through(IntEnum):
+    """How much of what another session had seen is seen with it."""
+
+    NOTHING = 0
+    """Pram."""
+    ALL = 1
+    """Causal."""
+
+
+def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
+    """`order` has all transactions, each behind those it reads from and those before it in its session."""
+    rows = accesses.committed
+    uses = _uses(rows.writer, accesses.before, int(through))
+    clocks = _clocks(order, rows.first, rows.writer, accesses.before, uses, int(through)) + 2
+    public = _public(rows.writer, accesses.before)
+    roots = public & ((accesses.before == NOBODY) | ~accesses.definite)
+    columns = max(min(int(roots.sum()), CELLS // clocks), LEAST)
+    entry_of, owner, group = _entries(
+        accesses.written_first, accesses.written, rows.session, accesses.definite, accesses.keys
+    )
+    until = _until(order, rows.first, rows.writer, rows.session)
+    if through is Through.ALL:
+        until[:] = len(order)
+    turn = np.zeros(len(accesses), dtype=np.int32)
+    """In which round the chain of each transaction is looked at, from 1; 0: not yet."""
+    source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
+    count, waiting, round_ = 0, True, 0
+    while waiting:
+        round_ += 1
+        source, target, count, waiting = _visible(
+            order,
+            rows.first,
+            rows.key,
+            rows.writer,
+            accesses.definite,
+            accesses.before,
+            uses,
+            public,
+            rows.session,
+            until,
+            accesses.written_first,
+            accesses.written,
+            entry_of,
+            owner,
+            group,
+            turn,
+            round_,
+            int(through),
+            clocks,
+            columns,
+            WINDOW,
+            accesses.keys,
+            source,
+            target,
+            count,
+        )
+    private = own_writes(accesses)
+    private = private.part(~public[private.source])
+    return Forced(source=source[:count], target=target[:count]) + private
+
+
+@compiled
+def _uses(writer: Int32, before: Int32, through: int) -> Int32:
+    """How often each transaction's clock will be asked for: by those behind it in its session, and (causal) by those
+    that read from it."""
+    result = np.zeros(len(before), dtype=np.int32)
+    for t in range(len(before)):
+        if before[t] != NOBODY:
+            result[before[t]] += 1
+    if through == 1:
+        for i in range(len(writer)):
+            if writer[i] > 0:
+                result[writer[i]] += 1
+    return result
+
+
+@compiled
+def _public(writer: Int32, before: Int32) -> Bool:
+    """Seen by another session, be it by what came later in its own one."""
+    result = np.zeros(len(before), dtype=np.bool_)
+    for u in writer:
+        if u > 0:
+            result[u] = True
+    for t in range(len(before) - 1, 0, -1):
+        if result[t] and before[t] != NOBODY:
+            result[before[t]] = True
+    return result
+
+
+@compiled
+def _until(order: Int32, first: Int64, writer: Int32, session: Int32) -> Int32:
+    """For how many turns of the order each session is seen by anybody who does not see it through others."""
+    ends = np.zeros(session.max() + 2, dtype=np.int32)
+    for i in range(len(order)):
+        ends[session[order[i]]] = i
+    result = ends.copy()
+    for t in range(1, len(first) - 1):
+        for i in range(first[t], first[t + 1]):
+            if writer[i] > 0:
+                result[session[writer[i]]] = max(result[session[writer[i]]], ends[session[t]])
+    return result
+
+
+@compiled
+def _clocks(order: Int32, first: Int64, writer: Int32, before: Int32, uses: Int32, through: int) -> int:
+    """How many transactions are still to be asked for their clocks, at the most crowded moment."""
+    left = uses.copy()
+    here = most = 0
+    for t in order:
+        here += left[t] > 0
+        most = max(most, here)
+        if before[t] != NOBODY:
+            left[before[t]] -= 1
+            here -= left[before[t]] == 0
+        if through == 1:
+            for i in range(first[t], first[t + 1]):
+                if writer[i] > 0:
+                    left[writer[i]] -= 1
+                    here -= left[writer[i]] == 0
+    return most
+
+
+@compiled
+def _entries(
+    written_first: Int64, written: Int32, session: Int32, definite: Bool, keys: int
+) -> tuple[Int32, Int32, Int32]:
+    """Writes sorted by key, session and transaction, those of an indefinite transaction as a session of its own: the
+    place of each write, the transaction at each place, and the first place of its key and session."""
+    transactions = len(written_first) - 1
+    sessions = session.max() + 1 if transactions > 1 else 0
+    session_first = np.zeros(sessions + 1, dtype=np.int64)
+    for t in range(1, transactions):
+        session_first[session[t] + 1] += 1
+    session_first = np.cumsum(session_first)
+    by_session = np.empty(max(transactions - 1, 0), dtype=np.int32)
+    # Behind each other in a session, first the definite ones: so each session's are in one piece.
+    for wanted in (True, False):
+        for t in range(1, transactions):
+            if definite[t] == wanted:
+                by_session[session_first[session[t]]] = t
+                session_first[session[t]] += 1
+    key_first = np.zeros(keys + 1, dtype=np.int64)
+    for k in written:
+        key_first[k + 1] += 1
+    key_first = np.cumsum(key_first)
+    entry_of = np.empty(len(written), dtype=np.int32)
+    owner = np.empty(len(written), dtype=np.int32)
+    group = np.empty(len(written), dtype=np.int32)
+    latest = np.full(keys, NOBODY, dtype=np.int32)
+    for i in range(len(by_session)):
+        t = by_session[i]
+        for j in range(written_first[t], written_first[t + 1]):
+            k = written[j]
+            entry = key_first[k]
+            key_first[k] += 1
+            entry_of[j], owner[entry] = entry, t
+            u = latest[k]
+            follows = u != NOBODY and session[u] == session[t] and definite[t]
+            group[entry] = group[entry - 1] if follows else entry
+            latest[k] = t
+    return entry_of, owner, group
+
+
+@compiled
+def _link(entry: int, top: Int32, key: int, older: Int32, newer: Int32) -> None:
+    older[entry], newer[entry] = top[key], NOBODY
+    if top[key] != NOBODY:
+        newer[top[key]] = entry
+    top[key] = entry
+
+
+@compiled
+def _unlink(entry: int, top: Int32, key: int, older: Int32, newer: Int32) -> None:
+    if newer[entry] != NOBODY:
+        older[newer[entry]] = older[entry]
+    else:
+        top[key] = older[entry]
+    if older[entry] != NOBODY:
+        newer[older[entry]] = newer[entry]
+
+
+@compiled
+def _visible(
+    order: Int32,
+    first: Int64,
+    key: Int32,
+    writer: Int32,
+    definite: Bool,
+    before: Int32,
+    uses: Int32,
+    public: Bool,
+    session: Int32,
+    until: Int32,
+    written_first: Int64,
+    written: Int32,
+    entry_of: Int32,
+    owner: Int32,
+    group: Int32,
+    turn: Int32,
+    round_: int,
+    through: int,
+    clocks: int,
+    columns: int,
+    window: int,
+    keys: int,
+    source: Int32,
+    target: Int32,
+    count: int,
+) -> tuple[Int32, Int32, int, bool]:
+    """The edges so far and those of one more round, how many they are, and whether chains are left for another one."""
+    transactions = len(first) - 1
+    followed = np.zeros(transactions, dtype=np.bool_)
+    """In its chain, for sure."""
+    for t in range(transactions):
+        if before[t] != NOBODY and definite[t] and public[t]:
+            followed[before[t]] = True
+    left = uses.copy()
+    # Clocks: row 0 has seen nothing and is never given up.
+    clock = np.empty((clocks, columns), dtype=np.int32)
+    highest = 0
+    holders = np.zeros(clocks, dtype=np.int32)
+    holders[0] = 1
+    free = np.arange(clocks - 1, 0, -1).astype(np.int32)
+    free_count = clocks - 1
+    row_of = np.zeros(transactions, dtype=np.int32)
+    # Chains of this round: of each transaction its chain and its place there, from 1; of each chain its length once
+    # nobody follows in its session.
+    chain = np.full(transactions, NOBODY, dtype=np.int32)
+    place = np.zeros(transactions, dtype=np.int32)
+    last = np.full(transactions, NOBODY, dtype=np.int32)
+    """Of its session the last transaction in a chain, itself included."""
+    ended = np.empty(columns, dtype=np.int32)
+    length = np.zeros(columns, dtype=np.int32)
+    ended_count = used = 0
+    waiting = False
+    # Versions of each key, the newest one of each session, by the order in which they were come across.
+    newest = np.full(keys, NOBODY, dtype=np.int32)
+    marks = np.zeros(keys, dtype=np.int32)
+    older = np.full(len(owner), NOBODY, dtype=np.int32)
+    newer = np.full(len(owner), NOBODY, dtype=np.int32)
+    mark = np.zeros(len(owner), dtype=np.int32)
+    since = np.zeros(len(owner), dtype=np.int32)
+    """Lower marks of its session count as this one."""
+    floor = np.zeros(len(owner), dtype=np.int32)
+    """All versions of the key with lower marks come before this one, or are this one, but for those put aside."""
+    aside = np.full(keys, NOBODY, dtype=np.int32)
+    """Of each key the newest version put aside; its session's versions have no marks that count meanwhile."""
+    is_aside = np.zeros(len(owner), dtype=np.bool_)
+    reader = np.zeros(keys, dtype=np.int32)
+    settled = np.zeros(keys, dtype=np.int32)
+    """The floor of what the last reader of the key read."""
+    for now in range(len(order)):
+        t = order[now]
+        if t == INITIAL:
+            continue
+        p = before[t]
+        row = row_of[p] if p != NOBODY else 0
+        passed = last[p] if p != NOBODY else NOBODY
+        own = chain[passed] if passed != NOBODY else NOBODY
+        """A session's clock lags behind on its own chain, which saves a copy for each of its transactions."""
+        own_place = place[passed] if passed != NOBODY else 0
+        mine = row != 0 and holders[row] == 1 and left[p] == 1
+        for i in range(first[t], first[t + 1]):
+            w = writer[i]
+            if w <= 0:
+                continue
+            # Of pram, that w itself is seen is known to the session from the next transaction on.
+            u = w if through == 1 else before[w]
+            c = chain[u] if u > 0 else NOBODY
+            least = place[u] if u > 0 else 0
+            if c != NOBODY and (clock[row, c] >= least or (c == own and own_place >= least)):
+                continue
+            if c == NOBODY and (through == 0 or row_of[w] == row or row_of[w] == 0):
+                continue
+            if not mine:
+                free_count -= 1
+                fresh = free[free_count]
+                clock[fresh, :used] = clock[row, :used]
+                row, mine = fresh, True
+                highest = max(highest, row)
+            if through == 1 and row_of[w] != 0:
+                ours, theirs = clock[row], clock[row_of[w]]
+                for j in range(used):
+                    ours[j] = max(ours[j], theirs[j])
+            if c != NOBODY:
+                clock[row, c] = max(clock[row, c], least)
+        for i in range(first[t], first[t + 1]):
+            w, k = writer[i], key[i]
+            if w == WRITES:
+                continue
+            at = write_of(w, k, written_first, written) if w != INITIAL else NOBODY
+            read = entry_of[at] if at != NOBODY else NOBODY
+            stop = floor[read] if read != NOBODY else 0
+            lowest = marks[k]
+            old = mark[read] - window if read != NOBODY and chain[w] != NOBODY else 0
+            head, next_head = aside[k], newest[k]
+            while head != NOBODY or next_head != NOBODY:
+                if head == NOBODY:
+                    head, next_head = next_head, NOBODY
+                if not is_aside[head] and mark[head] < stop:
+                    break
+                following = older[head]
+                low, high = group[head], head + 1
+                u = owner[head]
+                if until[session[u]] < now:
+                    _unlink(head, aside if is_aside[head] else newest, k, older, newer)
+                    head = following
+                    continue
+                c = chain[u]
+                sees = max(clock[row, c], own_place if c == own else 0)
+                if place[u] <= sees:
+                    low = high
+                else:
+                    high = head
+                    while low < high:
+                        middle = (low + high) // 2
+                        if place[owner[middle]] <= sees:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    if not is_aside[head] and mark[head] < old:
+                        _unlink(head, newest, k, older, newer)
+                        _link(head, aside, k, older, newer)
+                        is_aside[head] = True
+                    if not is_aside[head]:
+                        lowest = min(lowest, max(mark[low], since[head]))
+                if low > group[head]:
+                    u = owner[low - 1]
+                    if u != w:
+                        source, target = longer(source, count + 1), longer(target, count + 1)
+                        source[count], target[count] = u, w
+                        count += 1
+                        if w == INITIAL:
+                            return source, target, count, False
+                    stop = max(stop, floor[low - 1])
+                if is_aside[head] and low > head:
+                    _unlink(head, aside, k, older, newer)
+                    _link(head, newest, k, older, newer)
+                    is_aside[head] = False
+                    mark[head] = since[head] = marks[k]
+                    marks[k] += 1
+                head = following
+            stop = max(stop, lowest)
+            if read != NOBODY:
+                floor[read] = stop
+            reader[k], settled[k] = t, stop
+        if through == 0:
+            for i in range(first[t], first[t + 1]):
+                w = writer[i]
+                c = chain[w] if w > 0 else NOBODY
+                if c == NOBODY or clock[row, c] >= place[w] or (c == own and own_place >= place[w]):
+                    continue
+                if not mine:
+                    free_count -= 1
+                    fresh = free[free_count]
+                    clock[fresh, :used] = clock[row, :used]
+                    row, mine = fresh, True
+                    highest = max(highest, row)
+                clock[row, c] = place[w]
+        row_of[t] = row
+        # The chain goes on, or another one begins.
+        if public[t] and (turn[t] == 0 or turn[t] == round_):
+            if p != NOBODY and definite[t]:
+                if own != NOBODY:
+                    chain[t], place[t] = own, own_place + 1
+            elif turn[t] == 0:
+                taken = NOBODY
+                if through == 1:
+                    for j in range(ended_count):
+                        c = ended[j]
+                        if clock[row, c] >= length[c] or (c == own and own_place >= length[c]):
+                            taken = c
+                            ended_count -= 1
+                            ended[j] = ended[ended_count]
+                            break
+                if taken == NOBODY and used < columns:
+                    taken = used
+                    used += 1
+                    clock[: highest + 1, taken] = 0
+                if taken != NOBODY:
+                    chain[t], place[t] = taken, length[taken] + 1
+        last[t] = t if chain[t] != NOBODY else passed
+        if chain[t] != NOBODY:
+            turn[t] = round_
+            length[chain[t]] = place[t]
+            for j in range(written_first[t], written_first[t + 1]):
+                k, entry = written[j], entry_of[j]
+                if entry > group[entry]:
+                    previous = entry - 1
+                    floor[entry] = max(floor[entry], floor[previous])
+                    since[entry] = marks[k] if is_aside[previous] else since[previous]
+                    _unlink(previous, aside if is_aside[previous] else newest, k, older, newer)
+                if reader[k] == t:
+                    floor[entry] = max(floor[entry], settled[k])
+                mark[entry] = marks[k]
+                marks[k] += 1
+                _link(entry, newest, k, older, newer)
+        elif public[t] and turn[t] == 0:
+            waiting = True
+        # Whoever is the last one of its session that others will see leaves the chain to them.
+        if chain[t] != NOBODY and not followed[t]:
+            ended[ended_count] = chain[t]
+            ended_count += 1
+        # Clocks that nobody will ask for any more.
+        if left[t] > 0:
+            holders[row] += 1
+        elif row != 0 and mine and (p == NOBODY or row != row_of[p]):
+            free[free_count] = row
+            free_count += 1
+        for i in range(first[t] - 1, first[t + 1]):
+            u = p if i < first[t] else writer[i]
+            if u <= 0 or (i >= first[t] and through == 0):
+                continue
+            left[u] -= 1
+            if left[u] == 0 and row_of[u] != 0:
+                holders[row_of[u]] -= 1
+                if holders[row_of[u]] == 0:
+                    free[free_count] = row_of[u]
+                    free_count += 1
+    return source, target, count, waiting

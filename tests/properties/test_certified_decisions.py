@@ -1,0 +1,199 @@
+"""Every answer of a complete decider is certified, and the certificate verified; what it is not of is refuted.
+
+An order that has been tampered with may still explain the history, which its definition tells when nothing but that
+order is left. A proof is tried on histories that allow the model, and an order at models that the history breaks.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checkers.elle.certificate import Names, certificate
+from checkers.elle.committed import WRITES, Committed
+from checkers.elle.complete.cursor import cursor_stability_decided
+from checkers.elle.complete.decide import MODELS as ORDERED
+from checkers.elle.complete.decide import decided
+from checkers.elle.complete.parallel_snapshot import MODELS as PARALLEL
+from checkers.elle.complete.parallel_snapshot import parallel_snapshot_decided
+from checkers.elle.explanation import explained_proof
+from checkers.elle.lattice import Model
+from checkers.elle.proof import Decision
+from checkers.elle.verify import MODELS, Refuted, verified_against
+from checkers.elle.verify.models import Family, Seen
+from checkers.elle.verify.recorded import Recorded, recorded
+from checkers.elle.weak.levels import LEVELS, explaining_order, weak_levels
+from checkers.transactions.micro_operations import TRANSACTION
+from checkers.verdict import Verdict
+from tests.histories.history_language import write_rows
+from tests.properties.commit_orders import allowed
+from tests.properties.transaction_histories import (
+    Transaction,
+    committed_of,
+    history_rows,
+    random_lists,
+    random_registers,
+)
+
+
+def weakly_decided(committed: Committed, level: str) -> Decision:
+    decision = weak_levels(committed, [level])[level]
+    valid = decision.verdict is Verdict.VALID
+    return replace(decision, order=explaining_order(committed, level)) if valid else decision
+
+
+def _parallel(committed: Committed, model: str) -> Decision:
+    return parallel_snapshot_decided(committed, Model(model))
+
+
+DECIDERS: dict[str, Callable[[Committed, str], Decision]] = {
+    **dict.fromkeys(ORDERED, decided),
+    **dict.fromkeys(LEVELS, weakly_decided),
+    **{model.value: _parallel for model in PARALLEL},
+    "cursor-stability": lambda committed, _: cursor_stability_decided(committed),
+}
+
+
+def drawn(rng: random.Random, most: int) -> tuple[list[Transaction], Committed]:
+    draw = rng.choice((random_registers, random_registers, random_lists))
+    transactions = draw(rng, most=most)
+    return transactions, committed_of(transactions)
+
+
+def names_of(model: str, transactions: list[Transaction], committed: Committed, history: Recorded) -> Names:
+    keys = sorted({key for t in transactions for _, key, _ in t.operations})
+    workload = "list-append" if history.lists else "rw-register"
+    return Names(model=model, workload=workload, start=committed.start, keys=keys)
+
+
+def refuted(told: Any, history: Recorded) -> bool:
+    try:
+        verified_against(told, history)
+    except Refuted:
+        return True
+    return False
+
+
+def one_order(committed: Committed, order: list[int], model: str) -> Committed:
+    """The same transactions, where no order but this one keeps what is known. Where only the order of versions counts,
+    nothing is known of transactions that write no key in common: it would count as seen."""
+    of_start = {start: number for number, start in enumerate(committed.start.tolist())}
+    numbers = [0, *(of_start[start] for start in order)]
+    neighbours = [(0, numbers)]
+    if MODELS[model].seen is Seen.VERSIONS:
+        pairs = set(zip(committed.key.tolist(), committed.transaction.tolist(), committed.writer.tolist(), strict=True))
+        keys = sorted({key for key, _, _ in pairs})
+        neighbours = [(key, [0, *(n for n in numbers[1:] if (key, n, WRITES) in pairs)]) for key in keys]
+    known = [(key, u, v) for key, writers in neighbours for u, v in pairwise(writers)]
+    return replace(committed, known=np.concatenate((committed.known, np.array(known, dtype=np.int32).reshape(-1, 3))))
+
+
+class Judge:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.proofs: dict[str, list[Any]] = defaultdict(list)
+        self.said: Counter[str] = Counter()
+
+    def judge(self, seed: int, models: list[str], most: int) -> None:
+        rng = random.Random(seed)
+        transactions, committed = drawn(rng, most)
+        path = write_rows(history_rows(transactions), TRANSACTION, self.directory / "history.parquet")
+        lists = any(f == "append" or isinstance(told, tuple) for t in transactions for f, _, told in t.operations)
+        history = recorded(path, lists=lists)
+        for model in models:
+            decision = DECIDERS[model](committed, model)
+            names = names_of(model, transactions, committed, history)
+            if decision.order is None and decision.proof is None:
+                self.said[f"{decision.verdict.value}, uncertified"] += 1
+                continue
+            told = json.loads(certificate(decision, names))
+            verified_against(told, history)
+            self.said[decision.verdict.value] += 1
+            if decision.verdict is Verdict.VALID:
+                self.tamper_with_order(rng, told, committed, history)
+            else:
+                assert decision.proof is not None
+                assert explained_proof(decision.proof, names, {}).because
+                self.proofs[model] = [*self.proofs[model][-2:], told]
+                self.said["weaker steps"] += self.tamper_with_proof(rng, told, history)
+
+    def tamper_with_order(self, rng: random.Random, told: Any, committed: Committed, history: Recorded) -> None:
+        model, order = told["model"], told["order"]
+        for proof in self.proofs[model]:
+            assert refuted(proof, history)
+        for forged in (order[1:], [*order, *order[:1]], [*order, history.start[0].item() + 10_000]):
+            assert not order or refuted({**told, "order": forged}, history)
+        swapped = list(order)
+        for _ in range(rng.randint(1, 3)):
+            if len(order) > 1:
+                i, j = rng.sample(range(len(order)), 2)
+                swapped[i], swapped[j] = swapped[j], swapped[i]
+        if refuted({**told, "order": swapped}, history):
+            self.said["refuted orders"] += 1
+            return
+        if MODELS[model].family is Family.SNAPSHOT:
+            swapped = [int(event[1:]) for event in swapped if event[0] == "c"]
+        silent = set(swapped) - set(committed.start.tolist())
+        assert not silent and allowed(model, one_order(committed, swapped, model)), (told, swapped)
+
+    def tamper_with_proof(self, rng: random.Random, told: Any, history: Recorded) -> int:
+        """How many changes are not refuted: a proof may be longer than it need be, and has other ways."""
+        accepted = 0
+        for name, value in (("verdict", "valid"), ("order", [])):
+            assert refuted({**told, "verdict": "valid", name: value}, history)
+        blocks = told["proof"]
+        assert refuted({**told, "proof": blocks[:-1]}, history)
+        for _ in range(4):
+            forged = json.loads(json.dumps(blocks))
+            block = rng.choice(forged)
+            step = rng.choice(block["steps"]) if block["steps"] else {}
+            change = rng.choice(("drop", "source", "target", "key", "reader", "writer", "path", "because", "cycle"))
+            if change == "drop" and block["steps"]:
+                block["steps"].remove(step)
+            elif change == "cycle" and "cycle" in block:
+                block["cycle"] = block["cycle"][1:]
+            elif change in step:
+                others = [other.get(change) for some in forged for other in some["steps"]]
+                step[change] = rng.choice(others)
+            accepted += forged != blocks and not refuted({**told, "proof": forged}, history)
+        return accepted
+
+
+def judge_all(seeds: range, directory: Path, *, models: int, most: int) -> Counter[str]:
+    judge = Judge(directory)
+    for seed in seeds:
+        judge.judge(seed, random.Random(seed).sample(sorted(DECIDERS), models), most)
+    return judge.said
+
+
+def test_answers_are_certified_and_verified(tmp_path: Path) -> None:
+    said = judge_all(range(80), tmp_path, models=5, most=5)
+    assert said["valid"] > 100 and said["invalid"] > 30
+    assert said["refuted orders"] > said["valid"] / 3
+    assert said["weaker steps"] < said["invalid"] / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_many_answers_are_certified_and_verified(part: int, tmp_path: Path) -> None:
+    said = judge_all(range(1_000 * (part + 1), 1_000 * (part + 2)), tmp_path, models=4, most=6)
+    assert said["valid"] > 500 and said["invalid"] > 250
+
+
+@pytest.mark.slow
+def test_answers_of_larger_histories_are_certified_and_verified(tmp_path: Path) -> None:
+    """Without their definitions, which try all orders."""
+    judge = Judge(tmp_path)
+    judge.tamper_with_order = lambda *arguments: None  # type: ignore[method-assign]
+    for seed in range(100):
+        judge.judge(seed, sorted(DECIDERS), 30)
+    assert judge.said["valid"] > 50 and judge.said["invalid"] > 50

@@ -1,0 +1,252 @@
+"""Serializability and snapshot isolation against all commit orders, with orders and proofs replayed step by step."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from commit_orders import allowed
+from transaction_histories import committed as written
+from transaction_histories import random_committed
+from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
+from transaction_stores import committed as store_committed
+
+from checkers.elle.committed import INITIAL, NEVER, WRITES, Committed
+from checkers.elle.complete import repair
+from checkers.elle.complete.decide import MODELS, decided
+from checkers.elle.complete.events import Isolation, Kept
+from checkers.elle.proof import Because, Decision, Proof, Step
+from checkers.verdict import Verdict
+
+
+class Replay:
+    """What a history says by itself, and whether steps follow from it."""
+
+    def __init__(self, committed: Committed, model: str) -> None:
+        self.committed = committed
+        isolation, self.kept = MODELS[model]
+        self.width = isolation.value
+        rows = list(zip(committed.transaction.tolist(), committed.key.tolist(), committed.writer.tolist(), strict=True))
+        self.reads = {(t, k, w) for t, k, w in rows if w != WRITES}
+        self.writes = {(t, k) for t, k, w in rows if w == WRITES}
+        self.known = set(map(tuple, committed.known.tolist()))
+
+    def begin(self, t: int) -> int:
+        return t * self.width
+
+    def commit(self, t: int) -> int:
+        return t * self.width + self.width - 1
+
+    def wrote(self, t: int, key: int) -> bool:
+        return t == INITIAL or (t, key) in self.writes
+
+    def follows(self, step: Step, steps: list[Step]) -> bool:
+        source, target = step.source // self.width, step.target // self.width
+        between_transactions = (step.source, step.target) == (self.commit(source), self.begin(target))
+        path = [steps[number] for number in step.path]
+        joined = all(a.target == b.source for a, b in pairwise(path))
+
+        def leads(begin: int, end: int) -> bool:
+            return joined and (begin == end if not path else (path[0].source, path[-1].target) == (begin, end))
+
+        start, end, session = self.committed.start, self.committed.end, self.committed.session
+        match step.because:
+            case Because.INITIAL:
+                return between_transactions and source == INITIAL != target
+            case Because.INSIDE:
+                return self.width == 2 and (step.source, step.target) == (2 * source, 2 * source + 1)
+            case Because.READ:
+                return between_transactions and (target, step.key, source) in self.reads
+            case Because.SESSION:
+                definite = end[source] != NEVER and source != INITIAL and self.kept is Kept.SESSION
+                return between_transactions and definite and session[source] == session[target] and source < target
+            case Because.REALTIME:
+                kept = self.kept is Kept.REALTIME
+                return bool(between_transactions and kept and end[source] < start[target] and source != INITIAL)
+            case Because.KNOWN:
+                return between_transactions and (step.key, source, target) in self.known
+            case Because.OVERWRITTEN:
+                return (
+                    between_transactions
+                    and target == step.writer
+                    and self.wrote(source, step.key)
+                    and source not in (step.reader, step.writer)
+                    and (step.reader, step.key, step.writer) in self.reads
+                    and leads(self.commit(source), self.begin(step.reader))
+                )
+            case Because.OVERWRITES:
+                return (
+                    (step.source, step.target) == (self.begin(step.reader), self.commit(target))
+                    and self.wrote(target, step.key)
+                    and target not in (step.reader, step.writer)
+                    and (step.reader, step.key, step.writer) in self.reads
+                    and leads(self.begin(step.writer), self.commit(target))
+                )
+            case Because.EXCLUSIVE:
+                return (
+                    between_transactions
+                    and self.width == 2
+                    and source != target
+                    and self.wrote(source, step.key)
+                    and self.wrote(target, step.key)
+                    and leads(self.begin(source), self.commit(target))
+                )
+        return False
+
+    def case(self, proof: Proof) -> Step:
+        step = proof.steps[0]
+        source, target = step.source // self.width, step.target // self.width
+        assert step.because is Because.CASE
+        assert (step.source, step.target) == (self.commit(source), self.begin(target))
+        assert self.wrote(source, step.key) and self.wrote(target, step.key)
+        return step
+
+    def refutes(self, proof: Proof, before: list[Step], assumed: int = 0) -> bool:
+        steps = list(before) + list(proof.steps[:assumed])
+        for step in proof.steps[assumed:]:
+            if any(number >= len(steps) for number in step.path) or not self.follows(step, steps):
+                return False
+            steps.append(step)
+        if proof.cases:
+            one, other = (self.case(case) for case in proof.cases)
+            writers = [(step.source // self.width, step.target // self.width) for step in (one, other)]
+            same = writers[0] == writers[1][::-1] and one.key == other.key
+            return same and all(self.refutes(case, steps, 1) for case in proof.cases)
+        around = [steps[number] for number in proof.cycle]
+        return bool(around) and all(a.target == b.source for a, b in zip(around, [*around[1:], around[0]], strict=True))
+
+    def explains(self, order: list[int]) -> bool:
+        """Also that what is known is kept."""
+        place = {event: i for i, event in enumerate(order)}
+        size = len(self.committed)
+        if sorted(order) != list(range(size * self.width)) or order[0] != INITIAL:
+            return False
+        if any(place[self.begin(t)] > place[self.commit(t)] for t in range(size)):
+            return False
+        current = {}
+        open_: set[tuple[int, int]] = set()
+        reads, writes = defaultdict(list), defaultdict(list)
+        for r, k, w in self.reads:
+            reads[r].append((k, w))
+        for t, k in self.writes:
+            writes[t].append(k)
+        for event in order:
+            t = event // self.width
+            if event == self.begin(t):
+                if any(current.get(k, INITIAL) != w for k, w in reads[t]):
+                    return False
+                if any(k in {key for _, key in open_} for k in writes[t]):
+                    return False
+                open_ |= {(t, k) for k in writes[t]}
+            if event == self.commit(t):
+                open_ -= {(t, k) for k in writes[t]}
+                current |= dict.fromkeys(writes[t], t)
+        start, end, session = self.committed.start, self.committed.end, self.committed.session
+        for t in range(1, size):
+            later = np.flatnonzero(start > end[t]) if self.kept is Kept.REALTIME else []
+            if self.kept is Kept.SESSION and end[t] != NEVER:
+                later = np.flatnonzero((session == session[t]) & (np.arange(size) > t))
+            if any(place[self.commit(t)] > place[self.begin(u)] for u in later):
+                return False
+        return all(place[self.commit(u)] < place[self.begin(v)] for _, u, v in self.known)
+
+
+def held_up(committed: Committed, model: str) -> Decision:
+    decision = decided(committed, model)
+    replay = Replay(committed, model)
+    if decision.verdict is Verdict.VALID:
+        assert decision.order is not None
+        assert replay.explains(decision.order.tolist()), (committed, model)
+    if decision.verdict is Verdict.INVALID:
+        assert decision.proof is not None
+        assert replay.refutes(decision.proof, []), (committed, model, decision.proof)
+    return decision
+
+
+def agree(seeds: range, most: int) -> Counter[tuple[str, Verdict]]:
+    seen: Counter[tuple[str, Verdict]] = Counter()
+    for seed in seeds:
+        committed = random_committed(random.Random(seed), most=most)
+        for model in MODELS:
+            expected = Verdict.VALID if allowed(model, committed) else Verdict.INVALID
+            assert held_up(committed, model).verdict is expected, (seed, model, committed)
+            seen[model, expected] += 1
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 10_000, 1_000))
+def test_ten_thousand_histories_are_decided_as_by_all_orders(first: int) -> None:
+    agree(range(first, first + 1_000), 6)
+
+
+@pytest.mark.parametrize("keys", [Keys(), RETIRED], ids=["kept", "retired"])
+@pytest.mark.parametrize("values", list(Values))
+@pytest.mark.parametrize("model", MODELS)
+def test_a_store_keeps_its_level_unless_something_is_planted(model: str, values: Values, keys: Keys) -> None:
+    serial = MODELS[model][0] is Isolation.SERIALIZABLE
+    level, violation = (Level.SERIALIZABLE, Violation.WRITE_SKEW) if serial else (Level.SNAPSHOT, Violation.LOST_UPDATE)
+    store = Store(level=level, values=values, transactions=2_000, keys=keys, indefinite=0.01)
+    assert held_up(store_committed(store), model).verdict is Verdict.VALID
+    assert held_up(store_committed(replace(store, violation=violation)), model).verdict is Verdict.INVALID
+
+
+NEITHER_ORDER = """
+    w(x,1) w(p,1)
+    w(x,2) w(q,1)
+    w(y,1) w(s,1)
+    w(y,2) w(t,1)
+    r(x,1) r(s,1) r(t,1)
+    r(x,2) r(s,1) r(t,1)
+    r(y,1) r(p,1) r(q,1)
+    r(y,2) r(p,1) r(q,1)
+"""
+"""Both who read x saw all of y's writers, and both who read y all of x's; nothing is forced before one assumes
+something of x, and then something of y."""
+
+
+@pytest.mark.parametrize("model", [name for name, (_, kept) in MODELS.items() if kept is not Kept.REALTIME])
+def test_a_store_that_lags_breaks_realtime_alone(model: str) -> None:
+    serial = MODELS[model][0] is Isolation.SERIALIZABLE
+    level = Level.SERIALIZABLE if serial else Level.SNAPSHOT
+    committed = store_committed(Store(level=level, values=Values.REGISTERS, transactions=1_000, lag=100))
+    assert held_up(committed, model).verdict is Verdict.VALID
+    strict = "strict-serializable" if serial else "strong-snapshot-isolation"
+    assert held_up(committed, strict).verdict is Verdict.INVALID
+
+
+def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "CHOICES", 0)
+    decision = decided(written(NEITHER_ORDER), "serializable")
+    assert decision.verdict is Verdict.UNKNOWN
+    assert set(decision.open[0]) >= {1, 2, 3, 4}, "who wrote x and y"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_only_cases_refute_is_refuted(model: str) -> None:
+    committed = written(NEITHER_ORDER)
+    decision = held_up(committed, model)
+    assert decision.verdict is Verdict.INVALID
+    assert decision.proof and decision.proof.cases
+    assert all(case.cases for case in decision.proof.cases)
+    assert held_up(written(NEITHER_ORDER.replace(" r(s,1)", "")), model).verdict is Verdict.VALID
+
+
+def test_a_replay_knows_a_proof_without_its_reasons() -> None:
+    committed = written(NEITHER_ORDER)
+    proof = decided(committed, "serializable").proof
+    assert proof and proof.cases
+    replay = Replay(committed, "serializable")
+    assert replay.refutes(proof, [])
+    made_up = replace(proof.steps[0], source=proof.steps[0].target, target=proof.steps[0].source)
+    assert not replay.refutes(replace(proof, steps=(made_up, *proof.steps[1:])), [])
+    assert not replay.refutes(replace(proof, cases=(proof.cases[0], proof.cases[0])), [])
+
+
+def test_small_histories_are_decided_as_by_all_orders() -> None:
+    seen = agree(range(100), 5)
+    assert min(seen[model, verdict] for model in MODELS for verdict in (Verdict.VALID, Verdict.INVALID)) > 10

@@ -1,0 +1,37 @@
+"""The solver of components against all alternatives of all choices."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from components_by_hand import has_answer, is_refuted, is_solved, random_component
+
+from checkers.elle.complete.component import Forbidden
+from checkers.elle.complete.components import solved
+from checkers.verdict import Verdict
+
+
+def judge(seeds: range) -> None:
+    seen: Counter[tuple[Forbidden, Verdict]] = Counter()
+    for seed in seeds:
+        component = random_component(random.Random(seed))
+        solution = solved(component)
+        taken = dict(enumerate(solution.taken.tolist()))
+        assert solution.verdict is (Verdict.VALID if has_answer(component) else Verdict.INVALID), seed
+        if solution.verdict is Verdict.VALID:
+            assert is_solved(component, taken), seed
+        else:
+            assert solution.refutation is not None and is_refuted(component, solution.refutation, {}), seed
+        seen[component.forbidden, solution.verdict] += 1
+    assert all(seen[forbidden, verdict] > len(seeds) / 20 for forbidden in Forbidden for verdict in list(Verdict)[:2])
+
+
+def test_answers_are_those_of_trying_everything() -> None:
+    judge(range(400))
+
+
+@pytest.mark.slow
+def test_answers_are_those_of_trying_everything_in_many_components() -> None:
+    judge(range(400, 10_400))

@@ -1,0 +1,171 @@
+"""Cycles of transactions are those that trying all finds, wherever the graph is cut, however its rows are split."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import transaction_graphs
+from transaction_graphs import (
+    Transaction,
+    Transactions,
+    dataset,
+    defined_counts,
+    one_behind_the_other,
+    random_graph,
+    tables,
+)
+
+from checkers.elle.edges import Kind
+from checkers.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
+from checkers.elle.graph.search import PATIENCE, cycles, unit_cycles
+from checkers.elle.graph.units import Units, edges_of_units, nodes_of_units
+from checkers.elle.graph.witnesses import Patience
+from checkers.engine_in_process import InProcessEngine
+from checkers.plan import Engine
+from checkers.spark.engine import SparkEngine
+from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.session import spark_session
+from checkers.verdict import EXAMPLES
+
+AT_ONCE = 20
+
+
+def found(
+    graph: Transactions, directory: Path, *, engine: Engine | None = None, pieces: int = 3, block: int = 16
+) -> Cycles:
+    engine = engine or InProcessEngine()
+    nodes, edges = tables(graph)
+    return cycles(
+        engine,
+        dataset(engine, nodes, directory / "nodes.parquet", pieces=pieces),
+        dataset(engine, edges, directory / "edges.parquet", pieces=pieces),
+        block=block,
+    )
+
+
+def counted(result: Cycles) -> dict[str, int]:
+    return {name: of.count for name, of in result.found.items()}
+
+
+def assert_is_cycle(cycle: Cycle, graph: Transactions) -> None:
+    known = {(kind, graph.nodes[u].start, graph.nodes[v].start) for kind, u, v in graph.edges}
+    by_start = {t.start: t for t in graph.nodes}
+    for kind, source, target in cycle.edges:
+        assert (kind, source, target) in known or by_start[source].before(by_start[target]) == kind
+    assert [source for _, source, _ in cycle.edges[1:]] == [target for _, _, target in cycle.edges[:-1]]
+    assert cycle.edges[-1][2] == cycle.edges[0][1] == min(cycle.transactions)
+    assert len(set(cycle.transactions)) == len(cycle.edges)
+    assert name_of([kind for kind, _, _ in cycle.edges]) == cycle.name
+
+
+def alone(graph: Transactions, patience: Patience = PATIENCE) -> Cycles:
+    """Without an engine."""
+    whole = Units(
+        block=graph.length,
+        first=np.array([0]),
+        at=np.array([0]),
+        searched=np.array([True]),
+        undecided=(),
+        edges=len(graph.edges),
+    )
+    nodes, edges = tables(graph)
+    rows = pa.concat_tables([edges_of_units(edges, units=whole), nodes_of_units(nodes, units=whole)])
+    found = unit_cycles(rows.combine_chunks(), units=whole, patience=patience)
+    return found_cycles(found, edges=whole.edges)
+
+
+def random_graphs(seeds: range) -> list[Transactions]:
+    return [random_graph(random.Random(seed)) for seed in seeds]
+
+
+@pytest.mark.parametrize(("graphs", "least"), [(500, 10), pytest.param(10_000, 15, marks=pytest.mark.slow)])
+def test_graphs_have_the_names_that_trying_all_cycles_gives(graphs: int, least: int) -> None:
+    names: Counter[str] = Counter()
+    for first in range(0, graphs, AT_ONCE):
+        seeds = range(first, first + AT_ONCE)
+        some = random_graphs(seeds)
+        defined: Counter[str] = sum(map(defined_counts, some), Counter())
+        whole = one_behind_the_other(some)
+        result = alone(whole)
+        assert counted(result) == dict(defined), seeds
+        assert not result.undecided
+        for name, of in result.found.items():
+            assert len(of.examples) == min(of.count, EXAMPLES)
+            for cycle in of.examples:
+                assert cycle.name == name
+                assert_is_cycle(cycle, whole)
+        names += defined
+    assert len(names) >= least, names
+
+
+@pytest.mark.parametrize("block", [1, 5, 64, 1 << 14])
+def test_neither_cuts_nor_pieces_change_what_is_found(block: int, tmp_path: Path) -> None:
+    graph = one_behind_the_other(random_graphs(range(150)))
+    whole = alone(graph)
+    assert whole.found
+    assert found(graph, tmp_path, pieces=7, block=block) == whole
+
+
+def test_a_unit_that_is_too_big_is_undecided_and_the_others_are_searched(tmp_path: Path) -> None:
+    graph = one_behind_the_other(random_graphs(range(20)))
+    nodes, edges = (
+        dataset(InProcessEngine(), table, tmp_path / f"{number}.parquet") for number, table in enumerate(tables(graph))
+    )
+    some = cycles(InProcessEngine(), nodes, edges, block=8, unit_edges=4)
+    assert some.found and len(some.undecided) > 1
+    assert all("more than the 4 that memory is for" in reason for reason in some.undecided)
+    assert sum(counted(some).values()) < sum(counted(alone(graph)).values())
+
+
+def plain_ones(cycles: Cycles) -> int:
+    """Knots of dependencies alone. What is told of wider ones depends on what is known of these."""
+    return sum(count for name, count in counted(cycles).items() if name in FAMILIES)
+
+
+def test_without_patience_every_knot_still_has_a_name_and_what_may_be_missing_is_told() -> None:
+    impatient = Patience(beginnings=0, edges=0, steps=0)
+    weaker = 0
+    for first in range(0, 300, AT_ONCE):
+        some = random_graphs(range(first, first + AT_ONCE))
+        whole = one_behind_the_other(some)
+        hasty, patient = alone(whole, impatient), alone(whole)
+        weaker += counted(hasty) != counted(patient)
+        assert plain_ones(hasty) == plain_ones(patient)
+        assert all("given up" in reason for reason in hasty.undecided)
+        assert hasty.undecided or counted(hasty) == counted(patient)
+        for name, of in hasty.found.items():
+            for cycle in of.examples:
+                assert cycle.name == name
+                assert_is_cycle(cycle, whole)
+    assert weaker
+
+
+def test_write_skew_in_one_session_breaks_the_session_too() -> None:
+    """Snapshot isolation allows it, but where sessions count the later transaction sees the earlier one."""
+    nodes = [Transaction(0, 1, 0), Transaction(2, 3, 0)]
+    result = alone(Transactions(nodes, [(Kind.RW, 0, 1), (Kind.RW, 1, 0)], 4))
+    assert counted(result) == {"G-single-item-process": 1, "G2-item": 1}
+
+
+def test_names_are_in_the_order_of_the_table() -> None:
+    assert len(NAMES) == 15 and NAMES[0] == "G0" and NAMES[-1] == "G2-item-realtime"
+    assert name_of([Kind.RW, Kind.WW, Kind.RW, Kind.PROCESS]) == "G-nonadjacent-item-process"
+    assert name_of([Kind.RW, Kind.WW, Kind.REALTIME, Kind.RW]) == "G2-item-realtime"
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_both_engines_find_the_same_cycles(tmp_path: Path) -> None:
+    try:
+        find_java()
+    except JavaMissing as missing:
+        pytest.skip(str(missing))
+    graph = one_behind_the_other(random_graphs(range(100)))
+    session = spark_session("local[2]")
+    session.sparkContext.addPyFile(transaction_graphs.__file__)
+    assert found(graph, tmp_path, engine=SparkEngine(session)) == alone(graph)

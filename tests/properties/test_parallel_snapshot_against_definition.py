@@ -1,0 +1,184 @@
+"""Decisions of parallel snapshot isolation against all orders of versions; their orders and proofs hold as well."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commit_orders import History, allowed, overwritten, paths, then
+from transaction_histories import (
+    Transaction,
+    committed,
+    committed_of,
+    history_rows,
+    random_committed,
+    random_lists,
+    random_registers,
+)
+
+from checkers.elle.certificate import Names, certificate
+from checkers.elle.committed import INITIAL, NEVER, Committed
+from checkers.elle.complete.parallel_snapshot import MODELS, parallel_snapshot_decided
+from checkers.elle.lattice import Model
+from checkers.elle.proof import Because, Proof, Step
+from checkers.elle.verify import verified
+from checkers.transactions.micro_operations import TRANSACTION
+from checkers.verdict import Verdict
+from tests.histories.history_language import write_rows
+
+PLAIN, SESSIONS = Model.PARALLEL_SNAPSHOT_ISOLATION, Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION
+
+
+def explains(model: Model, rows: Committed, order: list[int]) -> bool:
+    """Whether versions in this order make no cycle of dependencies with at most one anti-dependency."""
+    history = History(rows)
+    place = {t: i for i, t in enumerate(order)}
+    if sorted(order) != list(history.nodes) or order[0] != INITIAL:
+        return False
+    versions = {k: tuple(sorted(history.writers(k), key=place.__getitem__)) for k in history.keys}
+    dependencies = history.read | history.known | overwritten(versions)
+    dependencies |= history.session if model is SESSIONS else frozenset()
+    anti = {(r, u) for r, k, w in history.reads for u in versions[k][versions[k].index(w) + 1 :][:1] if u != r}
+    sees = paths(dependencies)
+    in_order = all(place[t] < place[u] for t, u in dependencies)
+    return in_order and all(t != u for t, u in sees | then(frozenset(anti), sees))
+
+
+def convinces(model: Model, rows: Committed, proof: Proof, before: tuple[Step, ...] = ()) -> bool:
+    """Whether each step follows, and they end in cycles."""
+    history = History(rows)
+    steps = before + proof.steps
+    for number in range(len(before), len(steps)):
+        if not follows(model, history, steps, number, is_case=number == len(before) > 0):
+            return False
+    if proof.cases is None:
+        return bool(proof.cycle) and joined(steps, proof.cycle, steps[proof.cycle[0]].source) == (
+            steps[proof.cycle[0]].source
+        )
+    one, other = (case.steps[0] for case in proof.cases)
+    return (one.because, one.source, one.target, one.key) == (
+        Because.CASE,
+        other.target,
+        other.source,
+        other.key,
+    ) and all(convinces(model, rows, case, steps) for case in proof.cases)
+
+
+def joined(steps: tuple[Step, ...], numbers: tuple[int, ...], begin: int) -> int | None:
+    """Where the path leads; None if it is none."""
+    for number in numbers:
+        if steps[number].source != begin:
+            return None
+        begin = steps[number].target
+    return begin
+
+
+def follows(model: Model, history: History, steps: tuple[Step, ...], number: int, *, is_case: bool) -> bool:
+    step = steps[number]
+    pair = step.source, step.target
+    match step.because:
+        case Because.INITIAL:
+            return step.source == INITIAL != step.target
+        case Because.READ:
+            return (step.target, step.key, step.source) in history.reads
+        case Because.SESSION:
+            return model is SESSIONS and pair in history.session and history.rows.end[step.source] != NEVER
+        case Because.KNOWN:
+            return pair in history.known
+        case Because.CASE:
+            return is_case and all(history.writes(t, step.key) for t in pair) and pair[0] != pair[1]
+        case Because.OVERWRITTEN:
+            return (
+                (step.reader, step.key, step.writer) in history.reads
+                and step.target == step.writer
+                and step.source not in (step.reader, step.writer)
+                and history.writes(step.source, step.key)
+                and all(earlier < number for earlier in step.path)
+                and all(steps[earlier].because is not Because.INITIAL for earlier in step.path)
+                and joined(steps, step.path, step.source) == step.reader
+            )
+    return False
+
+
+def test_an_order_need_not_put_readers_before_what_overwrites() -> None:
+    history = committed(
+        """
+        r(x,-) r(y,-) w(z,3) | w(x,7) w(y,9) r(z,3) | r(w,4) r(y,9)
+        w(w,4) w(z,5) r(x,-) | r(y,-) r(x,-) w(z,15) | r(z,15) r(w,4) w(x,21) r(y,-)
+        """
+    )
+    for model in MODELS:
+        decision = parallel_snapshot_decided(history, model)
+        assert decision.order is not None and explains(model, history, decision.order.tolist())
+
+
+def judge(seeds: range) -> Counter[tuple[Model, Verdict, bool]]:
+    seen: Counter[tuple[Model, Verdict, bool]] = Counter()
+    for seed in seeds:
+        history = random_committed(random.Random(seed))
+        for model in (PLAIN, SESSIONS):
+            decision = parallel_snapshot_decided(history, model)
+            expected = Verdict.VALID if allowed(model.value, history) else Verdict.INVALID
+            assert decision.verdict is expected, (seed, model)
+            if decision.order is not None:
+                assert explains(model, history, decision.order.tolist()), (seed, model)
+            else:
+                assert decision.proof is not None and convinces(model, history, decision.proof), (seed, model)
+            seen[model, decision.verdict, decision.proof is not None and decision.proof.cases is not None] += 1
+    return seen
+
+
+def test_decisions_are_those_of_all_orders_of_versions() -> None:
+    seen = judge(range(400))
+    assert len(seen) == 6 and min(seen.values()) >= 2, seen
+
+
+@pytest.mark.slow
+def test_decisions_are_those_of_all_orders_of_versions_in_many_histories() -> None:
+    judge(range(400, 10_400))
+
+
+@pytest.mark.parametrize(("draw", "workload"), [(random_registers, "rw-register"), (random_lists, "list-append")])
+def test_certificates_are_verified(draw: Callable[..., list[Transaction]], workload: str, tmp_path: Path) -> None:
+    verdicts = set()
+    for seed in range(40):
+        transactions = draw(random.Random(seed))
+        path = write_rows(history_rows(transactions), TRANSACTION, tmp_path / f"{seed}.parquet")
+        rows = committed_of(transactions)
+        keys = sorted({key for t in transactions for _, key, _ in t.operations})
+        for model in MODELS:
+            decision = parallel_snapshot_decided(rows, model)
+            names = Names(model=model.value, workload=workload, start=rows.start, keys=keys)
+            verified(json.loads(certificate(decision, names)), path)
+            verdicts.add(decision.verdict)
+    assert verdicts == {Verdict.VALID, Verdict.INVALID}
+
+
+def test_every_model_of_this_kind_is_decided() -> None:
+    assert set(MODELS) == {Model.CONSISTENT_VIEW, PLAIN, SESSIONS}
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "verdict"),
+    [
+        ("w(x,1)\n w(y,1)\n r(x,1) r(y,-)\n r(x,-) r(y,1)", PLAIN, Verdict.VALID),
+        ("r(x,-) w(x,1)\n r(x,-) w(x,2)", PLAIN, Verdict.INVALID),
+        ("w(x,1)\n r(x,1) | w(y,1)\n r(y,1) | r(x,-)", PLAIN, Verdict.VALID),
+        ("w(x,1)\n r(x,1) | w(y,1)\n r(y,1) | r(x,-)", SESSIONS, Verdict.INVALID),
+    ],
+)
+def test_textbook_histories(text: str, model: Model, verdict: Verdict) -> None:
+    assert parallel_snapshot_decided(committed(text), model).verdict is verdict
+
+
+def test_a_proof_without_one_of_its_steps_does_not_convince() -> None:
+    for seed in range(60):
+        history = random_committed(random.Random(seed))
+        proof = parallel_snapshot_decided(history, PLAIN).proof
+        if proof is not None and proof.cycle:
+            assert convinces(PLAIN, history, proof)
+            assert not convinces(PLAIN, history, Proof(steps=proof.steps, cycle=proof.cycle[1:]))

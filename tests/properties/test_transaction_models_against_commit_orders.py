@@ -1,0 +1,74 @@
+"""What the checkers of transactions rule out, model by model, against trying all orders of a history's transactions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from checkers.elle.checker import ListAppend, RwRegister
+from checkers.elle.lattice import Model
+from checkers.engine_in_process import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.transactions.micro_operations import TRANSACTION
+from tests.histories.history_language import write_rows
+from tests.properties.commit_orders import allowed
+from tests.properties.transaction_histories import (
+    Transaction,
+    committed_of,
+    history_rows,
+    random_lists,
+    random_registers,
+)
+
+Draw = Callable[[random.Random], list[Transaction]]
+
+
+BOTH = pytest.mark.parametrize(
+    ("checker", "draw"), [(ListAppend(), random_lists), (RwRegister(), random_registers)], ids=["lists", "registers"]
+)
+
+
+def judged_alike(checker: ListAppend | RwRegister, draw: Draw, path: Path, seeds: range) -> Counter[str]:
+    """How many histories each model was ruled out by."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        drawn = draw(random.Random(seed))
+        expected = {model.value for model in Model if not allowed(model.value, committed_of(drawn))}
+        history = write_rows(history_rows(drawn), TRANSACTION, path)
+        result = checker.check(CheckRequest(history=history), InProcessEngine())
+        assert set(result.statistics["ruled_out"]) == expected, (seed, drawn)
+        assert result.statistics["undecided"] == [], (seed, drawn)
+        counts.update(expected)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("checker", "draw"),
+    [
+        pytest.param(ListAppend(), random_lists, id="lists"),
+        pytest.param(RwRegister(), random_registers, id="registers"),
+    ],
+)
+def test_exactly_those_models_are_ruled_out_that_no_order_explains(
+    checker: ListAppend | RwRegister, draw: Draw, tmp_path: Path
+) -> None:
+    counts = judged_alike(checker, draw, tmp_path / "history.parquet", range(60))
+    assert counts[Model.SERIALIZABLE.value] > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("checker", "draw"),
+    [
+        pytest.param(ListAppend(), random_lists, id="lists"),
+        pytest.param(RwRegister(), random_registers, id="registers"),
+    ],
+)
+def test_many_histories_rule_out_exactly_those_models(
+    checker: ListAppend | RwRegister, draw: Draw, tmp_path: Path
+) -> None:
+    judged_alike(checker, draw, tmp_path / "history.parquet", range(60, 300))

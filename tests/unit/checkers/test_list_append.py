@@ -1,0 +1,236 @@
+"""Kernels of list-append on single histories: what is malformed, and examples in words."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.anomaly import Anomaly
+from checkers.elle.edges import EDGES, Kind
+from checkers.elle.list_append import (
+    ROWS,
+    key_findings,
+    list_edges,
+    list_reasons,
+    list_resolved,
+    list_rows,
+    transaction_findings,
+)
+from checkers.elle.list_append.dependencies import LEFT_OUT
+from checkers.elle.malformed import refuse_malformed
+from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.engine_in_process import InProcessEngine
+from checkers.findings import FINDINGS, gathered_findings
+from checkers.plan import CheckRequest, Dataset
+from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.spans import transactions
+from checkers.verdict import EXAMPLES, AnomalySummary
+from harness.history import MalformedHistory, history_schema
+
+ENGINE = InProcessEngine()
+Txn = list[tuple[Any, ...]]
+
+
+def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None = None) -> tuple[Dataset, Dataset]:
+    """(transactions, their rows) of operations one after the other; operation n is invoked at 2 * n."""
+    events = []
+    for number, (kind, txn) in enumerate(operations):
+        for step in ("invoke", kind):
+            parts = txn and [
+                {
+                    "f": f,
+                    "key": k,
+                    "value": told if f != "r" else None,
+                    "values": told if f == "r" and kind == step else None,
+                }
+                for f, k, told in txn
+            ]
+            events.append(
+                {
+                    "index": len(events),
+                    "time": len(events),
+                    "process": number,
+                    "type": step,
+                    "f": "txn",
+                    "key": key,
+                    "value": {"txn": parts},
+                    "error": None,
+                    "node": None,
+                }
+            )
+    path = tmp_path / "history.parquet"
+    pq.write_table(pa.Table.from_pylist(events, schema=history_schema(TRANSACTION)), path)
+    spans = transactions(CheckRequest(history=path), ENGINE)
+    return spans, ENGINE.mapped(spans, partial(list_rows, buckets=2), ROWS)
+
+
+def found_in(spans: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
+    of_keys = ENGINE.grouped(rows, ("bucket",), key_findings, FINDINGS)
+    return dict(gathered_findings(ENGINE, ENGINE.union(ENGINE.mapped(spans, transaction_findings, FINDINGS), of_keys)))
+
+
+def only_example(found: dict[str, AnomalySummary], name: str) -> Anomaly:
+    told = [anomaly for anomaly in found if not anomaly.startswith("#")]  # Others are counts that travel along.
+    assert told == [name] and found[name].count == 1
+    return found[name].examples[0]
+
+
+FINE = ("ok", [("append", "x", 1)])
+
+
+@pytest.mark.parametrize(
+    ("operations", "position", "reason"),
+    [
+        ([FINE, ("ok", [("r", "x", [1]), ("w", "x", 2)])], 2, "micro-operation 1 (w) is neither r nor append"),
+        ([FINE, ("ok", [("cas", "x", 2)])], 2, "micro-operation 0 (of an unknown kind) is neither r nor append"),
+        ([FINE, ("fail", [("append", None, 2)])], 2, "micro-operation 0 (append) has no key"),
+        ([FINE, ("info", [("append", "x", None)])], 2, "micro-operation 0 (append) appends null"),
+        ([FINE, ("ok", [("r", "x", [None])])], 2, "micro-operation 0 (r) reads a list with null in it"),
+        ([FINE, ("ok", None)], 2, "the operation tells no transaction"),
+        (
+            [FINE, FINE],
+            2,
+            "1 is appended to x again, after the transaction invoked at 0: which of both a read shows cannot be told",
+        ),
+        (
+            [("fail", [("append", "x", 1), ("append", "x", 1)])],
+            0,
+            "1 is appended to x again, after the transaction invoked at 0: which of both a read shows cannot be told",
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused_with_its_place(
+    tmp_path: Path, operations: list[tuple[str, Txn | None]], position: int, reason: str
+) -> None:
+    with pytest.raises(MalformedHistory) as refused:
+        refuse_malformed(found_in(*rows_of(tmp_path, *operations)))
+    assert (refused.value.position, refused.value.reason) == (position, reason)
+
+
+def test_operations_have_no_keys_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(MalformedHistory, match="row 0: the operation has a key of its own"):
+        refuse_malformed(found_in(*rows_of(tmp_path, FINE, key="x")))
+
+
+def test_the_first_operation_is_refused_however_many_there_are(tmp_path: Path) -> None:
+    operations = [("ok", [("append", "x", 1)] * 3)] * (EXAMPLES + 5)
+    with pytest.raises(MalformedHistory, match="row 0: 1 is appended to x again, after the transaction invoked at 0"):
+        refuse_malformed(found_in(*rows_of(tmp_path, *operations)))
+
+
+def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
+    spans, rows = rows_of(tmp_path, ("ok", []), ("fail", [("r", "x", None)]))
+    assert found_in(spans, rows) == {}
+    assert ENGINE.gather(ENGINE.grouped(rows, ("bucket",), list_edges, EDGES), 0).num_rows == 0
+    nothing = ROWS.empty_table()
+    assert key_findings(nothing).num_rows == list_edges(nothing).num_rows == list_resolved(nothing).num_rows == 0
+    assert list_reasons(nothing, wanted=wanted_edges([(0, 1, 2)])).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("operations", "name", "witnesses", "because"),
+    [
+        (
+            [("ok", [("append", "x", 1)]), ("ok", [("r", "x", [1]), ("append", "x", 2), ("r", "x", [1])])],
+            "internal",
+            (2,),
+            "it read [1], which had to be [1, 2] after its own reads and appends",
+        ),
+        (
+            [("ok", [("append", "x", 1), ("append", "x", 2), ("r", "x", [1])])],
+            "internal",
+            (0,),
+            "it read [1], which had to end in its own appends [1, 2]",
+        ),
+        (
+            [("ok", [("r", "x", [1]), ("append", "x", 1)])],
+            "future-read",
+            (0,),
+            "its read [1] shows 1, which it appends",
+        ),
+        ([("ok", [("r", "x", [7])])], "garbage-read", (0,), "its read [7] shows 7, which nobody tried to append"),
+        (
+            [("fail", [("append", "x", 1)]), ("ok", [("r", "x", [1])])],
+            "G1a",
+            (0, 2),
+            "1 was read, whose append certain",
+        ),
+        (
+            [("ok", [("append", "x", 1), ("append", "x", 2)]), ("ok", [("r", "x", [1])])],
+            "G1b",
+            (0, 2),
+            "a read ends in 1, behind which its transaction appended more",
+        ),
+        ([FINE, ("ok", [("r", "x", [1, 1])])], "duplicate-elements", (2,), "its read shows 1 more than once"),
+        (
+            [FINE, ("ok", [("append", "x", 2)]), ("ok", [("r", "x", [2])]), ("ok", [("r", "x", [1, 2])])],
+            "incompatible-order",
+            (4, 6),
+            "one read shows [2], another one [1, 2]",
+        ),
+        (
+            [
+                ("ok", [("r", "x", None), ("r", "y", None), ("append", "x", 1)]),
+                ("ok", [("r", "x", []), ("append", "x", 2)]),
+            ],
+            "lost-update",
+            (0, 2),
+            "2 transactions read [] and then appended",
+        ),
+    ],
+)
+def test_each_anomaly_tells_what_cannot_be(
+    tmp_path: Path, operations: list[tuple[str, Txn]], name: str, witnesses: tuple[int, ...], because: str
+) -> None:
+    example = only_example(found_in(*rows_of(tmp_path, *operations)), name)
+    assert (example.key, example.operations) == ("x", witnesses)
+    assert example.because.startswith(because)
+
+
+def edges_in(rows: Dataset) -> set[tuple[str, int, int]]:
+    edges = ENGINE.gather(ENGINE.grouped(rows, ("bucket",), list_edges, EDGES), 1_000).to_pylist()
+    return {(Kind(edge["kind"]).name, edge["source"], edge["target"]) for edge in edges}
+
+
+def test_what_an_indefinite_transaction_appended_is_told_only_where_it_can_close_a_cycle(tmp_path: Path) -> None:
+    reader = ("ok", [("r", "x", None), ("r", "y", [2])])
+    _, alone = rows_of(tmp_path, ("info", [("append", "x", 1)]), reader)
+    assert edges_in(alone) == set()
+    _, torn = rows_of(tmp_path, ("info", [("append", "x", 1), ("append", "y", 2)]), reader)
+    assert edges_in(torn) == {("RW", 2, 0), ("WR", 0, 2)}
+
+
+def test_edges_that_grow_with_readers_times_writers_are_bounded_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.elle.list_append.dependencies.UNSHOWN", 5)
+    readers = [("ok", [("r", "x", None)])] * 3
+    writers = [("ok", [("append", "x", number)]) for number in range(3)]
+    spans, rows = rows_of(tmp_path, *readers, *writers)
+    assert len(edges_in(rows)) == 5
+    assert found_in(spans, rows)[LEFT_OUT].count == 4
+
+
+def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_path: Path) -> None:
+    _, rows = rows_of(
+        tmp_path,
+        ("ok", [("append", "x", 1)]),
+        ("ok", [("append", "x", 2)]),
+        ("ok", [("r", "x", [1])]),
+        ("ok", [("r", "x", [1, 2])]),
+        ("ok", [("append", "x", 3)]),
+    )
+    wanted = wanted_edges([(Kind.WW, 0, 2), (Kind.WR, 0, 4), (Kind.RW, 4, 2), (Kind.RW, 6, 8), (Kind.WW, 0, 8)])
+    kernel = partial(list_reasons, wanted=wanted)
+    told = gathered_reasons(ENGINE, ENGINE.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted).to_pylist()
+    assert [tuple(row.values()) for row in told] == [
+        (Kind.WW, 0, 2, "x", 1, 2, 6),
+        (Kind.WR, 0, 4, "x", 1, None, 4),
+        (Kind.RW, 4, 2, "x", 1, 2, 6),
+        (Kind.RW, 6, 8, "x", 2, 3, None),
+    ]

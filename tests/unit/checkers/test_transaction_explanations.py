@@ -1,0 +1,147 @@
+"""Explanations of cycles and proofs: what they say, to the word, and what they hold as data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.elle.certificate import Names
+from checkers.elle.edges import Kind
+from checkers.elle.explanation import Told, explained_cycle, explained_proof, indices_of_proof, involved
+from checkers.elle.graph.cycles import Cycle
+from checkers.elle.proof import Because, Proof, Step
+from checkers.elle.reasons import EDGE_REASONS
+from checkers.engine_in_process import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.spans import transactions
+from tests.histories.history_language import write_rows
+from tests.properties.transaction_histories import history_rows, parsed
+
+WRITE_SKEW = "r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)"
+
+
+def told(text: str, directory: Path) -> dict[int, Told]:
+    path = write_rows(history_rows(parsed(text)), TRANSACTION, directory / "history.parquet")
+    engine = InProcessEngine()
+    spans = transactions(CheckRequest(history=path), engine)
+    return dict(involved(engine, spans, [t.start for t in parsed(text)]))
+
+
+def reasons(*rows: tuple[Kind, int, int, str, int | None, int | None, int | None]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(list(column), of.type) for column, of in zip(columns, EDGE_REASONS, strict=True)], schema=EDGE_REASONS
+    )
+
+
+def test_a_cycle_of_lists_is_told_by_what_was_read(tmp_path: Path) -> None:
+    text = "r(x,[1,6]) a(y,3)\n a(x,7) r(y,[3])\n a(x,1) a(x,6)\n r(x,[1,6,7])"
+    found = reasons((Kind.RW, 0, 1, "x", 6, 7, 3), (Kind.WR, 0, 1, "y", 3, None, None))
+    backwards = Cycle(name="G-single-item", edges=((Kind.RW, 0, 1), (Kind.WW, 1, 0)))
+    explanation = explained_cycle(backwards, found, told(text, tmp_path))
+    assert explanation.lines()[:2] == [
+        "Let T1 (at 0: r x = [1, 6], append y 3); T2 (at 1: append x 7, r y = [3]); T3 (at 3: r x = [1, 6, 7]).",
+        "T1 did not see T2's append of 7 to x, because it read [1, 6] and 7 comes next in the order that T3 read.",
+    ]
+    forwards = Cycle(name="G1c", edges=((Kind.WR, 0, 1), (Kind.REALTIME, 1, 0)))
+    assert explained_cycle(forwards, found, told(text, tmp_path)).lines()[1:] == [
+        "T2 read y as [3], where T1 had appended 3.",
+        "T2 ended before T1 began.",
+        "So T1 before T2 before T1: a contradiction.",
+    ]
+
+
+def test_a_cycle_of_registers_is_told_by_values(tmp_path: Path) -> None:
+    text = "w(x,3) r(y,-)\n r(x,3) w(x,4) w(y,2)\n w(x,9) ?"
+    found = reasons(
+        (Kind.WR, 0, 1, "x", 3, None, None), (Kind.WW, 0, 1, "x", 3, 4, 1), (Kind.RW, 0, 1, "y", None, 2, None)
+    )
+    edges = ((Kind.WR, 0, 1), (Kind.WW, 0, 1), (Kind.RW, 0, 1), (Kind.PROCESS, 1, 2))
+    explanation = explained_cycle(Cycle(name="none", edges=edges), found, told(text, tmp_path))
+    assert explanation.lines()[:-1] == [
+        "Let T1 (at 0: w x = 3, r y = never written); T2 (at 1: r x = 3, w x = 4, w y = 2); "
+        "T3 (at 2, outcome unknown: w x = 9).",
+        "T2 read x as 3, which T1 wrote.",
+        "T2 wrote x = 4 over T1's 3, as T2 read x as 3.",
+        "T1 read y as never written, and T2 wrote 2 over that.",
+        "T2 was before T3 in process 1.",
+    ]
+
+
+def skew() -> tuple[Proof, Names]:
+    steps = (
+        Step(source=0, target=1, because=Because.INITIAL),
+        Step(source=0, target=2, because=Because.INITIAL),
+        Step(source=1, target=2, because=Because.OVERWRITES, key=1, reader=1, writer=0, path=(1,)),
+        Step(source=2, target=1, because=Because.OVERWRITES, key=0, reader=2, writer=0, path=(0,)),
+        Step(source=0, target=1, because=Because.READ, key=0),
+    )
+    names = Names(model="serializable", workload="rw-register", start=np.array([-1, 0, 1]), keys=["x", "y"])
+    return Proof(steps=steps, cycle=(2, 3)), names
+
+
+def test_a_proof_tells_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> None:
+    proof, names = skew()
+    explanation = explained_proof(proof, names, told(WRITE_SKEW, tmp_path))
+    assert indices_of_proof(proof, names) == {0, 1}
+    assert explanation.lines()[1:] == [
+        "(0) T1 is behind the initial transaction T0.",
+        "(1) T2 is behind the initial transaction T0.",
+        "(2) T2, which wrote y = 1, follows T0 (1), and T1 reads y as never written: so T1 comes before T2.",
+        "(3) T1, which wrote x = 1, follows T0 (0), and T2 reads x as never written: so T2 comes before T1.",
+        "So T1 before T2 before T1 (2, 3): a contradiction.",
+    ]
+    details = explanation.details()
+    assert json.loads(json.dumps(details)) == details
+    assert details["transactions"][0] == {
+        "name": "T1",
+        "index": 0,
+        "process": 0,
+        "operations": ["r x = never written", "r y = never written", "w x = 1"],
+    }
+    assert [(edge["kind"], edge["source"], edge["target"], edge["key"]) for edge in details["edges"]] == [
+        ("rw", "T1", "T2", "y"),
+        ("rw", "T2", "T1", "x"),
+    ]
+
+
+def test_cases_are_told_behind_each_other(tmp_path: Path) -> None:
+    proof, names = skew()
+    assumed = [Step(source=s, target=t, because=Because.CASE, key=0) for s, t in ((1, 2), (2, 1))]
+    one, other = (Proof(steps=(step,), cycle=(2, 3)) for step in assumed)
+    nested = Proof(steps=proof.steps, cases=(one, other))
+    lines = explained_proof(nested, names, told(WRITE_SKEW, tmp_path)).lines()
+    assert lines[5:] == [
+        "There are two cases, and each contradicts itself.",
+        "(5) Suppose that T1 wrote x before T2.",
+        "So T1 before T2 before T1 (2, 3): a contradiction.",
+        "(5) Suppose that T2 wrote x before T1.",
+        "So T1 before T2 before T1 (2, 3): a contradiction.",
+    ]
+
+
+def test_a_long_proof_is_told_in_few_lines(tmp_path: Path) -> None:
+    steps = [Step(source=t, target=t + 1, because=Because.READ, key=0) for t in range(1, 500)]
+    proof = Proof(steps=tuple(steps), cycle=tuple(range(499)))
+    names = Names(model="serializable", workload="rw-register", start=np.arange(-1, 500), keys=["x"])
+    explanation = explained_proof(proof, names, {})
+    assert len(explanation.lines()) < 30 and len(explanation.because) < 20_000
+    assert len(explanation.details()["edges"]) + explanation.details()["edges_left_out"] == 499
+    assert explanation.lines()[-2] == "475 more steps are in the certificate."
+
+
+def test_of_reads_that_differ_the_one_that_is_meant_is_told(tmp_path: Path) -> None:
+    text = "w(x,1)\n w(x,2)\n r(x,1) r(x,2) r(x,-)"
+    names = Names(model="read-atomic", workload="rw-register", start=np.array([-1, 0, 1, 2]), keys=["x"])
+    steps = tuple(Step(source=w, target=3, because=Because.READ, key=0) for w in (2, 1, 0))
+    explanation = explained_proof(Proof(steps=steps, cycle=(0, 1, 2)), names, told(text, tmp_path))
+    assert explanation.lines()[1:4] == [
+        "(0) T2 reads x from T1 as 2, so T1 comes before T2.",
+        "(1) T2 reads x from T3 as 1, so T3 comes before T2.",
+        "(2) T2 reads x as never written, so T0 comes before T2.",
+    ]
+    assert explanation.details()["transactions"][0]["operations"] == ["nothing is written yet"]

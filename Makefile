@@ -14,13 +14,14 @@ ARGUMENTS ?=
 BIN := .venv/bin
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test lint format mutants bench setup clean
+.PHONY: help run test thorough lint format mutants bench setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run       one storm, one verdict (ENVIRONMENT=simulated|docker WORKLOAD= NEMESIS= TIME_LIMIT= SEED= ARGUMENTS=);"
 	@echo "               make itself ends with 2 where the verdict is not VALID, and tells the verdict's code as Error N"
 	@echo "make test      lint, then all tests; Docker tests where an engine answers"
+	@echo "make thorough  ten thousand random histories against definitions, where make test takes a thousand"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
 	@echo "make bench     the figures of benchmarks/"
@@ -41,6 +42,9 @@ format: setup
 
 test: lint
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+thorough: setup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --thorough -m thorough
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)

@@ -1,4 +1,4 @@
-"""Fast tests first, slow ones after them, Docker's last; what is not run is named."""
+"""Fast tests first, slow ones after them, Docker's last; what is not run is named, and thorough ones counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.cli.java import adopt_java
 
 adopt_java()
 
-NEEDS = ("docker", "slow")
+NEEDS = ("docker", "thorough", "slow")
 """Marks that come late, the latest first."""
 
 
@@ -28,7 +28,15 @@ def docker_answers() -> bool:
         return False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="the tests that are marked so, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
     items.sort(key=_late)
     for item in items:
         if item.get_closest_marker("docker") is not None:

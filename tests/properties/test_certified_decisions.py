@@ -36,6 +36,7 @@ from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed
+from tests.properties.thousands import thousands
 from tests.properties.transaction_histories import (
     Transaction,
     committed_of,
@@ -182,10 +183,9 @@ def test_answers_are_certified_and_verified(tmp_path: Path) -> None:
     assert said["weaker steps"] < said["invalid"] / 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
-def test_many_answers_are_certified_and_verified(part: int, tmp_path: Path) -> None:
-    said = judge_all(range(1_000 * (part + 1), 1_000 * (part + 2)), tmp_path, models=4, most=6)
+@thousands()
+def test_many_answers_are_certified_and_verified(seeds: range, tmp_path: Path) -> None:
+    said = judge_all(seeds, tmp_path, models=4, most=6)
     assert said["valid"] > 500 and said["invalid"] > 250
 
 

@@ -36,6 +36,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
 from checkers.transactions.spans import transactions
 from tests.histories.history_language import write_rows
+from tests.properties.thousands import thousands
 
 TEXTBOOK: dict[str, tuple[str, tuple[str, ...]]] = {
     "all in order": ("w(x,1) | r(x,1)\n r(x,-)", ()),
@@ -136,9 +137,9 @@ def test_what_a_model_allows_all_weaker_ones_allow() -> None:
     judge_along_the_lattice(range(300))
 
 
-@pytest.mark.slow
-def test_what_a_model_allows_all_weaker_ones_allow_in_many_histories() -> None:
-    judge_along_the_lattice(range(300, 5_300))
+@thousands()
+def test_what_a_model_allows_all_weaker_ones_allow_in_many_histories(seeds: range) -> None:
+    judge_along_the_lattice(seeds)
 
 
 def some_graph_is_acyclic(history: Committed, extra: Order, anti_dependencies: str) -> bool:

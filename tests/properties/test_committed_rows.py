@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from thousands import thousands
 
 from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.elle.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED, committed
@@ -101,9 +102,9 @@ def test_committed_transactions_are_those_of_the_reference() -> None:
         agree(seed)
 
 
-@pytest.mark.slow
-def test_committed_transactions_are_those_of_the_reference_in_10_000_histories() -> None:
-    for seed in range(10_000):
+@thousands()
+def test_committed_transactions_are_those_of_the_reference_in_many_histories(seeds: range) -> None:
+    for seed in seeds:
         agree(seed)
 
 

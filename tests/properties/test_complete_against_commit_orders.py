@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commit_orders import allowed
+from thousands import thousands
 from transaction_histories import committed as written
 from transaction_histories import random_committed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
@@ -178,10 +179,9 @@ def agree(seeds: range, most: int) -> Counter[tuple[str, Verdict]]:
     return seen
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 10_000, 1_000))
-def test_ten_thousand_histories_are_decided_as_by_all_orders(first: int) -> None:
-    agree(range(first, first + 1_000), 6)
+@thousands()
+def test_many_histories_are_decided_as_by_all_orders(seeds: range) -> None:
+    agree(seeds, 6)
 
 
 @pytest.mark.parametrize("keys", [Keys(), RETIRED], ids=["kept", "retired"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import pytest
 from components_by_hand import has_answer, is_refuted, is_solved, random_component
+from thousands import thousands
 
 from checkers.elle.complete.component import Forbidden
 from checkers.elle.complete.components import solved
@@ -32,6 +32,6 @@ def test_answers_are_those_of_trying_everything() -> None:
     judge(range(400))
 
 
-@pytest.mark.slow
-def test_answers_are_those_of_trying_everything_in_many_components() -> None:
-    judge(range(400, 10_400))
+@thousands()
+def test_answers_are_those_of_trying_everything_in_many_components(seeds: range) -> None:
+    judge(seeds)

@@ -6,13 +6,13 @@ import random
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from checkers.elle.committed import WRITES, Committed
 from checkers.elle.complete.cursor import cursor_stability_decided
 from checkers.elle.proof import Because, Proof
 from checkers.verdict import Verdict
 from tests.properties.commit_orders import allowed
+from tests.properties.thousands import thousands
 from tests.properties.transaction_histories import random_committed
 
 
@@ -48,6 +48,6 @@ def test_random_histories_are_decided_as_all_orders_decide() -> None:
     assert min(verdicts.values()) > 15
 
 
-@pytest.mark.slow
-def test_many_random_histories_are_decided_as_all_orders_decide() -> None:
-    judged_alike(range(300, 10_000))
+@thousands()
+def test_many_random_histories_are_decided_as_all_orders_decide(seeds: range) -> None:
+    judged_alike(seeds)

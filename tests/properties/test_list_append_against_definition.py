@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from list_histories import (
     Edge,
     Resolved,
@@ -23,6 +22,7 @@ from list_histories import (
     transactions_of,
     write_lists,
 )
+from thousands import thousands
 
 from checkers.elle.committed_rows import RESOLVED
 from checkers.elle.edges import EDGES, Kind
@@ -147,10 +147,9 @@ def test_a_few_hundred_histories_are_told_as_defined(tmp_path: Path) -> None:
     assert min(names[name] for name in NAMES) > 1, names
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
-def test_a_thousand_histories_are_told_as_defined(seed: int, tmp_path: Path) -> None:
-    agree(tmp_path / "h.parquet", seed, 1_000)
+@thousands()
+def test_a_thousand_histories_are_told_as_defined(seeds: range, tmp_path: Path) -> None:
+    agree(tmp_path / "h.parquet", seeds.start, len(seeds))
 
 
 NAMES = ("duplicate-elements", "incompatible-order", "G1a", "G1b", "dirty-update", "garbage-read", "lost-update")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from log_transactions import defined_edges, everything, nearest, operations_of, random_transactions
+from thousands import thousands
 from transaction_graphs import Transaction, Transactions, defined_counts
 
 from checkers.engine_in_process import InProcessEngine
@@ -59,7 +60,6 @@ def test_cycles_are_those_of_the_definition(cut: str, tmp_path: Path, monkeypatc
     assert len(compare(range(60), tmp_path)) > 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
-def test_cycles_are_those_of_the_definition_in_many_histories(part: int, tmp_path: Path) -> None:
-    assert len(compare(range(1_000 * part, 1_000 * (part + 1)), tmp_path)) > 3
+@thousands()
+def test_cycles_are_those_of_the_definition_in_many_histories(seeds: range, tmp_path: Path) -> None:
+    assert len(compare(seeds, tmp_path)) > 8

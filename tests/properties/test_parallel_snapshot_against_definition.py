@@ -29,6 +29,7 @@ from checkers.elle.verify import verified
 from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
+from tests.properties.thousands import thousands
 
 PLAIN, SESSIONS = Model.PARALLEL_SNAPSHOT_ISOLATION, Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION
 
@@ -137,9 +138,9 @@ def test_decisions_are_those_of_all_orders_of_versions() -> None:
     assert len(seen) == 6 and min(seen.values()) >= 2, seen
 
 
-@pytest.mark.slow
-def test_decisions_are_those_of_all_orders_of_versions_in_many_histories() -> None:
-    judge(range(400, 10_400))
+@thousands()
+def test_decisions_are_those_of_all_orders_of_versions_in_many_histories(seeds: range) -> None:
+    judge(seeds)
 
 
 @pytest.mark.parametrize(("draw", "workload"), [(random_registers, "rw-register"), (random_lists, "list-append")])

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from register_transactions import (
     APART,
     Reference,
@@ -20,6 +19,7 @@ from register_transactions import (
     random_order,
     random_transactions,
 )
+from thousands import thousands
 from transaction_histories import committed_of, random_registers
 
 from checkers.elle.committed import NEVER, WRITES, Committed
@@ -78,9 +78,9 @@ def test_local_findings_and_resolution_are_those_of_the_definitions() -> None:
         local_findings_agree(seed)
 
 
-@pytest.mark.slow
-def test_local_findings_and_resolution_are_those_of_the_definitions_in_10_000_histories() -> None:
-    for seed in range(10_000 // HISTORIES):
+@thousands()
+def test_local_findings_and_resolution_are_those_of_the_definitions_in_many_histories(seeds: range) -> None:
+    for seed in seeds[::HISTORIES]:
         local_findings_agree(seed)
 
 
@@ -159,9 +159,9 @@ def test_what_is_inferred_is_what_holds_in_every_order_of_versions() -> None:
     assert min(kinds[kind] for kind in ("unordered", "ordered", "cyclic")) > 50
 
 
-@pytest.mark.slow
-def test_what_is_inferred_is_what_holds_in_every_order_of_versions_of_10_000_histories() -> None:
-    for seed in range(10_000 // HISTORIES):
+@thousands()
+def test_what_is_inferred_is_what_holds_in_every_order_of_versions_of_many_histories(seeds: range) -> None:
+    for seed in seeds[::HISTORIES]:
         inference_agrees(seed)
 
 
@@ -230,7 +230,7 @@ def test_deciders_see_what_a_history_says() -> None:
         deciders_see_the_same(seed)
 
 
-@pytest.mark.slow
-def test_deciders_see_what_10_000_histories_say() -> None:
-    for seed in range(10_000 // HISTORIES):
+@thousands()
+def test_deciders_see_what_many_histories_say(seeds: range) -> None:
+    for seed in seeds[::HISTORIES]:
         deciders_see_the_same(seed)

@@ -13,6 +13,7 @@ import commit_orders
 import numpy as np
 import pytest
 from commit_orders import History, Pairs, allowed
+from thousands import thousands
 from transaction_histories import committed, random_committed
 
 from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
@@ -134,10 +135,9 @@ def test_levels_agree_with_all_commit_orders() -> None:
     judge_all(range(120))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(5))
-def test_levels_agree_with_all_commit_orders_of_many_histories(part: int) -> None:
-    judge_all(range(1_000 + 2_000 * part, 3_000 + 2_000 * part))
+@thousands()
+def test_levels_agree_with_all_commit_orders_of_many_histories(seeds: range) -> None:
+    judge_all(seeds)
 
 
 def has_order(history: History, extra: commit_orders.Order, demanded: Pairs) -> bool:

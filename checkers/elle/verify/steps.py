@@ -161,7 +161,7 @@ class Facts:
         if not self.history.lists:
             raise Refuted("registers do not show the order of their writes")
         after = self._written(step.target[0], key)
-        if self._written(step.source[0], key) is None or after is None:
+        if step.source[0] == step.target[0] or self._written(step.source[0], key) is None or after is None:
             raise Refuted("not two writers of the key")
         elements = self._place.get(key, {})
         shown = [elements[told] for told in self._all_written(step.source[0], key) if told in elements]

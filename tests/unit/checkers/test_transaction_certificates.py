@@ -177,6 +177,13 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
             verified(plain(valid(order), names(LONG_FORK, "serializable")), forked)
 
 
+def test_no_list_shows_a_writer_before_itself(tmp_path: Path) -> None:
+    text = "a(x,1) r(x,[1]) a(x,2)"
+    alone = invalid(Step(source=1, target=1, because=Because.KNOWN, key=0), cycle=(0,))
+    with pytest.raises(Refuted, match="step 0 \\(known\\): not two writers of the key"):
+        verified(plain(alone, names(text, "causal")), written(text, tmp_path))
+
+
 ANOMALIES = {
     "G1a": "w(x,1) !\n r(x,1)",
     "G1b": "w(x,1) w(x,2)\n r(x,1)",

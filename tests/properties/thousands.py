@@ -1,0 +1,20 @@
+"""Seeds by the thousand: every test run takes the first thousand, `make thorough` the others."""
+
+from __future__ import annotations
+
+import pytest
+
+THOUSAND = 1_000
+
+
+def thousands(count: int = 10) -> pytest.MarkDecorator:
+    """Decorator of a test that takes `seeds`, a range of a thousand."""
+    parts = [
+        pytest.param(
+            range(THOUSAND * part, THOUSAND * (part + 1)),
+            id=f"{THOUSAND * part}",
+            marks=pytest.mark.thorough if part else pytest.mark.slow,
+        )
+        for part in range(count)
+    ]
+    return pytest.mark.parametrize("seeds", parts)

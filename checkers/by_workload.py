@@ -11,7 +11,8 @@ import pyarrow as pa
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.counter import CounterChecker
 from checkers.delay import DELAYED, DelayChecker
-from checkers.elle.checker import NO_ORDER, SERIAL, ListAppend, RwRegister
+from checkers.elle.anomalies import NO_ORDER
+from checkers.elle.checker import SERIAL, ListAppend, RwRegister
 from checkers.elle.graph.cycles import NAMES as CYCLES
 from checkers.elle.lattice import Model
 from checkers.elle.rw_register import Assumption

@@ -13,7 +13,6 @@ import numpy as np
 
 from checkers.elle.committed import Committed
 from checkers.elle.complete.cursor import cursor_stability_decided
-from checkers.elle.complete.decide import MODELS as OF_ONE_ORDER
 from checkers.elle.complete.decide import decided
 from checkers.elle.complete.parallel_snapshot import MODELS as OF_MANY_ORDERS
 from checkers.elle.complete.parallel_snapshot import parallel_snapshot_decided
@@ -71,9 +70,7 @@ def answer(committed: Committed, model: Model) -> Decision:
         return cursor_stability_decided(committed)
     if model in SERIALIZABLE_OF_ITEMS:
         return decided(committed, Model.SERIALIZABLE)
-    if model in OF_MANY_ORDERS:
-        return parallel_snapshot_decided(committed, model)
-    return decided(committed, model) if model.value in OF_ONE_ORDER else parallel_snapshot_decided(committed, model)
+    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model)
 
 
 def ordered(committed: Committed, model: Model) -> Decision:

@@ -12,7 +12,6 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Findings
 from checkers.kernels.columns import OK, Int8, Int64
 
 
@@ -39,6 +38,9 @@ EDGES = pa.schema(
 """Inferred from keys: WW, WR and RW, no self-loops, each at most once a key. Process and realtime edges follow from
 the transactions and are not stored."""
 
+LINKS = pa.schema([EDGES.field(name) for name in ("kind", "source_position", "target_position")])
+"""What a search for cycles looks at."""
+
 NODES = pa.schema(
     [
         pa.field("start", pa.int64()),
@@ -53,13 +55,3 @@ NODES = pa.schema(
 def positions(start: Int64, end: Int64, kind: Int8) -> Int64:
     """`kind` is a position in columns.TYPES, as in NODES."""
     return np.where(kind == OK, end, start)
-
-
-EDGE_COUNT = "#edges"
-
-
-def counted_edges(edges: pa.Table) -> pa.Table:
-    """Kernel: FINDINGS that count the edges. Where there are none at all, nothing was put to the test."""
-    findings = Findings()
-    findings.add(EDGE_COUNT, edges.num_rows, ())
-    return findings.table()

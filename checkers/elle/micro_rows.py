@@ -1,13 +1,12 @@
 """The micro-operations of all transactions as flat rows: what every other plan on transactions begins with.
 
 Nearly every operation ends within a few rows of its invocation. So each batch of a history pairs what it holds itself,
-and only what it cannot pair is shuffled by process.
+and only what it cannot pair is shuffled by process. To read a history again costs less than to hold all of these rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
@@ -41,7 +40,8 @@ from checkers.verdict import EXAMPLES
 from harness.history import NO_PARTNER, pairs
 from harness.operation import NEMESIS
 
-COLUMNS = ("index", "process", "type", "key", "value")
+ENDS = ("index", "process", "type", "key")
+COLUMNS = (*ENDS, "value")
 KEY = pa.dictionary(pa.int32(), pa.string())
 
 NOTHING, SILENT, KEYED = -2, -3, -4
@@ -74,25 +74,57 @@ ones, NOTHING, SILENT or KEYED. `value` is NONE and `values` null where there is
 with ok, and of those that did without saying what they read, the writes that were tried are here, and no reads.
 """
 
-_LOOSE = MICRO_ROWS.append(pa.field("bucket", pa.int32())).append(pa.field("loose", pa.int8()))
-"""`loose` rows miss their other end: `start` or `end` is UNSEEN. A row that is not has bucket 0."""
+_LOOSE = MICRO_ROWS.append(pa.field("bucket", pa.int32()))
+"""Rows that miss their other end: `start` or `end` is UNSEEN."""
 
 UNSEEN = -1
 
 
-@contextmanager
-def micro_rows(request: CheckRequest, engine: Engine) -> Iterator[Dataset]:
-    """All transactions of clients as MICRO_ROWS, for as many passes as are needed."""
+@dataclass(frozen=True, kw_only=True)
+class _Ends:
+    """Rows of a history, as the transactions that begin or end there."""
+
+    lists: pa.Array
+    """Of micro-operations."""
+    counts: Int64
+    """Of each list its length."""
+    without: Int8
+    """`f` of a row without any micro-operation."""
+    tells: Bool
+    """Whether it says what was read."""
+    start: Int64
+    end: Int64
+    process: Int32
+    type: Int8
+
+    def only(self, rows: Int64) -> _Ends:
+        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "lists"}
+        return _Ends(lists=self.lists.take(pa.array(rows)), **columns)
+
+
+def micro_rows(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+    """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
     buckets = bucket_count(history_rows(request.history))
-    history = engine.history(request.history, COLUMNS)
-    with engine.kept(engine.mapped(history, partial(batch_rows, buckets=buckets), _LOOSE)) as rows:
-        whole_ones = engine.mapped(rows, whole_rows, MICRO_ROWS)
-        loose = engine.mapped(rows, loose_rows, _LOOSE)
-        yield engine.union(whole_ones, engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS))
+    history = engine.history(request.history, columns)
+    loose = engine.mapped(history, partial(loose_rows, buckets=buckets), _LOOSE)
+    return engine.union(
+        engine.mapped(history, paired_rows, MICRO_ROWS), engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS)
+    )
 
 
-def batch_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: the transactions that begin or end in a batch."""
+def paired_rows(batch: pa.Table) -> pa.Table:
+    """Kernel: the transactions that begin and end in a batch."""
+    return _rows(batch, loose=False)
+
+
+def loose_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: the ends of others."""
+    rows = _rows(batch, loose=True)
+    bucket = bucket_of(mixed(rows["process"].to_numpy()), buckets).astype(np.int32)
+    return rows.append_column(_LOOSE.field("bucket"), pa.array(bucket))
+
+
+def _rows(batch: pa.Table, *, loose: bool) -> pa.Table:
     process = whole(batch["process"]).to_numpy().astype(np.int32)
     kind = codes(batch["type"], TYPES).astype(np.int8)
     index = whole(batch["index"]).to_numpy().astype(np.int64)
@@ -112,32 +144,28 @@ def batch_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
     without = np.where(keyed, KEYED, np.where(untold, SILENT, NOTHING)).astype(np.int8)
     tells = (kind == OK) & (counts > 0)
     # Of an invocation whose completion tells everything nothing is kept.
-    silent = ~client | (paired & np.where(invoked, tells[other], ~tells))
+    silent = ~client | (paired == loose) | (paired & np.where(invoked, tells[other], ~tells))
     start = np.where(invoked, index, np.where(paired, index[other], UNSEEN))
     end = np.where(invoked, np.where(paired, index[other], UNSEEN), index)
     ended = np.where(invoked & paired, kind[other], kind).astype(np.int8)
+    ends = _Ends(
+        lists=lists, counts=counts, without=without, tells=tells, start=start, end=end, process=process, type=ended
+    )
     rows = np.flatnonzero(~silent)
-    return _flat(lists, counts, without, rows, tells, start, end, process, ended, ~paired, buckets)
+    # Loose ones are few, and all else of the batch is another kernel's.
+    return _flat(ends.only(rows), np.arange(len(rows))) if loose else _flat(ends, rows)
 
 
 def _lists(batch: pa.Table) -> pa.Array:
+    if "value" not in batch.column_names:
+        return pa.nulls(batch.num_rows, TRANSACTION.field("txn").type)
     lists = member(batch["value"], "txn")
     return lists if pa.types.is_list(lists.type) else pa.nulls(len(lists), TRANSACTION.field("txn").type)
 
 
-def _flat(
-    lists: pa.Array,
-    counts: Int64,
-    without: Int8,
-    rows: Int64,
-    tells: Bool,
-    start: Int64,
-    end: Int64,
-    process: Int32,
-    ended: Int8,
-    alone: Bool,
-    buckets: int,
-) -> pa.Table:
+def _flat(ends: _Ends, rows: Int64) -> pa.Table:
+    """MICRO_ROWS of these rows."""
+    lists, counts, without, tells = ends.lists, ends.counts, ends.without, ends.tells
     parent = np.repeat(np.arange(len(counts)), counts)
     begin = np.cumsum(counts) - counts
     place = (np.arange(len(parent)) - begin[parent]).astype(np.int32)
@@ -155,50 +183,27 @@ def _flat(
     key = member(parts, "key")
     key = key if pa.types.is_dictionary(key.type) else pc.dictionary_encode(key.cast(pa.string()))
     nothing = len(empty)
-    loose = alone[of]
     columns = [
-        pa.array(start[of]),
-        pa.array(end[of]),
-        pa.array(process[of]),
-        pa.array(ended[of]),
+        *(pa.array(column[of]) for column in (ends.start, ends.end, ends.process, ends.type)),
         pa.array(np.concatenate([place[kept], np.zeros(nothing, dtype=np.int32)])),
         pa.array(np.concatenate([f[kept], without[empty]])),
         _padded(key.take(pa.array(kept)), nothing),
         pa.array(np.concatenate([integers(member(parts, "value"))[kept], np.full(nothing, NONE)])),
         _padded(member(parts, "values").cast(pa.list_(pa.int64())).take(pa.array(kept)), nothing),
-        pa.array(np.where(loose, bucket_of(mixed(process[of]), buckets), 0).astype(np.int32)),
-        pa.array(loose.astype(np.int8)),
     ]
-    return pa.Table.from_arrays(columns, schema=_LOOSE)
+    return pa.Table.from_arrays(columns, schema=MICRO_ROWS)
 
 
 def _padded(array: pa.Array, nulls: int) -> pa.Array:
     return pa.concat_arrays([array, pa.nulls(nulls, array.type)]) if nulls else array
 
 
-def refusals(rows: pa.Table) -> pa.Table:
-    """Kernel over MICRO_ROWS: findings of operations that are no transactions."""
+def refused(findings: Findings, rows: pa.Table) -> None:
+    """Adds those MICRO_ROWS that are no transactions."""
     f, start = rows["f"].to_numpy(), rows["start"].to_numpy()
-    findings = Findings()
     for code, reason in REFUSALS.items():
         begun = np.sort(start[f == code])
         findings.add(MALFORMED, len(begun), malformed_examples((int(index), reason) for index in begun[:EXAMPLES]))
-    return findings.table()
-
-
-def whole_rows(rows: pa.Table) -> pa.Table:
-    """Kernel: those of transactions with both ends."""
-    return _only(rows, 0).select(MICRO_ROWS.names)
-
-
-def loose_rows(rows: pa.Table) -> pa.Table:
-    """Kernel: all others."""
-    return _only(rows, 1)
-
-
-def _only(rows: pa.Table, loose: int) -> pa.Table:
-    wanted = rows["loose"].to_numpy() == loose
-    return rows if wanted.all() else rows.filter(pa.array(wanted))
 
 
 def matched_rows(rows: pa.Table) -> pa.Table:

@@ -105,9 +105,8 @@ def transaction_cycles(engine: Engine, request: CheckRequest) -> tuple[Mapping[s
     history = engine.history(request.history, (*COLUMNS, "process"))
     steps = engine.mapped(history, partial(steps_of, buckets=buckets), STEPS)
     with engine.kept(engine.grouped(steps, ("bucket",), events_of, EVENTS)) as events:
-        found = cycles(
-            engine, engine.mapped(events, nodes, NODES), engine.grouped(events, ("queue",), queue_edges, EDGES)
-        )
+        with engine.kept(engine.grouped(events, ("queue",), queue_edges, EDGES)) as dependencies:
+            found = cycles(engine, engine.mapped(events, nodes, NODES), dependencies)
         edges = [edge for name in found.found.values() for cycle in name.examples for edge in cycle.edges]
         if not edges:
             return {}, found.undecided

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.checker import NO_ORDER, ListAppend, RwRegister
+from checkers.elle.anomalies import NO_ORDER
+from checkers.elle.checker import ListAppend, RwRegister
 from checkers.elle.lattice import Model, model_named
 from checkers.elle.rw_register import Assumption
 from checkers.elle.verify import verified

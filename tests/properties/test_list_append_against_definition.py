@@ -25,10 +25,9 @@ from list_histories import (
 from thousands import thousands
 
 from checkers.elle.committed_rows import RESOLVED
-from checkers.elle.edges import EDGES, Kind
+from checkers.elle.edges import EDGES, LINKS, Kind
 from checkers.elle.list_append import (
     LEFT_OUT,
-    OUTCOMES,
     ROWS,
     UNORDERED,
     key_findings,
@@ -37,17 +36,17 @@ from checkers.elle.list_append import (
     list_reasons,
     list_resolved,
     list_rows,
-    outcome_edges,
-    outcome_findings,
+    told_rows,
     transaction_findings,
 )
 from checkers.elle.list_append.resolved import PLACES
 from checkers.elle.micro_rows import micro_rows
+from checkers.elle.outcomes import of_outcomes
 from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.engine_in_process import InProcessEngine
 from checkers.findings import FINDINGS, gathered_findings
+from checkers.kernels.bundles import BUNDLES
 from checkers.plan import CheckRequest, Dataset, Kernel
-from checkers.transactions.spans import transactions
 
 LIMIT = 10_000_000
 
@@ -88,18 +87,18 @@ class Plans:
     buckets: int
     engine: InProcessEngine = field(default_factory=InProcessEngine)
 
-    def spans(self) -> Dataset:
-        return transactions(CheckRequest(history=self.path), self.engine)
+    def micro(self) -> Dataset:
+        return micro_rows(CheckRequest(history=self.path), self.engine)
 
     def rows(self) -> Dataset:
-        return self.engine.mapped(self.spans(), partial(list_rows, buckets=self.buckets), ROWS)
+        return self.engine.mapped(self.micro(), partial(list_rows, buckets=self.buckets), ROWS)
 
     def of_keys(self, kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.grouped(self.rows(), ("bucket",), kernel, schema)
 
     def findings(self) -> dict[str, int]:
         found = self.engine.union(
-            self.engine.mapped(self.spans(), transaction_findings, FINDINGS), self.of_keys(key_findings, FINDINGS)
+            self.engine.mapped(self.micro(), transaction_findings, FINDINGS), self.of_keys(key_findings, FINDINGS)
         )
         told = gathered_findings(self.engine, found)
         return {name: summary.count for name, summary in told.items() if name not in (LEFT_OUT, UNORDERED)}
@@ -173,25 +172,17 @@ def test_neither_the_order_of_rows_nor_how_they_are_split_changes_anything(tmp_p
     assert one.reasons(edges) == five.reasons(edges)
 
 
-def test_transactions_may_come_as_spans_or_as_flat_rows(tmp_path: Path) -> None:
-    plans = Plans(write_lists(many(9, 60).rows, tmp_path / "h.parquet"), buckets=3)
-    engine = plans.engine
-    with micro_rows(CheckRequest(history=plans.path), engine) as flat:
-        rows = engine.gather(engine.mapped(flat, partial(list_rows, buckets=3), ROWS), LIMIT)
-        found = gathered_findings(engine, engine.mapped(flat, transaction_findings, FINDINGS))
-    by = [("start", "ascending"), ("place", "ascending")]
-    assert rows.sort_by(by) == engine.gather(plans.rows(), LIMIT).sort_by(by)
-    assert found == gathered_findings(engine, engine.mapped(plans.spans(), transaction_findings, FINDINGS))
-
-
-def test_findings_and_edges_may_be_told_at_once(tmp_path: Path) -> None:
+def test_one_pass_tells_all_findings_and_edges(tmp_path: Path) -> None:
     plans = Plans(write_lists(many(10, 60).rows, tmp_path / "h.parquet"), buckets=3)
     engine = plans.engine
-    with engine.kept(plans.of_keys(list_outcomes, OUTCOMES)) as outcomes:
-        found = gathered_findings(engine, engine.mapped(outcomes, outcome_findings, FINDINGS))
-        edges = engine.gather(engine.mapped(outcomes, outcome_edges, EDGES), LIMIT)
-    assert found == gathered_findings(engine, plans.of_keys(key_findings, FINDINGS))
-    assert edges == engine.gather(plans.of_keys(list_edges, EDGES), LIMIT)
+    told = engine.mapped(plans.micro(), partial(told_rows, buckets=3), ROWS)
+    with engine.kept(engine.grouped(told, ("bucket",), list_outcomes, BUNDLES)) as outcomes:
+        found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
+        links = engine.gather(of_outcomes(engine, outcomes, "links"), LIMIT)
+    of_transactions = engine.mapped(plans.micro(), transaction_findings, FINDINGS)
+    assert found == gathered_findings(engine, engine.union(of_transactions, plans.of_keys(key_findings, FINDINGS)))
+    assert found["internal"].count and found["incompatible-order"].count
+    assert links == engine.gather(plans.of_keys(list_edges, EDGES), LIMIT).select(LINKS.names)
 
 
 def test_every_edge_has_a_reason_that_the_history_bears_out(tmp_path: Path) -> None:

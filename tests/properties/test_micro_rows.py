@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.elle.committed import NEVER
-from checkers.elle.micro_rows import MICRO_ROWS, NOTHING, micro_rows
+from checkers.elle.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
 from checkers.engine_in_process import InProcessEngine
 from checkers.kernels.columns import NONE
 from checkers.plan import CheckRequest
@@ -88,8 +88,7 @@ def _told(begun: Row, ended: Row) -> tuple[Any, ...]:
 
 def found_by_plan(path: Path) -> list[tuple[Any, ...]]:
     engine = InProcessEngine()
-    with micro_rows(CheckRequest(history=path), engine) as rows:
-        table = engine.gather(rows, 1_000)
+    table = engine.gather(micro_rows(CheckRequest(history=path), engine), 1_000)
     assert table.schema.names == MICRO_ROWS.names
     transactions: dict[int, list[Row]] = {}
     for row in table.to_pylist():
@@ -112,7 +111,11 @@ def judged_alike(tmp_path: Path, seeds: range) -> None:
         rows = random_rows(rng)
         path = write_rows(rows, TRANSACTION, tmp_path / "history.parquet")
         pq.write_table(pq.read_table(path), path, row_group_size=rng.choice([1, 2, 5, 100]))
-        assert found_by_plan(path) == expected(rows), seed
+        transactions = expected(rows)
+        assert found_by_plan(path) == transactions, seed
+        bare = InProcessEngine().gather(micro_rows(CheckRequest(history=path), InProcessEngine(), ENDS), 1_000)
+        ends = zip(*(bare[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True)
+        assert sorted(ends) == [one[:4] for one in transactions], seed
 
 
 def test_transactions_are_paired_however_the_history_is_cut(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from checkers.elle.committed_rows import RESOLVED
 from checkers.elle.edges import EDGES, Kind
 from checkers.elle.malformed import refuse_malformed
 from checkers.elle.micro_rows import MICRO_ROWS, micro_rows
+from checkers.elle.outcomes import of_outcomes
 from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.elle.rw_register import (
     MISSING,
@@ -28,12 +29,15 @@ from checkers.elle.rw_register import (
     key_names,
     register_edges,
     register_findings,
+    register_outcomes,
     register_reasons,
     register_rows,
     resolved,
+    told_rows,
 )
 from checkers.engine_in_process import InProcessEngine
 from checkers.findings import FINDINGS, gathered_findings
+from checkers.kernels.bundles import BUNDLES
 from checkers.kernels.columns import TYPES
 from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
@@ -77,24 +81,32 @@ def made_up_events(seed: int) -> list[Event]:
 def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
     """(findings, edges, external operations with the names of keys)."""
     engine = InProcessEngine()
-    with micro_rows(CheckRequest(history=path), engine) as micro:
-        rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
+    micro = micro_rows(CheckRequest(history=path), engine)
+    rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
 
-        def gathered(kernel: Any, schema: pa.Schema) -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = engine.gather(
-                engine.grouped(rows, ("bucket",), kernel, schema), 100_000
-            ).to_pylist()
-            return found
+    def gathered(kernel: Any, schema: pa.Schema) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = engine.gather(
+            engine.grouped(rows, ("bucket",), kernel, schema), 100_000
+        ).to_pylist()
+        return found
 
-        findings = engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
-        edges = gathered(partial(register_edges, assumed=assumed), EDGES)
-        operations = gathered(partial(resolved, buckets=buckets), RESOLVED)
-        codes = frozenset(row["key"] for row in operations)
-        named = gathered(partial(key_names, codes=codes, buckets=buckets), NAMES)
-        names = {row["key"]: row["name"] for row in named}
-        assert len(names) == len(named) == len(set(names.values()))
-        told = sorted(tuple((row | {"key": names[row["key"]]}).values()) for row in operations)
-        return gathered_findings(engine, findings), sorted(tuple(row.values()) for row in edges), told
+    edges = gathered(partial(register_edges, assumed=assumed), EDGES)
+    operations = gathered(partial(resolved, buckets=buckets), RESOLVED)
+    told_along = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    kernel = partial(register_outcomes, assumed=assumed, buckets=buckets)
+    with engine.kept(engine.grouped(told_along, ("bucket",), kernel, BUNDLES)) as outcomes:
+        found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
+        of_keys = engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
+        assert found == gathered_findings(engine, of_keys)
+        for name, rows_alone in (("links", edges), ("resolved", operations)):
+            table = engine.gather(of_outcomes(engine, outcomes, name), 100_000)
+            assert table == pa.Table.from_pylist(rows_alone, schema=table.schema)
+    codes = frozenset(row["key"] for row in operations)
+    named = gathered(partial(key_names, codes=codes, buckets=buckets), NAMES)
+    names = {row["key"]: row["name"] for row in named}
+    assert len(names) == len(named) == len(set(names.values()))
+    told = sorted(tuple((row | {"key": names[row["key"]]}).values()) for row in operations)
+    return found, sorted(tuple(row.values()) for row in edges), told
 
 
 def test_nothing_depends_on_how_a_history_is_split(tmp_path: Path) -> None:
@@ -156,10 +168,10 @@ def test_edges_are_told_with_their_reasons(tmp_path: Path) -> None:
     engine = InProcessEngine()
     assumed = Assumed(assumptions=frozenset({Assumption.WFR_KEYS}))
     wanted = wanted_edges([(Kind.RW, 0, 2), (Kind.WR, 2, 4), (Kind.WW, 2, 4)])
-    with micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine) as micro:
-        rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
-        kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
-        told = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
+    micro = micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine)
+    rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
+    kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
+    told = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
     assert [tuple(row.values()) for row in told.to_pylist()] == [
         (Kind.WW, 2, 4, "x", 1, 2, 4),
         (Kind.WR, 2, 4, "x", 1, None, 4),

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.checker import NO_ORDER, ListAppend, RwRegister
+from checkers.elle.anomalies import NO_ORDER
+from checkers.elle.checker import ListAppend, RwRegister
 from checkers.elle.lattice import Model, weakest
 from checkers.engine_in_process import InProcessEngine
 from checkers.plan import CheckRequest

@@ -14,7 +14,7 @@ So an anomaly is told in the plainest terms that explain it; and so is what else
 all of a history together. Of several dependencies between the same two transactions the strongest counts, WW before WR
 before RW; an order between them counts beside it.
 
-It takes the transactions that may have been committed (NODES) and their dependencies (EDGES). It does not establish
+It takes the transactions that may have been committed (NODES) and their dependencies (LINKS). It does not establish
 that a history without cycles satisfies a model: dependencies that nobody could infer are not there.
 """
 
@@ -69,18 +69,18 @@ MISSED = {MISSED_SINGLE: "G-single-item", MISSED_NONADJACENT: "G-nonadjacent-ite
 def cycles(
     engine: Engine, nodes: Dataset, edges: Dataset, *, block: int = BLOCK, unit_edges: int = UNIT_EDGES
 ) -> Cycles:
-    """All cycles, by name; the result does not depend on `block`, nor on how rows are split."""
-    with engine.kept(edges) as held:
-        cut = units(engine, held, block=block, limit=unit_edges)
-        if not cut.searched.any():
-            return Cycles(undecided=cut.undecided, edges=cut.edges)
-        rows = engine.union(
-            engine.mapped(held, partial(edges_of_units, units=cut), UNIT_ROWS),
-            engine.mapped(nodes, partial(nodes_of_units, units=cut), UNIT_ROWS),
-        )
-        found = engine.grouped(rows, ("unit",), partial(unit_cycles, units=cut), CYCLES)
-        merged = engine.grouped(found, ("name",), merged_cycles, CYCLES)
-        return found_cycles(engine.gather(merged, len(NAMES) * (EXAMPLES + 1)), cut.undecided, cut.edges)
+    """All cycles, by name; the result does not depend on `block`, nor on how rows are split. Edges are looked at twice,
+    so they had better be kept."""
+    cut = units(engine, edges, block=block, limit=unit_edges)
+    if not cut.searched.any():
+        return Cycles(undecided=cut.undecided, edges=cut.edges)
+    rows = engine.union(
+        engine.mapped(edges, partial(edges_of_units, units=cut), UNIT_ROWS),
+        engine.mapped(nodes, partial(nodes_of_units, units=cut), UNIT_ROWS),
+    )
+    found = engine.grouped(rows, ("unit",), partial(unit_cycles, units=cut), CYCLES)
+    merged = engine.grouped(found, ("name",), merged_cycles, CYCLES)
+    return found_cycles(engine.gather(merged, len(NAMES) * (EXAMPLES + 1)), cut.undecided, cut.edges)
 
 
 def unit_cycles(rows: pa.Table, *, units: Units, patience: Patience = PATIENCE) -> pa.Table:

@@ -1,12 +1,10 @@
 """List-append: what follows from one transaction or from one key, where every read tells its key's whole history.
 
-Plans over the transactions of a history, as MICRO_ROWS or as `checkers.transactions.spans` has them:
+Plans over transactions (`checkers.elle.micro_rows`):
 
-    engine.mapped(transactions, transaction_findings, FINDINGS)         internal, future-read, malformed
-    rows = engine.mapped(transactions, partial(list_rows, buckets=buckets), ROWS)
-    engine.grouped(rows, ("bucket",), key_findings, FINDINGS)           all that concerns one key, malformed
-    engine.grouped(rows, ("bucket",), list_edges, EDGES)                WW, WR, RW
-    engine.grouped(rows, ("bucket",), list_outcomes, OUTCOMES)          both at once: outcome_findings, outcome_edges
+    rows = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    engine.grouped(rows, ("bucket",), list_outcomes, BUNDLES)           all findings, WW, WR and RW
+    rows = engine.mapped(micro, partial(list_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(list_reasons, wanted=wanted), EDGE_REASONS)
     engine.grouped(rows, ("bucket",), list_resolved, RESOLVED)          for deciders that look at everything at once
 
@@ -16,15 +14,14 @@ Isolation Anomalies from Experimental Observations, VLDB 2020.
 
 from checkers.elle.list_append.dependencies import LEFT_OUT, UNORDERED, list_edges
 from checkers.elle.list_append.key_findings import key_findings
-from checkers.elle.list_append.outcomes import OUTCOMES, list_outcomes, outcome_edges, outcome_findings
+from checkers.elle.list_append.outcomes import list_outcomes
 from checkers.elle.list_append.reasons import list_reasons
 from checkers.elle.list_append.resolved import PLACES, list_resolved
 from checkers.elle.list_append.rows import ROWS, list_rows
-from checkers.elle.list_append.transaction import transaction_findings
+from checkers.elle.list_append.transaction import told_rows, transaction_findings
 
 __all__ = [
     "LEFT_OUT",
-    "OUTCOMES",
     "PLACES",
     "ROWS",
     "UNORDERED",
@@ -34,7 +31,6 @@ __all__ = [
     "list_reasons",
     "list_resolved",
     "list_rows",
-    "outcome_edges",
-    "outcome_findings",
+    "told_rows",
     "transaction_findings",
 ]

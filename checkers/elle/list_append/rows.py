@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.elle.micro_rows import NOTHING
-from checkers.kernels.columns import NONE, OK, Bool, Int8, Int32, Int64, integers, run_starts, sized_elements, whole
+from checkers.kernels.columns import NONE, OK, Bool, Int8, Int32, Int64, integers, sized_elements, whole
 from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.transactions.micro_operations import APPEND, R, micro_operations
+from checkers.transactions.micro_operations import APPEND, R
 
 
 class Role(IntEnum):
@@ -90,32 +90,8 @@ class Parts:
     values: pa.Array
 
 
-def parts_of(transactions: pa.Table) -> Parts:
-    """Of transactions as `spans_schema` or as MICRO_ROWS has them."""
-    return _of_spans(transactions) if "txn" in transactions.column_names else _of_micro_rows(transactions)
-
-
-def _of_spans(spans: pa.Table) -> Parts:
-    parts = micro_operations(spans["txn"])
-    at = parts.transaction
-    start, end, process, kind = (spans[name].to_numpy()[at] for name in ("start", "end", "process", "type"))
-    names, key = _numbered(parts.key)
-    rows = np.arange(len(at))
-    return Parts(
-        start=start,
-        end=end,
-        process=process,
-        type=kind,
-        place=(rows - np.maximum.accumulate(np.where(run_starts(at), rows, 0))).astype(np.int32),
-        f=parts.f,
-        names=names,
-        key=key,
-        value=parts.value,
-        values=parts.values,
-    )
-
-
-def _of_micro_rows(rows: pa.Table) -> Parts:
+def parts_of(rows: pa.Table) -> Parts:
+    """Of MICRO_ROWS."""
     rows = rows.filter(pc.greater(rows["f"], NOTHING))
     start, end, process, kind, place, f, value = (
         rows[name].to_numpy() for name in ("start", "end", "process", "type", "place", "f", "value")
@@ -196,10 +172,14 @@ def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32
     return previous, role, appended
 
 
-def list_rows(transactions: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over transactions (see `parts_of`): ROWS. What is malformed has none."""
-    parts = parts_of(transactions)
-    linked = chains(parts)
+def list_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over MICRO_ROWS: ROWS. What is malformed has none."""
+    parts = parts_of(micro)
+    return rows_of(parts, chains(parts), buckets)
+
+
+def rows_of(parts: Parts, linked: Chains, buckets: int) -> pa.Table:
+    """ROWS."""
     kept = (parts.f == APPEND) & (parts.value != NONE) | (parts.f == R) & (parts.type == OK)
     rows = np.flatnonzero(kept & (parts.key < len(parts.names)))
     key = parts.key[rows]

@@ -11,29 +11,41 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from checkers.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of
+from checkers.elle.findings_along import with_findings
+from checkers.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
 from checkers.elle.list_append.wording import told
 from checkers.elle.malformed import MALFORMED, malformed_examples
+from checkers.elle.micro_rows import refused
 from checkers.findings import Example, Findings
-from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, whole, witness_order
+from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, witness_order
 from checkers.kernels.compiled import compiled
 from checkers.transactions.micro_operations import APPEND, FUNCTIONS, R
 from checkers.verdict import EXAMPLES
 
 
-def transaction_findings(transactions: pa.Table) -> pa.Table:
-    """Kernel over transactions (see `parts_of`)."""
-    parts = parts_of(transactions)
+def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over MICRO_ROWS: ROWS, and along with them what is wrong within transactions."""
+    parts = parts_of(micro)
     linked = chains(parts)
+    return with_findings(rows_of(parts, linked, buckets), _findings(micro, parts, linked))
+
+
+def transaction_findings(micro: pa.Table) -> pa.Table:
+    """Kernel over MICRO_ROWS: FINDINGS."""
+    parts = parts_of(micro)
+    return _findings(micro, parts, chains(parts))
+
+
+def _findings(micro: pa.Table, parts: Parts, linked: Chains) -> pa.Table:
     lists = lists_of_column(parts.values)
     judged = (parts.f == R) & (parts.type == OK)
     wrong, early = contradictions(
         judged, parts.f == APPEND, linked.previous, parts.value, lists.first, lists.size, lists.pool
     )
     findings = Findings()
-    _report_malformed(findings, transactions, parts)
+    refused(findings, micro)
+    _report_malformed(findings, parts)
     for name, which, example in (("internal", wrong, _internal), ("future-read", early >= 0, _future)):
         rows = np.flatnonzero(which)
         chosen = rows[witness_order(parts.start[rows], ties=(parts.place[rows].astype(np.int64),))][:EXAMPLES]
@@ -124,7 +136,7 @@ def _future(i: int, parts: Parts, linked: Chains, lists: Lists, early: Int64) ->
     )
 
 
-def _report_malformed(findings: Findings, transactions: pa.Table, parts: Parts) -> None:
+def _report_malformed(findings: Findings, parts: Parts) -> None:
     nulls = np.zeros(len(parts.f), dtype=np.bool_)
     if parts.values.values.null_count:
         parents, read = elements(parts.values)
@@ -145,15 +157,6 @@ def _report_malformed(findings: Findings, transactions: pa.Table, parts: Parts) 
             (int(parts.start[i]), f"micro-operation {parts.place[i]} {_named(int(parts.f[i]))} {reason}")
             for i in _earliest(rows, parts.start)
         ]
-    if "txn" in transactions.column_names:
-        start = transactions["start"].to_numpy()
-        for name, is_wrong, reason in (
-            ("key", pc.is_valid, "the operation has a key of its own, but transactions name their keys inside"),
-            ("txn", pc.is_null, "the operation tells no transaction"),
-        ):
-            rows = np.flatnonzero(is_wrong(whole(transactions[name])).to_numpy(zero_copy_only=False))
-            count += len(rows)
-            found += [(int(start[i]), reason) for i in _earliest(rows, start)]
     findings.add(MALFORMED, count, malformed_examples(found))
 
 

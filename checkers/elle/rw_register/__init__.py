@@ -1,11 +1,10 @@
 """Rw-register: what follows from one key, where reads tell one value and nothing of what was there before.
 
-Plans over the micro-operations of a history (`checkers.elle.micro_rows`), best kept as `rows`:
+Plans over transactions (`checkers.elle.micro_rows`):
 
+    rows = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    engine.grouped(rows, ("bucket",), partial(register_outcomes, assumed=assumed, buckets=buckets), BUNDLES)
     rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
-    engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
-    engine.grouped(rows, ("bucket",), partial(resolved, buckets=buckets), RESOLVED)
-    engine.grouped(rows, ("bucket",), partial(register_edges, assumed=assumed), EDGES)
     engine.grouped(rows, ("bucket",), partial(register_reasons, wanted=wanted, assumed=assumed), EDGE_REASONS)
     engine.grouped(rows, ("bucket",), partial(key_names, codes=codes, buckets=buckets), NAMES)
 
@@ -14,10 +13,11 @@ Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
 """
 
 from checkers.elle.rw_register.dependencies import register_edges
+from checkers.elle.rw_register.outcomes import register_outcomes
 from checkers.elle.rw_register.reasons import register_reasons
 from checkers.elle.rw_register.register_findings import MISSING, READS, register_findings
 from checkers.elle.rw_register.resolution import NAMES, key_names, resolved
-from checkers.elle.rw_register.rows import ROWS, register_rows
+from checkers.elle.rw_register.rows import ROWS, register_rows, told_rows
 from checkers.elle.rw_register.version_orders import Assumed, Assumption
 
 __all__ = [
@@ -30,7 +30,9 @@ __all__ = [
     "key_names",
     "register_edges",
     "register_findings",
+    "register_outcomes",
     "register_reasons",
     "register_rows",
     "resolved",
+    "told_rows",
 ]

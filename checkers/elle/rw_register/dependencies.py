@@ -123,8 +123,12 @@ def _overwritten(
 
 def register_edges(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: EDGES."""
-    registers = Registers.of(rows)
-    told = Dependencies.of(registers, assumed)
+    return edges_of(Dependencies.of(Registers.of(rows), assumed))
+
+
+def edges_of(told: Dependencies) -> pa.Table:
+    """EDGES."""
+    registers = told.registers
     position = positions(registers.start, registers.end, registers.type)
     return pa.Table.from_arrays(
         [

@@ -43,13 +43,16 @@ Sentence = Callable[[int], tuple[str, Mapping[str, object]]]
 
 def register_findings(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket."""
-    findings = Findings()
+    return findings_of(rows, Dependencies.of(Registers.of(rows), assumed))
+
+
+def findings_of(rows: pa.Table, told: Dependencies) -> pa.Table:
+    """FINDINGS."""
+    findings, registers = Findings(), told.registers
     _malformed(findings, rows)
-    registers = Registers.of(rows)
     _written_twice(findings, registers)
     _of_reads(findings, registers)
     _lost_updates(findings, registers)
-    told = Dependencies.of(registers, assumed)
     _cyclic_versions(findings, registers, told.inferred)
     findings.add(READS, int(registers.resolved.sum()), ())
     findings.add(MISSING, told.missing, ())

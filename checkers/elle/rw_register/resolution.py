@@ -121,8 +121,11 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over all ROWS of a bucket: RESOLVED."""
     if not rows.num_rows:
         return RESOLVED.empty_table()
-    bucket = rows["bucket"][0].as_py()
-    registers = Registers.of(rows)
+    return resolved_of(Registers.of(rows), rows["bucket"][0].as_py(), buckets)
+
+
+def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
+    """RESOLVED."""
     is_write = registers.installed
     told = np.flatnonzero(is_write | registers.resolved)
     by = registers.writer[told]

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.elle.micro_rows import NOTHING
+from checkers.elle.findings_along import with_findings
+from checkers.elle.micro_rows import NOTHING, refused
+from checkers.findings import Findings
 from checkers.kernels.columns import NONE, Int8, Int64, whole
 from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -54,6 +56,13 @@ MALFORMATIONS = (
     "reads a list, where {key} is a register",
 )
 _UNKNOWN, _KEYLESS, _NULL, _LIST = range(len(MALFORMATIONS))
+
+
+def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over MICRO_ROWS: ROWS, and along with them what is no transaction."""
+    findings = Findings()
+    refused(findings, micro)
+    return with_findings(register_rows(micro, buckets=buckets), findings.table())
 
 
 def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:

@@ -23,12 +23,12 @@ from checkers.elle.list_append import (
 )
 from checkers.elle.list_append.dependencies import LEFT_OUT
 from checkers.elle.malformed import refuse_malformed
+from checkers.elle.micro_rows import micro_rows
 from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.engine_in_process import InProcessEngine
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.micro_operations import TRANSACTION
-from checkers.transactions.spans import transactions
 from checkers.verdict import EXAMPLES, AnomalySummary
 from harness.history import MalformedHistory, history_schema
 
@@ -65,13 +65,13 @@ def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None
             )
     path = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist(events, schema=history_schema(TRANSACTION)), path)
-    spans = transactions(CheckRequest(history=path), ENGINE)
-    return spans, ENGINE.mapped(spans, partial(list_rows, buckets=2), ROWS)
+    micro = micro_rows(CheckRequest(history=path), ENGINE)
+    return micro, ENGINE.mapped(micro, partial(list_rows, buckets=2), ROWS)
 
 
-def found_in(spans: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
+def found_in(micro: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
     of_keys = ENGINE.grouped(rows, ("bucket",), key_findings, FINDINGS)
-    return dict(gathered_findings(ENGINE, ENGINE.union(ENGINE.mapped(spans, transaction_findings, FINDINGS), of_keys)))
+    return dict(gathered_findings(ENGINE, ENGINE.union(ENGINE.mapped(micro, transaction_findings, FINDINGS), of_keys)))
 
 
 def only_example(found: dict[str, AnomalySummary], name: str) -> Anomaly:
@@ -124,8 +124,8 @@ def test_the_first_operation_is_refused_however_many_there_are(tmp_path: Path) -
 
 
 def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
-    spans, rows = rows_of(tmp_path, ("ok", []), ("fail", [("r", "x", None)]))
-    assert found_in(spans, rows) == {}
+    micro, rows = rows_of(tmp_path, ("ok", []), ("fail", [("r", "x", None)]))
+    assert found_in(micro, rows) == {}
     assert ENGINE.gather(ENGINE.grouped(rows, ("bucket",), list_edges, EDGES), 0).num_rows == 0
     nothing = ROWS.empty_table()
     assert key_findings(nothing).num_rows == list_edges(nothing).num_rows == list_resolved(nothing).num_rows == 0
@@ -211,9 +211,9 @@ def test_edges_that_grow_with_readers_times_writers_are_bounded_and_counted(
     monkeypatch.setattr("checkers.elle.list_append.dependencies.UNSHOWN", 5)
     readers = [("ok", [("r", "x", None)])] * 3
     writers = [("ok", [("append", "x", number)]) for number in range(3)]
-    spans, rows = rows_of(tmp_path, *readers, *writers)
+    micro, rows = rows_of(tmp_path, *readers, *writers)
     assert len(edges_in(rows)) == 5
-    assert found_in(spans, rows)[LEFT_OUT].count == 4
+    assert found_in(micro, rows)[LEFT_OUT].count == 4
 
 
 def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from checkers.by_workload import WORKLOADS
-from checkers.elle.checker import NO_ORDER
+from checkers.elle.anomalies import NO_ORDER
 from checkers.elle.graph.cycles import NAMES as CYCLES
 from harness.cli import registry, run
 from harness.cli.exit_code import ExitCode

@@ -30,7 +30,8 @@ def cycle_anomalies(
         return {}
     wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Kind.RW)
     reasons = gathered_reasons(engine, told.reasons(wanted), wanted)
-    witnesses = involved(engine, transactions(request, engine), (source for _, source, _ in edges))
+    evidence = reasons["evidence"].drop_null().to_pylist()
+    witnesses = involved(engine, transactions(request, engine), (*(source for _, source, _ in edges), *evidence))
     anomalies = {}
     for name, of_name in found.found.items():
         examples = []

@@ -10,9 +10,10 @@ one. What is told is bounded: of long proofs the first steps that the contradict
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,9 @@ STEPS_TOLD = 24
 """Of a block of a proof."""
 LINES_TOLD = 60
 EDGES_TOLD = 24
-OPERATIONS_TOLD = 12
-"""Of a transaction."""
+OPERATIONS_TOLD = 8
+"""Of a transaction; those on keys that the explanation is about before others."""
+MOMENTS = ("begins", "commits")
 INITIAL_INDEX = -1
 """Stands for the history index of the initial transaction's invocation."""
 
@@ -60,18 +62,19 @@ class Told:
         appends = any(f == APPEND for f, of, _ in self.operations if of == key)
         return f"appended {value} to {key}" if appends else f"wrote {key} = {value}"
 
-    def read(self, key: str, *values: int | None) -> str:
-        """What it was told of the key when that was one of these, or ended in it; else at its first look."""
+    def read(self, key: str, value: int | None) -> Value:
+        """What it was told of the key when that was the value, or ended in it; else what shows it; else the first."""
         told = [value for f, of, value in self.operations if f == R and of == key]
-        shown = [(value[-1] if value else None) if isinstance(value, tuple) else value for value in told]
-        fitting = [value for value, last in zip(told, shown, strict=True) if last in values]
-        return value_told(next(iter([*fitting, *told]), None))
+        ending = (one for one in told if (one[-1:] == (value,) if isinstance(one, tuple) else one == value))
+        showing = (one for one in told if isinstance(one, tuple) and value in one)
+        return next(chain(ending, showing, told), None)
 
 
-def value_told(value: Value) -> str:
+def value_told(value: Value, about: Container[int] = ()) -> str:
+    """Of a long list the ends, and the elements that it is `about`."""
     if value is None:
-        return "never written"
-    return list_told(value) if isinstance(value, tuple) else str(value)
+        return "null"
+    return list_told(value, about) if isinstance(value, tuple) else str(value)
 
 
 def involved(engine: Engine, spans: Dataset, indices: Iterable[int]) -> Mapping[int, Told]:
@@ -87,11 +90,13 @@ def only(spans: pa.Table, *, wanted: np.ndarray[Any, np.dtype[np.int64]]) -> pa.
 
 
 def transactions_told(spans: pa.Table) -> Iterator[Told]:
+    """A list of which nothing was told is empty; a register null."""
     parts = micro_operations(spans["txn"])
     operations: dict[int, list[tuple[int, str, Value]]] = {}
     columns = (parts.transaction.tolist(), parts.f.tolist(), parts.key.to_pylist(), parts.value.tolist())
+    nothing = () if (parts.f == APPEND).any() else None
     for row, f, key, value, values in zip(*columns, parts.values.to_pylist(), strict=True):
-        shown = tuple(values) if values is not None else None if value == NONE else value
+        shown = tuple(values) if values is not None else nothing if value == NONE else value
         operations.setdefault(row, []).append((f, key, shown))
     for row, span in enumerate(spans.select(["start", "process", "type"]).to_pylist()):
         yield Told(
@@ -124,6 +129,8 @@ class Sentence:
     """Of a step that others use."""
     uses: tuple[int, ...] = ()
     """Numbers of the steps that lead there."""
+    moments: tuple[str, str] | None = None
+    """Where transactions begin and commit apart, which of the source comes before which of the target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,20 +168,32 @@ class Explanation:
         """All of it in one paragraph."""
         return " ".join(self.lines())
 
+    @property
+    def _words(self) -> _Words:
+        about: dict[str, set[int]] = {}
+        for sentence in self._all_sentences():
+            if sentence.key is None:
+                continue
+            ends = {sentence.source, sentence.target, sentence.writer} & self.transactions.keys()
+            written = (self.transactions[index].written(sentence.key) for index in ends if index is not None)
+            values = (*written, sentence.value, sentence.next_value)
+            about.setdefault(sentence.key, set()).update(value for value in values if value is not None)
+        return _Words(named=self.named, transactions=self.transactions, about=about)
+
     def lines(self) -> list[str]:
         """First what the transactions that come up are."""
-        words = _Words(named=self.named, transactions=self.transactions)
+        words = self._words
         told = words.lines(self)
         if len(told) > LINES_TOLD:
             told[LINES_TOLD:] = [f"And {len(told) - LINES_TOLD} more lines, of which the certificate has all steps."]
-        mentioned = set(re.findall(r"\bT[1-9]\d*\b", " ".join(told)))
+        mentioned = set(re.findall(r"\bT\d+\b", " ".join(told)))
         listed = [words.introduced(index) for index, name in words.named.items() if name in mentioned]
-        return [f"Let {'; '.join(listed)}.", *told] if listed else told
+        return [*listed, *told]
 
     def details(self) -> dict[str, Any]:
         """Plain data: `transactions` {name, index, process, operations}, `edges` of a cycle of them {kind, source,
         target, key, because}, and `steps`, all sentences in words. Of cases, the cycle of the first that has one."""
-        words = _Words(named=self.named, transactions=self.transactions)
+        words = self._words
         cycle = self.cycle or next((case.cycle for case in self._cases() if case.cycle), ())
         around = [edge for edge in cycle if edge.source != edge.target]
         drawn = around[:EDGES_TOLD]
@@ -301,6 +320,7 @@ class _Blocks:
             kind=step.because.value,
             source=self.names.transaction(step.source // self.names.events),
             target=self.names.transaction(step.target // self.names.events),
+            moments=(MOMENTS[step.source % 2], MOMENTS[step.target % 2]) if self.names.has_events else None,
             key=self.names.keys[step.key] if step.key >= 0 else None,
             reader=self.names.transaction(step.reader) if reads else None,
             writer=self.names.transaction(step.writer) if reads else None,
@@ -313,6 +333,8 @@ class _Blocks:
 class _Words:
     named: Mapping[int, str]
     transactions: Mapping[int, Told]
+    about: Mapping[str, Container[int]]
+    """Keys that the steps are about, and of each what they say was written."""
 
     def data(self, index: int) -> dict[str, Any]:
         one = self.transactions.get(index)
@@ -333,15 +355,35 @@ class _Words:
         }
 
     def operations(self, one: Told) -> list[str]:
-        words = [operation_told(*operation, answered=not one.indefinite) for operation in one.operations]
-        more = len(words) - OPERATIONS_TOLD
-        return [*words[:OPERATIONS_TOLD], f"… {more} more"] if more > 0 else words
+        """In program order."""
+        numbers = sorted(range(len(one.operations)), key=lambda number: self._rank(*one.operations[number]))
+        told = [one.operations[number] for number in sorted(numbers[:OPERATIONS_TOLD])]
+        words = [self._operation(*operation, answered=not one.indefinite) for operation in told]
+        more = len(numbers) - len(told)
+        return [*words, f"… {more} more"] if more else words
+
+    def _rank(self, f: int, key: str, value: Value) -> int:
+        """The less, the more an explanation has to say of it."""
+        if key not in self.about:
+            return 2
+        return 0 if f == R or (isinstance(value, int) and value in self.about[key]) else 1
+
+    def _operation(self, f: int, key: str, value: Value, *, answered: bool) -> str:
+        """`r x = 3`, `r x = [1, 2]`, `w x = 3`, `append x 3`."""
+        if f == R:
+            return f"r {key} = {self._value(key, value)}" if answered else f"r {key}"
+        return f"{'append' if f == APPEND else 'w'} {key} {'= ' if f == W else ''}{value}"
+
+    def _value(self, key: str, value: Value) -> str:
+        return value_told(value, self.about.get(key, ()))
 
     def introduced(self, index: int) -> str:
+        if index == INITIAL_INDEX:
+            return f"{self.named[index]} (before all others): nothing is written yet."
         one = self.transactions.get(index)
         did = f": {', '.join(self.operations(one))}" if one is not None else ""
         unknown = ", outcome unknown" if one is not None and one.indefinite else ""
-        return f"{self.named[index]} (at {index}{unknown}{did})"
+        return f"{self.named[index]} (at {index}{unknown}){did}."
 
     def lines(self, explanation: Explanation) -> list[str]:
         """Those of cases behind what they assume; a block as often as it is in the proof, never deeper than that."""
@@ -365,14 +407,19 @@ class _Words:
         return "" if sentence.number is None else f"({sentence.number}) "
 
     def _contradiction(self, one: Explanation) -> str:
-        around = [self.named[edge.source] for edge in one.cycle if edge.source != edge.target]
+        around = [
+            f"{self.named[edge.source]}{f' {edge.moments[0]}' if edge.moments else ''}"
+            for edge in one.cycle
+            if edge.moments or edge.source != edge.target
+        ]
         if not around:
             return "That is a contradiction."
+        around.append(around[0])
         if len(around) > EDGES_TOLD:
             around[EDGES_TOLD // 2 : -EDGES_TOLD // 2] = [f"… {len(around) - EDGES_TOLD} more …"]
         numbers = [str(edge.number) for edge in one.cycle]
         steps = f" ({', '.join(numbers)})" if len(numbers) <= EDGES_TOLD and one.cycle[0].number is not None else ""
-        return f"So {' before '.join([*around, around[0]])}{steps}: a contradiction."
+        return f"So {' before '.join(around)}{steps}: a contradiction."
 
     def name(self, index: int | None) -> str:
         return "?" if index is None else self.named.get(index, f"the transaction at {index}")
@@ -385,11 +432,15 @@ class _Words:
 
     def _shown(self, one: Sentence) -> str:
         """Who saw both versions."""
-        if one.evidence is None:
+        evidence = None if one.evidence is None else self.transactions.get(one.evidence)
+        if evidence is None:
             return ""
-        read = self._of(one.evidence).read(one.key or "")
-        by = "it" if one.evidence == one.source else self.name(one.evidence)
-        return f", as {by} read {one.key} as {read}"
+        key = one.key or ""
+        read = evidence.read(key, one.next_value if self._lists(one) else one.value)
+        return f", as {self._by(one)} read {key} as {self._value(key, read)}"
+
+    def _by(self, one: Sentence) -> str:
+        return "it" if one.evidence == one.target else self.name(one.evidence)
 
     def ww(self, one: Sentence) -> str:
         source, target = self.name(one.source), self.name(one.target)
@@ -402,16 +453,16 @@ class _Words:
     def wr(self, one: Sentence) -> str:
         source, target = self.name(one.source), self.name(one.target)
         if self._lists(one):
-            read = self._of(one.target).read(one.key or "", one.value)
+            read = self._read(one.target, one.key or "", one.value)
             return f"{target} read {one.key} as {read}, where {source} had appended {one.value}"
         return f"{target} read {one.key} as {one.value}, which {source} wrote"
 
     def rw(self, one: Sentence) -> str:
         source, target = self.name(one.source), self.name(one.target)
-        read = self._of(one.source).read(one.key or "", one.value)
         if not self._lists(one):
-            saw = "never written" if one.value is None else str(one.value)
+            saw = "null, which it is before any write" if one.value is None else str(one.value)
             return f"{source} read {one.key} as {saw}, and {target} wrote {one.next_value} over that{self._shown(one)}"
+        read = self._read(one.source, one.key or "", one.value)
         text = f"{source} did not see {target}'s append of {one.next_value} to {one.key}, because it read {read}"
         if one.evidence is None or one.evidence == one.source:
             return text
@@ -423,10 +474,10 @@ class _Words:
 
     def ordered_in_process(self, one: Sentence) -> str:
         process = self._of(one.source).process
-        return f"{self.name(one.source)} was before {self.name(one.target)} in process {process}"
+        return f"{self.name(one.source)} was before {self.name(one.target)} in process {process}{self._moments(one)}"
 
     def ended(self, one: Sentence) -> str:
-        return f"{self.name(one.source)} ended before {self.name(one.target)} began"
+        return f"{self.name(one.source)} ended before {self.name(one.target)} began{self._moments(one)}"
 
     def initial(self, one: Sentence) -> str:
         return f"{self.name(one.target)} is behind the initial transaction {self.name(one.source)}"
@@ -445,41 +496,48 @@ class _Words:
         """The step is u before w: r saw u, and reads from w."""
         key = one.key or ""
         wrote = "" if one.source == INITIAL_INDEX else f", which {self._of(one.source).wrote(key)},"
-        seen = f"{self.name(one.source)}{wrote} precedes {self.name(one.reader)}{self._steps(one)}"
-        return f"{seen}, and {self._reads(one.reader, one.writer, key)}: so {self._before(one)}"
+        reader = self.name(one.reader)
+        seen = f"commits before {reader} begins" if one.moments else f"precedes {reader}"
+        reads = self._reads(one.reader, one.writer, key)
+        return f"{self.name(one.source)}{wrote} {seen}{self._steps(one)}, and {reads}: so {self._before(one)}"
 
     def overwrites(self, one: Sentence) -> str:
         """The step is r before u: u follows w, which r reads from."""
-        key = one.key or ""
-        follows = f"{self.name(one.target)}, which {self._of(one.target).wrote(key)}, follows {self.name(one.writer)}"
-        return f"{follows}{self._steps(one)}, and {self._reads(one.reader, one.writer, key)}: so {self._before(one)}"
+        key, writer = one.key or "", self.name(one.writer)
+        follows = f"follows {writer}{self._steps(one)}"
+        if one.moments and one.writer != INITIAL_INDEX:
+            follows = f"commits after {writer} began{self._steps(one)}, so after it committed, for both wrote {key}"
+        wrote = f"{self.name(one.target)}, which {self._of(one.target).wrote(key)},"
+        return f"{wrote} {follows}, and {self._reads(one.reader, one.writer, key)}: so {self._before(one)}"
 
     def exclusive(self, one: Sentence) -> str:
         began = f"{self.name(one.source)} begins before {self.name(one.target)} commits{self._steps(one)}"
-        after = f"{self.name(one.source)} commits before {self.name(one.target)} begins"
-        return f"{began}, and both wrote {one.key}: so {after}"
+        return f"{began}, and both wrote {one.key}: so {self._before(one)}"
 
     def case(self, one: Sentence) -> str:
-        return f"Suppose that {self.name(one.source)} wrote {one.key} before {self.name(one.target)}"
+        text = f"Suppose that {self.name(one.source)} wrote {one.key} before {self.name(one.target)}"
+        return f"{text}: {self._before(one)}" if one.moments else text
 
     def _reads(self, reader: int | None, writer: int | None, key: str) -> str:
         written = None if writer is None else self._of(writer).written(key)
-        told = self._of(-2 if reader is None else reader).read(key, written)
+        told = self._read(reader, key, written)
         by = "" if writer == INITIAL_INDEX else f" from {self.name(writer)}"
         return f"{self.name(reader)} reads {key}{by} as {told}"
 
+    def _read(self, reader: int | None, key: str, value: int | None) -> str:
+        one = None if reader is None else self.transactions.get(reader)
+        return "?" if one is None else self._value(key, one.read(key, value))
+
     def _before(self, one: Sentence) -> str:
-        return f"{self.name(one.source)} comes before {self.name(one.target)}"
+        if one.moments is None:
+            return f"{self.name(one.source)} comes before {self.name(one.target)}"
+        return f"{self.name(one.source)} {one.moments[0]} before {self.name(one.target)} {one.moments[1]}"
+
+    def _moments(self, one: Sentence) -> str:
+        return f", so {self._before(one)}" if one.moments else ""
 
     def _steps(self, one: Sentence) -> str:
         return f" ({', '.join(map(str, one.uses))})" if one.uses else ""
-
-
-def operation_told(f: int, key: str, value: Value, *, answered: bool = True) -> str:
-    """`r x = 3`, `r x = [1, 2]`, `w x = 3`, `append x 3`."""
-    if f == R:
-        return f"r {key} = {value_told(value)}" if answered else f"r {key}"
-    return f"{'append' if f == APPEND else 'w'} {key} {'= ' if f == W else ''}{value}"
 
 
 _SENTENCES: Mapping[str, Callable[[_Words, Sentence], str]] = {

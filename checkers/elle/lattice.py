@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 
 
@@ -221,14 +222,18 @@ PROMISES: Mapping[Model, Promise] = {
 
 
 def model_named(name: str) -> Model:
-    """Raises ValueError if no model has that name."""
-    if name in ALIASES:
-        return ALIASES[name]
-    try:
-        return Model(name)
-    except ValueError:
-        known = ", ".join([*(model.value for model in Model), *ALIASES])
-        raise ValueError(f"no consistency model is called {name!r}; there are: {known}") from None
+    """However it is spelt: `serializable`, `:serializable`, `Snapshot_Isolation`, `pl-3`. Raises ValueError."""
+    names = {_spelt(known): known for known in (*(model.value for model in Model), *ALIASES)}
+    known = names.get(_spelt(name))
+    if known is not None:
+        return ALIASES[known] if known in ALIASES else Model(known)
+    near = [names[spelt] for spelt in get_close_matches(_spelt(name), names)]
+    meant = f"did you mean {' or '.join(near)}? There are" if near else "there are"
+    raise ValueError(f"no consistency model is called {name!r}; {meant}: {', '.join(names.values())}")
+
+
+def _spelt(name: str) -> str:
+    return name.strip().removeprefix(":").lower().replace("_", "-").replace(" ", "-")
 
 
 def implied(model: Model) -> tuple[Model, ...]:

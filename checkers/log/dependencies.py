@@ -113,7 +113,8 @@ def transaction_cycles(engine: Engine, request: CheckRequest) -> tuple[Mapping[s
         wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Kind.RW)
         kernel = partial(queue_reasons, wanted=wanted)
         reasons = gathered_reasons(engine, engine.grouped(events, ("queue",), kernel, EDGE_REASONS), wanted)
-        starts = np.array(sorted({source for _, source, _ in edges}), dtype=np.int64)
+        evidence = reasons["evidence"].drop_null().to_pylist()
+        starts = np.array(sorted({*(source for _, source, _ in edges), *evidence}), dtype=np.int64)
         of_cycles = engine.mapped(events, partial(only, starts=starts), EVENTS)
         spans = engine.gather(engine.grouped(of_cycles, ("start",), span_of, SPANS), len(starts))
     told = {one.index: one for one in transactions_told(spans)}

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from checkers.by_workload import WORKLOADS, allowed
-from checkers.elle.lattice import PROMISES, Model
+from checkers.elle.lattice import ALIASES, PROMISES, Model
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
@@ -124,6 +124,7 @@ def _models() -> list[Entry]:
     return [
         {
             "name": model.value,
+            "also_called": [alias for alias, of in ALIASES.items() if of is model],
             "about": PROMISES[model].about,
             "implies": [weaker.value for weaker in PROMISES[model].weaker],
             "forbids": list(PROMISES[model].forbids),

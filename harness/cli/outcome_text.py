@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from checkers.anomaly import Anomaly
+from checkers.elle.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, found
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
@@ -73,19 +75,41 @@ def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[s
             legal = f" (legal here: {summary.legal})" if summary.legal else ""
             lines.append(f"          {checker}: {name} × {summary.count}{legal}")
             shown = () if summary.legal else summary.examples[:ANOMALIES_SHOWN]
-            lines += [f"            {anomaly.because}" for anomaly in shown]
+            lines += [f"            {line}" for anomaly in shown for line in _told(anomaly)]
     standing = standing_of(results)
     if standing is not None:
-        lines.append(f"models    ruled out: {', '.join(standing['ruled_out']) or 'none'}")
-        lines.append(f"          strongest that remain: {', '.join(standing['strongest']) or 'none'}")
+        lines += _models(standing)
     return lines
+
+
+def _told(anomaly: Anomaly) -> Sequence[str]:
+    """Step by step where that is how it is explained."""
+    steps = anomaly.details.get("steps")
+    return [str(step) for step in steps] if isinstance(steps, (list, tuple)) and steps else [anomaly.because]
+
+
+def _models(standing: Mapping[str, Any]) -> list[str]:
+    """Those ruled out by what was found, and those only because they imply one of them, apart."""
+    ruled_out = [Model(name) for name in standing["ruled_out"]]
+    first = weakest(ruled_out)
+    words = ", ".join(model.value for model in first) or "none"
+    hence = [model.value for model in ruled_out if model not in first]
+    strongest = ", ".join(standing["strongest"]) or "none"
+    lines = [
+        f"models    ruled out: {words}",
+        f"          strongest that remain, up to {standing['model']}: {strongest}",
+    ]
+    lines[1:1] = [f"          and so all that imply it: {', '.join(hence)}"] if hence else []
+    undecided = ", ".join(standing["undecided"])
+    return [*lines, f"          undecided: {undecided}"] if undecided else lines
 
 
 def standing_of(results: Mapping[str, CheckerResult]) -> dict[str, Any] | None:
     """Which models of transactions are ruled out and which remain, if that was asked."""
     for result in results.values():
         if "ruled_out" in result.statistics:
-            return {name: list(result.statistics[name]) for name in ("ruled_out", "strongest", "undecided")}
+            told = {name: list(result.statistics[name]) for name in ("ruled_out", "strongest", "undecided")}
+            return {"model": result.statistics["model"], **told}
     return None
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 DRAWN = 24
 """Transactions; of longer cycles there is no drawing."""
-LINES_DRAWN = 8
-LETTERS = 38
+LETTERS = 46
+LABEL_LETTERS = 20
 KINDS = ("ww", "wr", "rw", "process", "realtime")
 
-_BOX, _BETWEEN, _MARGIN = 300, 200, 10
+_BOX, _BETWEEN, _MARGIN = 380, 240, 10
 _LINE, _HEAD, _ROWS_APART, _PADDING = 18, 22, 56, 10
 _APART = 18
 """Of two arrows between the same two boxes."""
@@ -66,18 +66,16 @@ def cycle_drawing(details: Mapping[str, Any]) -> str:
 
 def _content(name: str, transaction: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     operations = transaction.get("operations")
-    lines = [_short(str(line)) for line in operations] if isinstance(operations, list) else []
-    if len(lines) > LINES_DRAWN:
-        lines[LINES_DRAWN - 1 :] = [f"… {len(lines) - LINES_DRAWN + 1} more"]
+    lines = [_short(str(line), LETTERS) for line in operations] if isinstance(operations, list) else []
     index, process = transaction.get("index"), transaction.get("process")
     where = [f"operation {index}"] if isinstance(index, int) and index >= 0 else []
     where += [f"process {process}"] if process is not None else []
     return name, " · ".join(where), tuple(lines)
 
 
-def _short(line: str) -> str:
-    """The ends, for of a list the last elements matter."""
-    return line if len(line) <= LETTERS else f"{line[: LETTERS // 2 - 1]} … {line[-(LETTERS // 2 - 2) :]}"
+def _short(line: str, letters: int) -> str:
+    """The ends, for of a list the last elements matter, and of a key often what it ends in."""
+    return line if len(line) <= letters else f"{line[: letters // 2 - 1]} … {line[-(letters // 2 - 2) :]}"
 
 
 def _placed(contents: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[_Box]:
@@ -125,7 +123,7 @@ def _arrow(edge: Mapping[str, Any], source: _Box, target: _Box, shift: float) ->
     wings = " ".join(f"{back[0] - side * dy * 4.5:.1f},{back[1] + side * dx * 4.5:.1f}" for side in (-1, 1))
     kind = str(edge.get("kind"))
     key = edge.get("key")
-    label = _short(kind if key is None else f"{kind} {key}")[:24]
+    label = _short(kind if key is None else f"{kind} {key}", LABEL_LETTERS)
     middle = (bx + ex) / 2, (by + ey) / 2
     width = 10 + 8 * len(label)
     shown = kind if kind in KINDS else "other"

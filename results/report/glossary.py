@@ -31,9 +31,37 @@ MEANINGS = {
     "slow-recovery": "Clients were refused for longer than is allowed before they were served again for good.",
     "nonlinearizable": "No order of the operations that fits real time explains what clients saw.",
     "stale-read": "A read returned a value that had been overwritten before the read began.",
+    "G0": "Writes are interleaved: a circle of transactions, each of which wrote over the one before.",
+    "G1a": "Something was read that a failed transaction had written.",
+    "G1b": "A state was read that its transaction went on to change.",
+    "G1c": "Information flowed in a circle: each transaction saw, or wrote over, what the one before had written.",
+    "G-single-item": "A circle of transactions, one of which did not see what the next one wrote.",
+    "G-nonadjacent-item": "A circle of transactions, several of which did not see what the next one wrote, but no two "
+    "such in a row.",
+    "G2-item": "A circle of transactions, two of which in a row did not see what the next one wrote.",
+    "internal": "A transaction's read contradicts its own earlier reads and writes.",
+    "future-read": "A transaction read what it wrote only later.",
+    "dirty-update": "A transaction wrote behind what a failed one had written.",
+    "lost-update": "Several transactions read the same version and wrote over it, none seeing another's write.",
+    "incompatible-order": "Two reads of a list contradict each other about the order of its elements.",
+    "duplicate-elements": "A read shows an element twice that was appended once.",
+    "garbage-read": "Something was read that nobody had tried to write.",
+    "cyclic-versions": "By what was assumed, versions of a register precede each other in a circle.",
 }
+
+CLOSED_BY = {
+    "-process": "The circle closes through the order of what one process did.",
+    "-realtime": "The circle closes through real time: something had ended before something else began.",
+}
+"""What the names of cycles that need more than reads and writes end in."""
+NO_ORDER = "not-"
 
 
 def meaning(anomaly: str) -> str:
     """Empty for an anomaly that no checker here reports."""
+    if anomaly.startswith(NO_ORDER):
+        return f"No order of the transactions explains what they read as {anomaly.removeprefix(NO_ORDER)} demands."
+    for ending, closed in CLOSED_BY.items():
+        if anomaly.endswith(ending) and anomaly.removesuffix(ending) in MEANINGS:
+            return f"{MEANINGS[anomaly.removesuffix(ending)]} {closed}"
     return MEANINGS.get(anomaly, "")

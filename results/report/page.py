@@ -28,6 +28,8 @@ EVIDENCE_OPEN = 76
 WITNESSES_SHOWN = 24
 STATISTICS_SHOWN = 60
 ERRORS_SHOWN = 60
+ITEMS_SHOWN = 30
+"""Of a list among the statistics."""
 
 _OUTCOMES = ("invoke", "ok", "fail", "info")
 _NO_VERDICT = "No verdict was reached."
@@ -341,13 +343,19 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]
         if isinstance(value, Mapping):
             yield from _flat(value, f"{name} › ")
         elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(str(item) for item in value[:20]) or "none"
+            yield name, _listed(value)
         elif isinstance(value, bool) or value is None:
             yield name, {True: "yes", False: "no", None: "–"}[value]
         elif isinstance(value, (int, float)):
             yield name, f"{value:,}" if isinstance(value, int) and "seed" not in name else f"{value:g}"
         else:
             yield name, str(value)
+
+
+def _listed(items: Sequence[object]) -> str:
+    more = len(items) - ITEMS_SHOWN
+    shown = [str(item) for item in items[:ITEMS_SHOWN]] + ([f"… {more:,} more"] if more > 0 else [])
+    return ", ".join(shown) or "none"
 
 
 def _folded(words: str) -> str:

@@ -44,10 +44,19 @@ def _words(item: Any, about: frozenset[int]) -> str:
         total = f" ({len(item)} in all)" if before or after else ""
         return f"[{', '.join([*before, *shown, *after])}]{total}"
     if isinstance(item, Mapping):
+        if set(item) == {"f", "key", "value", "values"}:
+            return _micro_operation(item, about)
         if set(item) == {"offset", "message"}:
             return f"{item['offset']}: {item['message']}"
         return json.dumps(item, ensure_ascii=False, default=str)
     return str(item)
+
+
+def _micro_operation(item: Mapping[str, Any], about: frozenset[int]) -> str:
+    """`append x 1`, `w x = 1`, `r x = [1, 2]`; `r x` where nothing was told."""
+    told = item["value"] if item["values"] is None else _words(item["values"], about)
+    equals = "" if told is None else f" {told}" if item["f"] == "append" else f" = {told}"
+    return f"{item['f']} {item['key']}{equals}"
 
 
 def _short(text: str) -> str:

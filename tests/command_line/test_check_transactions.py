@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.elle.lattice import Model
 from checkers.elle.verify import verified
 from tests.command_line.answers import Answer, Stormproof
 
@@ -63,6 +64,7 @@ def test_write_skew_is_no_serializable_history_and_one_of_snapshots(
         assert "strict-serializable" in answer.json["ruled_out"]
         assert "strong-snapshot-isolation" not in answer.json["ruled_out"]
         assert answer.json["undecided"] == []
+        assert answer.json["model"] == {"PL-SI": "snapshot-isolation"}.get(model, model)
         verified(json.loads(certificate.read_text()), Path(answer.json["directory"]) / "history.parquet")
 
 
@@ -154,3 +156,70 @@ def test_demands_that_mean_nothing_are_refused(
     answer = stormproof("check", edn(WRITE_SKEW, tmp_path / "history.edn"), *options, *IN_PROCESS)
     assert answer.code == 254
     assert reason in answer.err
+
+
+INTERLEAVED: list[Told] = [
+    (0, "invoke", "[[:append 1 1] [:append 2 1]]"),
+    (1, "invoke", "[[:append 1 2] [:append 2 2]]"),
+    (0, "ok", "[[:append 1 1] [:append 2 1]]"),
+    (1, "ok", "[[:append 1 2] [:append 2 2]]"),
+    (0, "invoke", "[[:r 1 nil] [:r 2 nil]]"),
+    (0, "ok", "[[:r 1 [1 2]] [:r 2 [2 1]]]"),
+]
+
+
+def test_an_anomaly_is_told_step_by_step_with_the_read_that_shows_it(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = edn(INTERLEAVED, tmp_path / "history.edn")
+    answer = stormproof("check", history, "--workload", "list-append", *IN_PROCESS)
+    assert answer.code == 1
+    assert [line.strip() for line in answer.out.splitlines()][2:-1] == [
+        "list-append: G0 × 1",
+        "T1 (at 0): append 1 1, append 2 1.",
+        "T2 (at 1): append 1 2, append 2 2.",
+        "T3 (at 4): r 1 = [1, 2], r 2 = [2, 1].",
+        "T2 appended 2 to 1 behind T1's 1, as T3 read 1 as [1, 2].",
+        "T1 appended 1 to 2 behind T2's 2, as T3 read 2 as [2, 1].",
+        "So T1 before T2 before T1: a contradiction.",
+        "models    ruled out: read-uncommitted",
+        f"and so all that imply it: {', '.join(model.value for model in Model if model.value != 'read-uncommitted')}",
+        "strongest that remain, up to strict-serializable: none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "name", "because"),
+    [
+        (
+            [
+                (0, "invoke", "[[:w 1 5]]"),
+                (0, "fail", "[[:w 1 5]]"),
+                (1, "invoke", "[[:r 1 nil]]"),
+                (1, "ok", "[[:r 1 5]]"),
+            ],
+            "G1a",
+            "the transaction at 2 read 1 as 5: the transaction at 0, which wrote that, certainly failed",
+        ),
+        (
+            [(0, "invoke", "[[:r 1 nil]]"), (0, "ok", "[[:r 1 0]]")],
+            "garbage-read",
+            "the transaction at 0 read 1 as 0, which nobody tried to write (before any write it is null)",
+        ),
+        (
+            [(0, "invoke", "[[:w 1 5] [:r 1 nil]]"), (0, "ok", "[[:w 1 5] [:r 1 nil]]")],
+            "internal",
+            "the transaction at 0 read 1 as null, where it had written 5",
+        ),
+        (
+            [(0, "invoke", "[[:r 1 nil] [:w 1 5]]"), (0, "ok", "[[:r 1 5] [:w 1 5]]")],
+            "future-read",
+            "the transaction at 0 read 1 as 5, which it writes only later",
+        ),
+    ],
+)
+def test_what_one_read_of_a_register_shows_is_told_with_key_and_transactions(
+    stormproof: Stormproof, tmp_path: Path, events: list[Told], name: str, because: str
+) -> None:
+    history = edn(events, tmp_path / "history.edn")
+    answer = stormproof("check", history, "--workload", "rw-register", *IN_PROCESS)
+    assert answer.code == 1
+    assert f"rw-register: {name} × 1\n            {because}\n" in answer.out

@@ -82,6 +82,26 @@ def _report(
     findings.add(name, len(key), examples)
 
 
+def _name(known: Orders, key: np.int64) -> str:
+    return str(known.names[int(key)].as_py())
+
+
+def _read(known: Orders, row: np.int64, *about: np.int64) -> str:
+    """A read in words, with the elements that it is about."""
+    list_read = told(known.lists[int(row)], set(map(int, about)))
+    # What a list shows again has been left out of it.
+    again = "" if known.again[row] == NONE else f", with {int(known.again[row])} again"
+    by = f"the transaction at {int(known.reads.start[row])}"
+    return f"{by} read {_name(known, known.reads.key[row])} as {list_read}{again}"
+
+
+def _first_difference(one: Int64, other: Int64) -> Int64:
+    """What two lists hold where they first differ; nothing if the shorter one is how the longer one begins."""
+    common = min(len(one), len(other))
+    apart = np.flatnonzero(one[:common] != other[:common])[:1]
+    return np.concatenate((one[apart], other[apart]))
+
+
 def _twice_appended(findings: Findings, known: Orders) -> None:
     appends = known.appends
     same = (appends.value[1:] == appends.value[:-1]) & (appends.key[1:] == appends.key[:-1])
@@ -117,7 +137,7 @@ def _of_reads(findings: Findings, known: Orders) -> None:
         (reads.start[rows],),
         reads.place[rows],
         lambda i: (
-            f"its read shows {int(known.again[rows[i]])} more than once, which was appended once",
+            f"{_read(known, rows[i], known.again[rows[i]])}, which was appended once",
             {"element": int(known.again[rows[i]]), "place": int(reads.place[rows[i]])},
         ),
     )
@@ -131,7 +151,8 @@ def _of_reads(findings: Findings, known: Orders) -> None:
         (reads.start[apart], reads.start[longest]),
         reads.place[apart],
         lambda i: (
-            f"one read shows {told(lists[apart[i]])}, another one {told(lists[longest[i]])}",
+            f"{_read(known, apart[i], *(apart_at := _first_difference(lists[apart[i]], lists[longest[i]])))}, "
+            f"and {_read(known, longest[i], *apart_at)}: neither is how the other begins",
             {"place": int(reads.place[apart[i]])},
         ),
     )
@@ -144,7 +165,8 @@ def _of_reads(findings: Findings, known: Orders) -> None:
         (reads.start[inner], appends.start[writer]),
         reads.place[inner],
         lambda i: (
-            f"a read ends in {int(appends.value[writer[i]])}, behind which its transaction appended more",
+            f"{_read(known, inner[i])}, up to {int(appends.value[writer[i]])}: the transaction at "
+            f"{int(appends.start[writer[i]])}, which appended that, then appended more",
             {"element": int(appends.value[writer[i]]), "place": int(reads.place[inner[i]])},
         ),
     )
@@ -171,7 +193,8 @@ def _of_elements(findings: Findings, known: Orders) -> None:
         (appends.start[failed], reads.start[reader]),
         appends.value[failed],
         lambda i: (
-            f"{int(appends.value[failed[i]])} was read, whose append certainly failed",
+            f"{_read(known, reader[i], appends.value[failed[i]])}, which shows {int(appends.value[failed[i]])}: "
+            f"the transaction at {int(appends.start[failed[i]])}, which appended that, certainly failed",
             {"element": int(appends.value[failed[i]])},
         ),
     )
@@ -190,8 +213,9 @@ def _of_elements(findings: Findings, known: Orders) -> None:
         (appends.start[dirty], appends.start[clean]),
         appends.value[clean],
         lambda i: (
-            f"{int(appends.value[clean[i]])} was appended behind {int(appends.value[dirty[i]])}, "
-            f"whose append certainly failed",
+            f"the transaction at {int(appends.start[clean[i]])} appended {int(appends.value[clean[i]])} to "
+            f"{_name(known, key[behind[i]])} behind {int(appends.value[dirty[i]])}: the one at "
+            f"{int(appends.start[dirty[i]])}, which appended that, certainly failed",
             {"element": int(appends.value[clean[i]]), "aborted": int(appends.value[dirty[i]])},
         ),
     )
@@ -219,7 +243,7 @@ def _of_elements(findings: Findings, known: Orders) -> None:
         (reads.start[read],),
         element,
         lambda i: (
-            f"its read {told(lists[read[i]])} shows {int(element[i])}, which nobody tried to append",
+            f"{_read(known, read[i], element[i])}, which shows {int(element[i])}, and nobody tried to append that",
             {"element": int(element[i])},
         ),
     )
@@ -287,7 +311,8 @@ def _lost_updates(findings: Findings, known: Orders) -> None:
         witnesses,
         lists.size[rows[first]],
         lambda i: (
-            f"{int(count[i])} transactions read {told(lists[rows[first[i]]])} and then appended",
+            f"{int(count[i])} transactions read {_name(known, reads.key[rows[first[i]]])} as "
+            f"{told(lists[rows[first[i]]])} and then appended to it, none behind another",
             {"transactions": int(count[i]), "read": told(lists[rows[first[i]]])},
         ),
     )

@@ -125,15 +125,19 @@ def _internal(i: int, parts: Parts, linked: Chains, lists: Lists, _: Int64) -> t
         expected = f"end in its own appends {told(appended)}"
     else:
         expected = f"be {told([*lists[before].tolist(), *appended])} after its own reads and appends"
-    return f"it read {read}, which had to {expected}", {"read": read, "place": int(parts.place[i])}
+    return f"{_read(parts, i)} as {read}, which had to {expected}", {"read": read, "place": int(parts.place[i])}
 
 
 def _future(i: int, parts: Parts, linked: Chains, lists: Lists, early: Int64) -> tuple[str, dict[str, object]]:
     read, value = int(early[i]), int(parts.value[i])
     return (
-        f"its read {told(lists[read])} shows {value}, which it appends only later",
+        f"{_read(parts, read)} as {told(lists[read], (value,))}, which shows {value}, and appended that only later",
         {"element": value, "place": int(parts.place[read])},
     )
+
+
+def _read(parts: Parts, i: int) -> str:
+    return f"the transaction at {int(parts.start[i])} read {parts.names[int(parts.key[i])].as_py()}"
 
 
 def _report_malformed(findings: Findings, parts: Parts) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from checkers.kernels.columns import NONE, Int64
 
 SHOWN = 12
-"""Of longer lists only the ends are told."""
+"""Of longer lists only the ends are told, and so many that one asks about."""
 
 
-def told(values: Int64 | Iterable[int]) -> str:
-    numbers = ["null" if value == NONE else str(value) for value in map(int, values)]
-    if len(numbers) > SHOWN:
-        numbers[SHOWN // 2 : -SHOWN // 2] = [f"… {len(numbers) - SHOWN} more …"]
-    return f"[{', '.join(numbers)}]"
+def told(values: Int64 | Iterable[int], about: Container[int] = ()) -> str:
+    """`about` are elements that are never left out, nor what stands before them."""
+    elements = list(map(int, values))
+    kept = set(range(len(elements)))
+    if len(elements) > SHOWN:
+        kept = {*range(SHOWN // 2), *range(len(elements) - SHOWN // 2, len(elements))}
+        asked = [place for place, element in enumerate(elements) if element in about]
+        kept |= {near for place in asked[:SHOWN] for near in (max(place - 1, 0), place)}
+    words: list[str] = []
+    behind = 0
+    for place in sorted(kept):
+        words += [f"… {place - behind} more …"] if place > behind else []
+        words.append("null" if elements[place] == NONE else str(elements[place]))
+        behind = place + 1
+    return f"[{', '.join(words)}]"

@@ -112,9 +112,10 @@ def _of_reads(findings: Findings, registers: Registers) -> None:
     wrong = np.flatnonzero(registers.is_read & later & (registers.value[against] != registers.value))
 
     def internal(i: int) -> tuple[str, Mapping[str, object]]:
-        value, expected = (int(registers.value[row[wrong[i]]]) for row in (rows, against))
+        value, expected = int(registers.value[wrong[i]]), int(registers.value[against[wrong[i]]])
         did = "read" if registers.is_read[against[wrong[i]]] else "written"
-        return f"it read {_told(value)}, where it had {did} {_told(expected)}", {"value": value, "expected": expected}
+        because = f"{_read(registers, wrong[i])}, where it had {did} {_told(expected)}"
+        return because, {"value": value, "expected": expected}
 
     _report(findings, "internal", registers, wrong, (start[wrong],), internal)
 
@@ -123,22 +124,31 @@ def _of_reads(findings: Findings, registers: Registers) -> None:
     failed = registers.type[by] == FAIL
     inner = registers.role[by] == Role.INNER_WRITE
     for name, which, why in (
-        ("future-read", wrote & own & (place[by] > place), "which the transaction itself writes later"),
-        ("G1a", wrote & failed, "whose write certainly failed"),
-        ("G1b", wrote & ~own & inner, "behind which its transaction wrote more"),
-        ("garbage-read", registers.is_read & (registers.writer == NOBODY), "which nobody tried to write"),
+        ("future-read", wrote & own & (place[by] > place), ", which it writes only later"),
+        ("G1a", wrote & failed, ": the transaction at {writer}, which wrote that, certainly failed"),
+        ("G1b", wrote & ~own & inner, ": the transaction at {writer}, which wrote that, then wrote over it"),
+        (
+            "garbage-read",
+            registers.is_read & (registers.writer == NOBODY),
+            ", which nobody tried to write (before any write it is null)",
+        ),
     ):
         row = np.flatnonzero(which)
         writer = start[np.where(registers.writer[row] >= 0, by[row], row)]
-        _report(findings, name, registers, row, (start[row], writer), _was_read(registers, row, why))
+        _report(findings, name, registers, row, (start[row], writer), _was_read(registers, row, writer, why))
 
 
-def _was_read(registers: Registers, row: Int64, why: str) -> Sentence:
+def _was_read(registers: Registers, row: Int64, writer: Int64, why: str) -> Sentence:
     def sentence(i: int) -> tuple[str, Mapping[str, object]]:
-        value = int(registers.value[row[i]])
-        return f"{value} was read, {why}", {"value": value}
+        because = _read(registers, row[i]) + why.format(writer=int(writer[i]))
+        return because, {"value": int(registers.value[row[i]])}
 
     return sentence
+
+
+def _read(registers: Registers, row: np.int64) -> str:
+    name = registers.names[int(registers.key[row])].as_py()
+    return f"the transaction at {int(registers.start[row])} read {name} as {_told(int(registers.value[row]))}"
 
 
 def _told(value: int) -> str:
@@ -158,7 +168,8 @@ def _lost_updates(findings: Findings, registers: Registers) -> None:
 
     def sentence(i: int) -> tuple[str, Mapping[str, object]]:
         value = int(registers.value[row[begin[i]]])
-        because = f"{count[i]} transactions read {_told(value)} and then wrote"
+        name = registers.names[int(registers.key[row[begin[i]]])].as_py()
+        because = f"{count[i]} transactions read {name} as {_told(value)} and then wrote over it, none behind another"
         return because, {"transactions": int(count[i]), "value": value}
 
     witnesses = tuple(registers.start[row[begin + np.where(count > i, i, 0)]] for i in range(WITNESSES))
@@ -178,7 +189,8 @@ def _cyclic_versions(findings: Findings, registers: Registers, told: Inferred) -
             Example(
                 key=registers.names[key].as_py(),
                 operations=tuple(starts[:WITNESSES]),
-                because=f"as is assumed, each of {', '.join(shown)} precedes the next one, and the last the first",
+                because=f"as is assumed, of {registers.names[key].as_py()} each of the versions {', '.join(shown)} "
+                "precedes the next one, and the last the first",
                 details={"values": shown},
             )
         )

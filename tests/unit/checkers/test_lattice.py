@@ -22,7 +22,25 @@ def test_every_model_has_a_promise_and_every_name_leads_to_one() -> None:
     assert set(PROMISES) == set(Model)
     assert all(model_named(model.value) is model for model in Model)
     assert all(model_named(name) is model for name, model in ALIASES.items())
-    with pytest.raises(ValueError, match="called 'serialisable'; there are: read-uncommitted, "):
+    with pytest.raises(ValueError, match="called 'frob'; there are: read-uncommitted, "):
+        model_named("frob")
+
+
+@pytest.mark.parametrize(
+    ("spelt", "model"),
+    [
+        (":serializable", Model.SERIALIZABLE),
+        ("Snapshot_Isolation", Model.SNAPSHOT_ISOLATION),
+        ("pl-2.99", Model.REPEATABLE_READ),
+        ("Strict Serializable", Model.STRICT_SERIALIZABLE),
+    ],
+)
+def test_a_model_is_known_however_it_is_spelt(spelt: str, model: Model) -> None:
+    assert model_named(spelt) is model
+
+
+def test_a_name_that_is_nearly_one_gets_suggestions() -> None:
+    with pytest.raises(ValueError, match="called 'serialisable'; did you mean serializable or "):
         model_named("serialisable")
 
 

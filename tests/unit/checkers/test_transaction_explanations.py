@@ -43,12 +43,14 @@ def test_a_cycle_of_lists_is_told_by_what_was_read(tmp_path: Path) -> None:
     found = reasons((Kind.RW, 0, 1, "x", 6, 7, 3), (Kind.WR, 0, 1, "y", 3, None, None))
     backwards = Cycle(name="G-single-item", edges=((Kind.RW, 0, 1), (Kind.WW, 1, 0)))
     explanation = explained_cycle(backwards, found, told(text, tmp_path))
-    assert explanation.lines()[:2] == [
-        "Let T1 (at 0: r x = [1, 6], append y 3); T2 (at 1: append x 7, r y = [3]); T3 (at 3: r x = [1, 6, 7]).",
+    assert explanation.lines()[:4] == [
+        "T1 (at 0): r x = [1, 6], append y 3.",
+        "T2 (at 1): append x 7, r y = [3].",
+        "T3 (at 3): r x = [1, 6, 7].",
         "T1 did not see T2's append of 7 to x, because it read [1, 6] and 7 comes next in the order that T3 read.",
     ]
     forwards = Cycle(name="G1c", edges=((Kind.WR, 0, 1), (Kind.REALTIME, 1, 0)))
-    assert explained_cycle(forwards, found, told(text, tmp_path)).lines()[1:] == [
+    assert explained_cycle(forwards, found, told(text, tmp_path)).lines()[2:] == [
         "T2 read y as [3], where T1 had appended 3.",
         "T2 ended before T1 began.",
         "So T1 before T2 before T1: a contradiction.",
@@ -63,11 +65,12 @@ def test_a_cycle_of_registers_is_told_by_values(tmp_path: Path) -> None:
     edges = ((Kind.WR, 0, 1), (Kind.WW, 0, 1), (Kind.RW, 0, 1), (Kind.PROCESS, 1, 2))
     explanation = explained_cycle(Cycle(name="none", edges=edges), found, told(text, tmp_path))
     assert explanation.lines()[:-1] == [
-        "Let T1 (at 0: w x = 3, r y = never written); T2 (at 1: r x = 3, w x = 4, w y = 2); "
-        "T3 (at 2, outcome unknown: w x = 9).",
+        "T1 (at 0): w x = 3, r y = null.",
+        "T2 (at 1): r x = 3, w x = 4, w y = 2.",
+        "T3 (at 2, outcome unknown): w x = 9.",
         "T2 read x as 3, which T1 wrote.",
-        "T2 wrote x = 4 over T1's 3, as T2 read x as 3.",
-        "T1 read y as never written, and T2 wrote 2 over that.",
+        "T2 wrote x = 4 over T1's 3, as it read x as 3.",
+        "T1 read y as null, which it is before any write, and T2 wrote 2 over that.",
         "T2 was before T3 in process 1.",
     ]
 
@@ -88,11 +91,14 @@ def test_a_proof_tells_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> 
     proof, names = skew()
     explanation = explained_proof(proof, names, told(WRITE_SKEW, tmp_path))
     assert indices_of_proof(proof, names) == {0, 1}
-    assert explanation.lines()[1:] == [
+    assert explanation.lines() == [
+        "T0 (before all others): nothing is written yet.",
+        "T1 (at 0): r x = null, r y = null, w x = 1.",
+        "T2 (at 1): r x = null, r y = null, w y = 1.",
         "(0) T1 is behind the initial transaction T0.",
         "(1) T2 is behind the initial transaction T0.",
-        "(2) T2, which wrote y = 1, follows T0 (1), and T1 reads y as never written: so T1 comes before T2.",
-        "(3) T1, which wrote x = 1, follows T0 (0), and T2 reads x as never written: so T2 comes before T1.",
+        "(2) T2, which wrote y = 1, follows T0 (1), and T1 reads y as null: so T1 comes before T2.",
+        "(3) T1, which wrote x = 1, follows T0 (0), and T2 reads x as null: so T2 comes before T1.",
         "So T1 before T2 before T1 (2, 3): a contradiction.",
     ]
     details = explanation.details()
@@ -101,7 +107,7 @@ def test_a_proof_tells_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> 
         "name": "T1",
         "index": 0,
         "process": 0,
-        "operations": ["r x = never written", "r y = never written", "w x = 1"],
+        "operations": ["r x = null", "r y = null", "w x = 1"],
     }
     assert [(edge["kind"], edge["source"], edge["target"], edge["key"]) for edge in details["edges"]] == [
         ("rw", "T1", "T2", "y"),
@@ -115,7 +121,7 @@ def test_cases_are_told_behind_each_other(tmp_path: Path) -> None:
     one, other = (Proof(steps=(step,), cycle=(2, 3)) for step in assumed)
     nested = Proof(steps=proof.steps, cases=(one, other))
     lines = explained_proof(nested, names, told(WRITE_SKEW, tmp_path)).lines()
-    assert lines[5:] == [
+    assert lines[7:] == [
         "There are two cases, and each contradicts itself.",
         "(5) Suppose that T1 wrote x before T2.",
         "So T1 before T2 before T1 (2, 3): a contradiction.",
@@ -129,7 +135,7 @@ def test_a_long_proof_is_told_in_few_lines(tmp_path: Path) -> None:
     proof = Proof(steps=tuple(steps), cycle=tuple(range(499)))
     names = Names(model="serializable", workload="rw-register", start=np.arange(-1, 500), keys=["x"])
     explanation = explained_proof(proof, names, {})
-    assert len(explanation.lines()) < 30 and len(explanation.because) < 20_000
+    assert len(explanation.lines()) < 70 and len(explanation.because) < 20_000
     assert len(explanation.details()["edges"]) + explanation.details()["edges_left_out"] == 499
     assert explanation.lines()[-2] == "475 more steps are in the certificate."
 
@@ -139,9 +145,65 @@ def test_of_reads_that_differ_the_one_that_is_meant_is_told(tmp_path: Path) -> N
     names = Names(model="read-atomic", workload="rw-register", start=np.array([-1, 0, 1, 2]), keys=["x"])
     steps = tuple(Step(source=w, target=3, because=Because.READ, key=0) for w in (2, 1, 0))
     explanation = explained_proof(Proof(steps=steps, cycle=(0, 1, 2)), names, told(text, tmp_path))
-    assert explanation.lines()[1:4] == [
+    assert explanation.lines()[4:7] == [
         "(0) T2 reads x from T1 as 2, so T1 comes before T2.",
         "(1) T2 reads x from T3 as 1, so T3 comes before T2.",
-        "(2) T2 reads x as never written, so T0 comes before T2.",
+        "(2) T2 reads x as null, so T0 comes before T2.",
     ]
     assert explanation.details()["transactions"][0]["operations"] == ["nothing is written yet"]
+
+
+def test_at_snapshot_isolation_begins_and_commits_are_told_apart(tmp_path: Path) -> None:
+    text = "r(x,-) w(x,1)\n r(x,1) w(x,2)"
+    names = Names(model="snapshot-isolation", workload="rw-register", start=np.array([-1, 0, 1]), keys=["x"])
+    steps = (
+        Step(source=3, target=4, because=Because.READ, key=0),
+        Step(source=2, target=3, because=Because.INSIDE),
+        Step(source=5, target=2, because=Because.EXCLUSIVE, key=0, path=(0, 1)),
+        Step(source=4, target=5, because=Because.INSIDE),
+        Step(source=4, target=3, because=Because.OVERWRITES, key=0, reader=2, writer=1, path=(1, 0)),
+        Step(source=5, target=2, because=Because.OVERWRITTEN, key=0, reader=1, writer=0, path=(2,)),
+        Step(source=5, target=2, because=Because.SESSION),
+    )
+    explanation = explained_proof(Proof(steps=steps, cycle=(0, 3, 5, 1, 0, 3, 6, 1, 0, 4)), names, told(text, tmp_path))
+    assert explanation.lines()[2:] == [
+        "(0) T2 reads x from T1 as 1, so T1 commits before T2 begins.",
+        "(1) T1 begins before it commits.",
+        "(2) T2 begins before T1 commits (0, 1), and both wrote x: so T2 commits before T1 begins.",
+        "(3) T2 begins before it commits.",
+        "(4) T1, which wrote x = 1, commits after T1 began (1, 0), so after it committed, for both wrote x, and "
+        "T2 reads x from T1 as 1: so T2 begins before T1 commits.",
+        "(5) T2, which wrote x = 2, commits before T1 begins (2), and T1 reads x as null: so T2 commits before "
+        "T1 begins.",
+        "(6) T2 was before T1 in process 1, so T2 commits before T1 begins.",
+        "So T1 commits before T2 begins before T2 commits before T1 begins before T1 commits before T2 begins before "
+        "T2 commits before T1 begins before T1 commits before T2 begins before T1 commits "
+        "(0, 3, 5, 1, 0, 3, 6, 1, 0, 4): a contradiction.",
+    ]
+
+
+def test_of_long_lists_and_transactions_what_the_steps_are_about_is_told(tmp_path: Path) -> None:
+    others = " ".join(f"a(z,{value})" for value in range(30))
+    many = ",".join(map(str, range(40)))
+    text = f"{others} a(x,20)\n a(x,21)\n r(x,[{many}])"
+    edges = Cycle(name="none", edges=((Kind.WW, 0, 1),))
+    explanation = explained_cycle(edges, reasons((Kind.WW, 0, 1, "x", 20, 21, 2)), told(text, tmp_path))
+    assert explanation.lines()[:4] == [
+        "T1 (at 0): append z 0, append z 1, append z 2, append z 3, append z 4, append z 5, append z 6, append x 20, "
+        "… 23 more.",
+        "T2 (at 1): append x 21.",
+        "T3 (at 2): r x = [0, 1, 2, 3, 4, 5, … 13 more …, 19, 20, 21, … 12 more …, 34, 35, 36, 37, 38, 39].",
+        "T2 appended 21 to x behind T1's 20, as T3 read x as "
+        "[0, 1, 2, 3, 4, 5, … 13 more …, 19, 20, 21, … 12 more …, 34, 35, 36, 37, 38, 39].",
+    ]
+
+
+def test_a_list_of_which_nothing_was_seen_is_empty(tmp_path: Path) -> None:
+    found = reasons((Kind.RW, 0, 1, "x", None, 1, None))
+    edges = Cycle(name="none", edges=((Kind.RW, 0, 1),))
+    explanation = explained_cycle(edges, found, told("r(x,-)\n a(x,1)", tmp_path))
+    assert explanation.lines()[:3] == [
+        "T1 (at 0): r x = [].",
+        "T2 (at 1): append x 1.",
+        "T1 did not see T2's append of 1 to x, because it read [].",
+    ]

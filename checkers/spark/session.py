@@ -1,8 +1,8 @@
 """One Spark session a process: quick to start, quiet, with workers that run what this process runs.
 
-Locally the JVM only moves bytes between Python workers, so it is told to compile little and to collect garbage on
-one thread, which starts it in half the time. On other masters the project's own packages travel with the job;
-Python, pyarrow and numba must be there.
+Locally the JVM only moves bytes between Python workers, so it is told to compile little, to collect garbage on one
+thread and to take Spark's own classes on trust, which starts it in half the time. On other masters the project's own
+packages travel with the job; Python, pyarrow and numba must be there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 PAYLOADS_AT_ONCE = 16
 """Rows that the JVM hands to a worker at once; a row is a packed table of up to a few megabytes."""
+
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
 
 SHIPPED = ("checkers", "harness")
 """What kernels may import of the project."""
@@ -98,7 +106,7 @@ def _settings(master: str) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+            "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(
                 os.pathsep
             ),

@@ -79,7 +79,10 @@ BY_CYCLES = SERIAL | {
 """Likewise, if reads show the order of all versions. Two versions behind the longest read may follow each other in one
 order only, or in none, if some cycles are allowed and others are not."""
 
-EMPTY = "empty-transaction-graph: no read shows what another transaction did, so nothing follows from any"
+EMPTY = (
+    "empty-transaction-graph: no read shows what another transaction did, so nothing follows from any; "
+    "let transactions read what others write, and record what ok ones read"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +257,8 @@ def _left_open(answer: Answer) -> str:
     parts = ", ".join(
         f"{len(some)} transactions such as those at {', '.join(map(str, some[:3]))}" for some in answer.open
     )
-    return f"{answer.model.value} is undecided: the search was given up{f', with {parts} left' if parts else ''}"
+    left = f", with {parts} left" if parts else ""
+    return f"{answer.model.value} is undecided: the search was given up{left}; check a weaker model, or less at once"
 
 
 def _certified(model: Model, workload: str, request: CheckRequest, engine: Engine, told: Inferred, path: Path) -> str:

@@ -49,7 +49,7 @@ NOTHING, SILENT, KEYED = -2, -3, -4
 an operation that tells no transaction; of one that has a key of its own, which transactions have not."""
 
 REFUSALS = {
-    SILENT: "the operation tells no transaction",
+    SILENT: "the operation tells no transaction; its value must be [[f key value] …]",
     KEYED: "the operation has a key of its own: transactions name their keys inside",
 }
 

@@ -100,7 +100,8 @@ class Batches:
         unknown = _first(~is_known[column.codes] & invoked)
         if unknown is not None:
             f = column.values[column.codes[unknown]]
-            findings.add(unknown, f"f must be one of {', '.join(sorted(self._functions))}, it is {f}")
+            one_of = "" if len(self._functions) == 1 else "one of "
+            findings.add(unknown, f"f must be {one_of}{', '.join(sorted(self._functions))}, it is {f}")
         return codes[column.codes]
 
     def _times(self, recorded: Recorded, findings: Findings) -> Int64:

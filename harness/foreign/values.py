@@ -3,7 +3,7 @@
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
 `values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
 `reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not; a key is called what
-it reads, an integer 4 `4`, a keyword or string x `x`, and a string that reads like an integer has its quotes, `"4"`,
+it reads, an integer 4 `4`, a keyword or string x `x`, and one that reads like an integer has its quotes, `"4"`,
 for another key is meant. Fields `position`
 and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
 value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
@@ -101,6 +101,10 @@ class Values:
             return self.none
         if value.__class__ is int and self._single is not None and f != "cas":
             return (*self._before, _told(value), *self._after)
+        if self._txn is not None and isinstance(value, tuple | list):
+            told = list(self.none)
+            told[self._txn] = [_micro_operation(part) for part in value]
+            return tuple(told)
         if not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
             raise Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
@@ -115,8 +119,6 @@ class Values:
                     known = ", ".join(self._position)
                     raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
                 cells[self._position[name]] = cell
-        elif self._txn is not None and isinstance(value, tuple | list):
-            cells[self._txn] = [_micro_operation(part) for part in value]
         elif self._sequence is not None and isinstance(value, tuple | list):
             cells[self._sequence] = value
         elif self._single is None:
@@ -178,11 +180,7 @@ def _holds_float(value: Any) -> bool:
 def _micro_operation(part: Any) -> dict[str, Any]:
     """Raises Malformed."""
     if isinstance(part, dict):
-        if not part.keys() <= set(MICRO_OPERATION.names):
-            raise Malformed(
-                f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}"
-            )
-        return part
+        return _named_parts(part)
     if not isinstance(part, tuple | list) or len(part) != 3:
         raise Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
     f, key, value = part
@@ -190,18 +188,29 @@ def _micro_operation(part: Any) -> dict[str, Any]:
         of = ", ".join(FUNCTIONS)
         raise Malformed(f"a part of a transaction must be [f key value] with f of {of}, it is {edn.written(part)}")
     several = isinstance(value, tuple | list)
-    if any(told.__class__ is not int for told in (value if several else () if value is None else (value,))):
-        raise Malformed(f"values of transactions must be integers, or lists of them, it is {edn.written(value)}")
+    for number in value if several else () if value is None else (value,):
+        if number.__class__ is not int or not LEAST <= number < -LEAST:
+            kind = "values of transactions must be integers of 64 bits, or lists of them"
+            raise Malformed(f"{kind}, it is {edn.written(value)}")
     told = [_told(element) for element in value] if several else None
     return {"f": str(f), "key": _key(key), "value": None if several else _told(value), "values": told}
+
+
+def _named_parts(part: dict[str, Any]) -> dict[str, Any]:
+    """As our columns have it, where a key has its name already. Raises Malformed."""
+    if not part.keys() <= set(MICRO_OPERATION.names):
+        raise Malformed(f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}")
+    key, values = part.get("key"), part.get("values")
+    told = _micro_operation((part.get("f"), key, part.get("value") if values is None else values))
+    return told | {"key": key} if isinstance(key, str) else told
 
 
 def _key(key: Any) -> str:
     """An integer is never called like a string."""
     if key.__class__ is not int and not isinstance(key, str):
         raise Malformed(f"a key must be an integer, a keyword or a string, it is {edn.written(key)}")
-    is_quoted = isinstance(key, str) and not isinstance(key, edn.Keyword) and _LIKE_A_NUMBER.fullmatch(key)
-    return edn.written(key) if is_quoted else text(key)
+    is_quoted = isinstance(key, str) and _LIKE_A_NUMBER.fullmatch(key)
+    return edn.written(str(key)) if is_quoted else text(key)
 
 
 def key_of(name: str) -> int | str:

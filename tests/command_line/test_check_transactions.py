@@ -102,13 +102,19 @@ def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -
         ("rw-register", "[[:w 1 5] [:w 1 5]]", "5 is written to 1 again"),
         ("rw-register", "[[:append 1 5]]", "micro-operation 0 is neither r nor w"),
         ("rw-register", "[[:w 1 nil]]", "micro-operation 0 writes null"),
-        ("rw-register", "nil", "the operation tells no transaction"),
+        ("rw-register", "nil", "the operation tells no transaction; its value must be [[f key value] …]"),
         ("list-append", "[[:append 1 5] [:append 1 5]]", "5 is appended to 1 again"),
         ("list-append", "[[:r 1 nil] [:w 1 5]]", "micro-operation 1 (w) is neither r nor append"),
         ("list-append", "[[:append 1 nil]]", "micro-operation 0 (append) appends null"),
         ("list-append", "[[:frob 1 5]]", "must be [f key value] with f of r, w, append"),
         ("list-append", "[[:r 1]]", "must be [f key value], it is [:r 1]"),
-        ("list-append", '[[:append 1 "a"]]', 'must be integers, or lists of them, it is "a"'),
+        ("list-append", "[[:append 1 [2 3]]]", "micro-operation 0 (append) appends a list, where one element belongs"),
+        ("rw-register", "[[:w 1 [2 3]]]", "micro-operation 0 writes a list, where 1 is a register"),
+        ("list-append", "[[:append 1.0 2]]", "a key must be an integer, a keyword or a string, it is 1.0"),
+        ("list-append", "[[:append 1 1.5]]", "must be integers of 64 bits, or lists of them, it is 1.5"),
+        ("list-append", f"[[:append 1 {2**63}]]", f"must be integers of 64 bits, or lists of them, it is {2**63}"),
+        ("list-append", '[[:append 1 "a"]]', 'must be integers of 64 bits, or lists of them, it is "a"'),
+        ("list-append", "[{:f :append :key 1 :value 1.5}]", "must be integers of 64 bits, or lists of them, it is 1.5"),
     ],
 )
 def test_what_is_no_history_of_transactions_is_refused_with_its_place(
@@ -139,12 +145,13 @@ def test_lists_of_which_no_read_shows_anything_are_unknown(stormproof: Stormproo
     answer = stormproof("check", history, "--workload", "list-append", "--json", *IN_PROCESS)
     assert answer.code == 2
     assert answer.json["reasons"][0].startswith("empty-transaction-graph")
+    assert "let transactions read what others write" in answer.json["reasons"][0]
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--workload", "list-append", "--consistency-model", "serialisable"), "no consistency model is called"),
+        (("--workload", "list-append", "--consistency-model", "serialisable"), "did you mean serializable"),
         (("--workload", "list-append", "--assume", "wfr-keys"), "--assume is for registers"),
         (("--workload", "queue", "--consistency-model", "serializable"), "are for --workload list-append or rw-"),
         (("--model", "register", "--assume", "wfr-keys"), "are for --workload list-append or rw-register"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.elle.findings_along import with_findings
 from checkers.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
@@ -146,12 +147,14 @@ def _report_malformed(findings: Findings, parts: Parts) -> None:
         parents, read = elements(parts.values)
         nulls[parents[integers(read) == NONE]] = True
     is_read, is_append = parts.f == R, parts.f == APPEND
+    listed = pc.is_valid(parts.values).to_numpy(zero_copy_only=False)
     found: list[tuple[int, str]] = []
     count = 0
     for which, reason in (
         (~is_read & ~is_append, "is neither r nor append"),
         (parts.key == len(parts.names), "has no key"),
-        (is_append & (parts.value == NONE), "appends null"),
+        (is_append & (parts.value == NONE) & ~listed, "appends null"),
+        (is_append & listed, "appends a list, where one element belongs"),
         (is_read & (parts.value != NONE), "reads one value, where a list has several"),
         (nulls, "reads a list with null in it"),
     ):

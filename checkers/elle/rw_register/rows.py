@@ -54,8 +54,9 @@ MALFORMATIONS = (
     "has no key",
     "writes null, which is what {key} is before any write",
     "reads a list, where {key} is a register",
+    "writes a list, where {key} is a register",
 )
-_UNKNOWN, _KEYLESS, _NULL, _LIST = range(len(MALFORMATIONS))
+_UNKNOWN, _KEYLESS, _NULL, _LIST, _LIST_WRITTEN = range(len(MALFORMATIONS))
 
 
 def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
@@ -74,8 +75,10 @@ def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
     role = _roles(whole(rows["start"]).to_numpy(), f, key, keys + 1, value)
     reason = np.full(len(f), -1, dtype=np.int64)
     if rows["values"].null_count < len(f):
-        reason[(f == R) & pc.is_valid(whole(rows["values"])).to_numpy(zero_copy_only=False)] = _LIST
-    reason[(f == W) & (value == NONE)] = _NULL
+        listed = pc.is_valid(whole(rows["values"])).to_numpy(zero_copy_only=False)
+        reason[(f == R) & listed] = _LIST
+        reason[(f == W) & listed] = _LIST_WRITTEN
+    reason[(f == W) & (value == NONE) & (reason < 0)] = _NULL
     reason[key == keys] = _KEYLESS
     reason[(f != R) & (f != W)] = _UNKNOWN
     malformed = (reason >= 0) & (f > NOTHING)

@@ -275,14 +275,31 @@ def test_the_command_says_what_it_found(tmp_path: Path) -> None:
 
     def command(text: str) -> tuple[int, str]:
         path.write_text(text)
-        program = [sys.executable, "-m", "checkers.elle.verify", str(path), str(history)]
-        done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
-        return done.returncode, done.stdout
+        code, said, _ = commanded(path, history)
+        return code, said
 
     proof = certificate(SKEWED, names(WRITE_SKEW, "serializable"))
     assert command(proof) == (0, "invalid at serializable: the certificate holds\n")
     assert command(proof.replace("[2, 3]", "[3]")) == (1, "refuted: [3] is no cycle\n")
     assert command("[" * 100_000)[0] == 1
+
+
+def test_a_file_that_it_cannot_read_refutes_nothing(tmp_path: Path) -> None:
+    history, path = written(WRITE_SKEW, tmp_path), tmp_path / "certificate.json"
+    code, said, problem = commanded(path, history)
+    assert (code, said) == (254, "")
+    assert problem.startswith(f"cannot read {path}: No such file")
+    path.write_text(certificate(SKEWED, names(WRITE_SKEW, "serializable")))
+    for wrong in (tmp_path / "none.parquet", path):
+        code, said, problem = commanded(path, wrong)
+        assert (code, said) == (254, "")
+        assert problem.startswith(f"{wrong} is no history in Parquet") and "Traceback" not in problem
+
+
+def commanded(certificate: Path, history: Path) -> tuple[int, str, str]:
+    program = [sys.executable, "-m", "checkers.elle.verify", str(certificate), str(history)]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_it_shares_no_code_with_what_it_verifies() -> None:

@@ -172,9 +172,9 @@ def test_a_list_and_a_register_are_read(tmp_path: Path) -> None:
 
 def test_a_string_is_another_key_than_the_integer_that_it_reads_like(tmp_path: Path) -> None:
     (row,) = converted(
-        tmp_path, edn('[[:r 4 nil] [:r "4" nil] [:r "\\"4\\"" nil] [:r "-4" nil] [:r :x nil] [:r "x" nil]]')
+        tmp_path, edn('[[:r 4 nil] [:r "4" nil] [:r "\\"4\\"" nil] [:r "-4" nil] [:r :4 nil] [:r :x nil] [:r "x" nil]]')
     )
-    assert [key for _, key, *_ in micro_operations(row)] == ["4", '"4"', '"\\"4\\""', '"-4"', "x", "x"]
+    assert [key for _, key, *_ in micro_operations(row)] == ["4", '"4"', '"\\"4\\""', '"-4"', '"4"', "x", "x"]
 
 
 @pytest.mark.parametrize("form", Format)
@@ -193,14 +193,17 @@ def test_what_was_exported_is_read_again_with_the_same_keys(tmp_path: Path, form
         ("[[nil 1 1]]", "with f of r, w, append, it is"),
         ("[[:r {:a 1} nil]]", "a key must be an integer, a keyword or a string, it is {:a 1}"),
         ("[[:r nil nil]]", "a key must be an integer, a keyword or a string, it is nil"),
-        ("[[:r 1.0 nil]]", "must be made of"),
-        ("[[:w 1 :x]]", "must be integers, or lists of them, it is :x"),
-        ("[[:w 1 true]]", "must be integers, or lists of them, it is true"),
-        ("[[:r 1 [1 nil]]]", r"must be integers, or lists of them, it is \[1 nil\]"),
-        ("[[:r 1 {:a 1}]]", "must be integers, or lists of them"),
-        ("[[:w 1 9223372036854775808]]", "txn must be list"),
+        ("[[:r 1.0 nil]]", "a key must be an integer, a keyword or a string, it is 1.0"),
+        ("[[:w 1 1.0]]", "must be integers of 64 bits, or lists of them, it is 1.0"),
+        ("[[:w 1 :x]]", "must be integers of 64 bits, or lists of them, it is :x"),
+        ("[[:w 1 true]]", "must be integers of 64 bits, or lists of them, it is true"),
+        ("[[:r 1 [1 nil]]]", r"must be integers of 64 bits, or lists of them, it is \[1 nil\]"),
+        ("[[:r 1 {:a 1}]]", "must be integers of 64 bits, or lists of them"),
+        ("[[:w 1 9223372036854775808]]", "must be integers of 64 bits, or lists of them, it is 9223372036854775808"),
         ("[[:w 1 -9223372036854775808]]", "which stands for null"),
         ("[{:f :w :key 1 :vale 1}]", "a part of a transaction has f, key, value, values"),
+        ("[{:f :w :key 1 :value 1.5}]", "must be integers of 64 bits, or lists of them, it is 1.5"),
+        ("[{:f :inc :key 1 :value 1}]", "with f of r, w, append, it is"),
     ],
 )
 def test_what_is_no_transaction_is_refused_with_its_place(tmp_path: Path, value: str, reason: str) -> None:

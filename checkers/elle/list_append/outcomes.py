@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from checkers.elle.findings_along import without_findings
+from checkers.elle.key_rows import without_findings
 from checkers.elle.list_append.dependencies import edges_of
 from checkers.elle.list_append.key_findings import findings_of
 from checkers.elle.list_append.order import orders

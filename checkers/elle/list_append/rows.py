@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.elle.key_rows import KEY_ROWS
 from checkers.elle.micro_rows import NOTHING
 from checkers.kernels.columns import NONE, OK, Bool, Int8, Int32, Int64, integers, sized_elements, whole
 from checkers.kernels.compiled import compiled
@@ -31,24 +32,9 @@ class Role(IntEnum):
     """The transaction appends to the key again."""
 
 
-ROWS = pa.schema(
-    [
-        pa.field("bucket", pa.int32()),
-        pa.field("key", pa.string()),
-        pa.field("role", pa.int8()),
-        pa.field("type", pa.int8()),
-        pa.field("start", pa.int64()),
-        pa.field("end", pa.int64()),
-        pa.field("process", pa.int32()),
-        pa.field("place", pa.int32()),
-        pa.field("elsewhere", pa.int8()),
-        pa.field("value", pa.int64()),
-        pa.field("values", pa.list_(pa.int64())),
-    ]
-)
-"""All appends, and the reads of ok transactions. `start`, `end`, `process` and `type` are the transaction's, `place`
-is that in the transaction; `elsewhere` is 1 if the transaction appends to other keys too. `value` is what was appended,
-`values` what was read."""
+ROWS = pa.schema([*KEY_ROWS, pa.field("values", pa.list_(pa.int64())), pa.field("elsewhere", pa.int8())])
+"""All appends, and the reads of ok transactions. `values` is what was read; `elsewhere` is 1 if the transaction appends
+to other keys too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +179,9 @@ def rows_of(parts: Parts, linked: Chains, buckets: int) -> pa.Table:
             pa.array(parts.end[rows]),
             pa.array(parts.process[rows]),
             pa.array(parts.place[rows]),
-            pa.array(linked.elsewhere[rows].astype(np.int8)),
             pa.array(parts.value[rows]),
             parts.values.take(pa.array(rows)),
+            pa.array(linked.elsewhere[rows].astype(np.int8)),
         ],
         schema=ROWS,
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.elle.findings_along import with_findings
+from checkers.elle.key_rows import with_findings
 from checkers.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
 from checkers.elle.list_append.wording import told
 from checkers.elle.malformed import MALFORMED, malformed_examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from checkers.elle.findings_along import without_findings
+from checkers.elle.key_rows import without_findings
 from checkers.elle.outcomes import outcome
 from checkers.elle.rw_register.dependencies import Dependencies, edges_of
 from checkers.elle.rw_register.register_findings import findings_of

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.elle.findings_along import with_findings
+from checkers.elle.key_rows import KEY_ROWS, with_findings
 from checkers.elle.micro_rows import NOTHING, refused
 from checkers.findings import Findings
 from checkers.kernels.columns import NONE, Int8, Int64, whole
@@ -32,22 +32,9 @@ class Role(IntEnum):
     """Means nothing here; `value` is a position in MALFORMATIONS."""
 
 
-ROWS = pa.schema(
-    [
-        pa.field("bucket", pa.int32()),
-        pa.field("key", pa.string()),
-        pa.field("role", pa.int8()),
-        pa.field("type", pa.int8()),
-        pa.field("start", pa.int64()),
-        pa.field("end", pa.int64()),
-        pa.field("process", pa.int32()),
-        pa.field("place", pa.int32()),
-        pa.field("value", pa.int64()),
-    ]
-)
-"""All writes, and the reads of ok transactions, but not those of what the transaction itself wrote last. `start`,
-`end`, `process` and `type` are the transaction's, `place` is that in the transaction. `value` is what was written or
-read, NONE of the initial version."""
+ROWS = KEY_ROWS
+"""All writes, and the reads of ok transactions, but not those of what the transaction itself wrote last; `value` is
+NONE of the initial version."""
 
 MALFORMATIONS = (
     "is neither r nor w",

@@ -1,4 +1,7 @@
-"""Findings that travel with rows of another kind, so that one pass over transactions makes both."""
+"""Rows of what transactions do to keys, in buckets of keys: what those of lists and of registers have in common.
+
+Findings about transactions can travel along with them, so that one pass over transactions makes both.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,28 @@ import pyarrow as pa
 
 from checkers.findings import FINDINGS
 
+KEY_ROWS = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("role", pa.int8()),
+        pa.field("type", pa.int8()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("process", pa.int32()),
+        pa.field("place", pa.int32()),
+        pa.field("value", pa.int64()),
+    ]
+)
+"""One row a micro-operation. `start`, `end`, `process` and `type` are the transaction's, `place` is that in the
+transaction; `role` is one of the workload's own, `value` what was written or appended, or read of a register."""
+
 ALONG = -1
 """`role` of a row that holds a finding, in its `key`. Its `bucket` is 0."""
 
 
 def with_findings(rows: pa.Table, findings: pa.Table) -> pa.Table:
-    """The rows, whose schema has `bucket`, `role` and `key`, and behind them the findings."""
+    """The rows, which have the columns of KEY_ROWS, and behind them the findings."""
     if not findings.num_rows:
         return rows
     blank = {field.name: 0 for field in rows.schema if pa.types.is_integer(field.type)}

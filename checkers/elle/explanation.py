@@ -156,12 +156,9 @@ class Explanation:
         return names
 
     def _all_sentences(self) -> Iterator[Sentence]:
-        waiting = [self]
-        while waiting:
-            explanation = waiting.pop()
-            yield from explanation.sentences
-            yield from explanation.cycle
-            waiting += reversed(explanation.cases)
+        for _, block in self.blocks():
+            yield from block.sentences
+            yield from block.cycle
 
     @property
     def because(self) -> str:
@@ -192,9 +189,10 @@ class Explanation:
 
     def details(self) -> dict[str, Any]:
         """Plain data: `transactions` {name, index, process, operations}, `edges` of a cycle of them {kind, source,
-        target, key, because}, and `steps`, all sentences in words. Of cases, the cycle of the first that has one."""
+        target, key, because}, and `steps`, all sentences in words. Of cases, the cycle of the first that has one, as
+        `case` calls it."""
         words = self._words
-        cycle = self.cycle or next((case.cycle for case in self._cases() if case.cycle), ())
+        label, cycle = next(((label, block.cycle) for label, block in self.blocks() if block.cycle), ("", ()))
         around = [edge for edge in cycle if edge.source != edge.target]
         drawn = around[:EDGES_TOLD]
         shown = [index for index in words.named if any(index in (edge.source, edge.target) for edge in drawn)]
@@ -211,15 +209,18 @@ class Explanation:
                 for edge in drawn
             ],
             "edges_left_out": len(around) - len(drawn),
+            "case": label,
             "steps": self.lines(),
         }
 
-    def _cases(self) -> Iterator[Explanation]:
-        waiting = list(self.cases)
+    def blocks(self) -> Iterator[tuple[str, Explanation]]:
+        """This, and behind it each case before those within it: with what it is called, 1, 1.1, 1.2, 2 …"""
+        waiting = [("", self)]
         while waiting:
-            case = waiting.pop(0)
-            yield case
-            waiting = [*case.cases, *waiting]
+            label, block = waiting.pop()
+            yield label, block
+            within = f"{label}." if label else ""
+            waiting += [(f"{within}{number}", case) for number, case in reversed([*enumerate(block.cases, 1)])]
 
 
 DRAWN_AS = {
@@ -388,19 +389,16 @@ class _Words:
     def lines(self, explanation: Explanation) -> list[str]:
         """Those of cases behind what they assume; a block as often as it is in the proof, never deeper than that."""
         told: list[str] = []
-        waiting: list[Explanation | str] = [explanation]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, str):
-                told.append(one)
-                continue
-            told += [f"{self._numbered(sentence)}{self.sentence(sentence)}." for sentence in one.sentences]
+        for label, one in explanation.blocks():
+            for sentence in one.sentences:
+                case = f"Case {label}: " if sentence.kind == Because.CASE.value else ""
+                told.append(f"{self._numbered(sentence)}{case}{self.sentence(sentence)}.")
             if one.left_out:
                 told.append(f"{one.left_out} more steps are in the certificate.")
             if one.cases:
-                waiting += [*reversed(one.cases), "There are two cases, and each contradicts itself."]
+                told.append("There are two cases, and each contradicts itself.")
             else:
-                told.append(self._contradiction(one))
+                told.append(f"{self._contradiction(one)}{f' in case {label}' if label else ''}.")
         return told
 
     def _numbered(self, sentence: Sentence) -> str:
@@ -413,13 +411,13 @@ class _Words:
             if edge.moments or edge.source != edge.target
         ]
         if not around:
-            return "That is a contradiction."
+            return "That is a contradiction"
         around.append(around[0])
         if len(around) > EDGES_TOLD:
             around[EDGES_TOLD // 2 : -EDGES_TOLD // 2] = [f"… {len(around) - EDGES_TOLD} more …"]
         numbers = [str(edge.number) for edge in one.cycle]
         steps = f" ({', '.join(numbers)})" if len(numbers) <= EDGES_TOLD and one.cycle[0].number is not None else ""
-        return f"So {' before '.join(around)}{steps}: a contradiction."
+        return f"So {' before '.join(around)}{steps}: a contradiction"
 
     def name(self, index: int | None) -> str:
         return "?" if index is None else self.named.get(index, f"the transaction at {index}")
@@ -515,7 +513,7 @@ class _Words:
         return f"{began}, and both wrote {one.key}: so {self._before(one)}"
 
     def case(self, one: Sentence) -> str:
-        text = f"Suppose that {self.name(one.source)} wrote {one.key} before {self.name(one.target)}"
+        text = f"suppose that {self.name(one.source)} wrote {one.key} before {self.name(one.target)}"
         return f"{text}: {self._before(one)}" if one.moments else text
 
     def _reads(self, reader: int | None, writer: int | None, key: str) -> str:

@@ -136,7 +136,8 @@ def command(
     UTF-8, plain or as gzip, of any length.
 
     --json prints one object a line for each PATH, in that order: path, verdict (null if there is none), anomalies,
-    seconds, exit_code, reasons, and for bad input error. Only a history that is checked alone gets a report.
+    seconds, exit_code, reasons, and for bad input error; of transactions also the model that was demanded, and of all
+    models ruled_out, strongest and undecided. Only a history that is checked alone gets a report.
 
     Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage or a malformed history, 255 the harness failed. Over
     several: invalid outranks all, then a failed harness, then bad input, then unknown.
@@ -149,6 +150,9 @@ def command(
         raise UsageError(
             f"--certify is for a single history with --model, or --workload {' or '.join(transactional())}"
         )
+    if certify is not None and not certify.absolute().parent.is_dir():
+        # Before hours of work, not after them.
+        raise UsageError(f"cannot write {certify}: there is no directory {certify.parent}")
     if (consistency_model is not None or assume) and workload not in transactional():
         raise UsageError(f"--consistency-model and --assume are for --workload {' or '.join(transactional())}")
     if workload is None and settings:

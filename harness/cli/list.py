@@ -124,7 +124,7 @@ def _models() -> list[Entry]:
     return [
         {
             "name": model.value,
-            "also_called": [alias for alias, of in ALIASES.items() if of is model],
+            "aliases": [alias for alias, of in ALIASES.items() if of is model],
             "about": PROMISES[model].about,
             "implies": [weaker.value for weaker in PROMISES[model].weaker],
             "forbids": list(PROMISES[model].forbids),

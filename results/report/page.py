@@ -272,10 +272,15 @@ def _example(example: Anomaly, rows: Rows) -> str:
     witnesses = [_witness(index, rows.get(index), about) for index in example.operations[:WITNESSES_SHOWN]]
     steps = example.details.get("steps")
     lines = [str(step) for step in steps] if isinstance(steps, list) and steps else [example.because]
-    told = f'<p class="because">{key}{"<br>".join(map(escape, lines))}</p>{cycle_drawing(example.details)}'
+    told = f'<p class="because">{key}{"<br>".join(map(escape, lines))}</p>{_drawing(example)}'
     if witnesses:
         told += table(["operation", "at", "process", "what", "value", "node"], witnesses, numbers=(0, 1, 2))
     return told
+
+
+def _drawing(example: Anomaly) -> str:
+    drawing, case = cycle_drawing(example.details), example.details.get("case")
+    return f'<p class="muted small">Of these, case {escape(str(case))}:</p>{drawing}' if drawing and case else drawing
 
 
 def _witness(index: int, row: Mapping[str, Any] | None, about: frozenset[int]) -> list[str]:

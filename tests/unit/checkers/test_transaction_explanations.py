@@ -119,15 +119,21 @@ def test_cases_are_told_behind_each_other(tmp_path: Path) -> None:
     proof, names = skew()
     assumed = [Step(source=s, target=t, because=Because.CASE, key=0) for s, t in ((1, 2), (2, 1))]
     one, other = (Proof(steps=(step,), cycle=(2, 3)) for step in assumed)
-    nested = Proof(steps=proof.steps, cases=(one, other))
+    within = Proof(steps=(assumed[0],), cases=(one, other))
+    nested = Proof(steps=proof.steps, cases=(within, other))
     lines = explained_proof(nested, names, told(WRITE_SKEW, tmp_path)).lines()
     assert lines[7:] == [
         "There are two cases, and each contradicts itself.",
-        "(5) Suppose that T1 wrote x before T2.",
-        "So T1 before T2 before T1 (2, 3): a contradiction.",
-        "(5) Suppose that T2 wrote x before T1.",
-        "So T1 before T2 before T1 (2, 3): a contradiction.",
+        "(5) Case 1: suppose that T1 wrote x before T2.",
+        "There are two cases, and each contradicts itself.",
+        "(6) Case 1.1: suppose that T1 wrote x before T2.",
+        "So T1 before T2 before T1 (2, 3): a contradiction in case 1.1.",
+        "(6) Case 1.2: suppose that T2 wrote x before T1.",
+        "So T1 before T2 before T1 (2, 3): a contradiction in case 1.2.",
+        "(5) Case 2: suppose that T2 wrote x before T1.",
+        "So T1 before T2 before T1 (2, 3): a contradiction in case 2.",
     ]
+    assert explained_proof(nested, names, told(WRITE_SKEW, tmp_path)).details()["case"] == "1.1"
 
 
 def test_a_long_proof_is_told_in_few_lines(tmp_path: Path) -> None:

@@ -79,6 +79,16 @@ def test_the_report_shows_the_drawing_and_the_steps_line_by_line(tmp_path: Path)
     assert page.count('class="cycle"') == 1 and 'class="edge wr"' in page
 
 
+def test_of_cases_the_report_says_which_is_drawn(tmp_path: Path) -> None:
+    example = Anomaly(name="not-serializable", because="Case 1.2: …", details=cycle_of(3) | {"case": "1.2"})
+    found = CheckerResult(
+        verdict=Verdict.INVALID, anomalies={"not-serializable": AnomalySummary(count=1, examples=(example,))}
+    )
+    write_verdict(tmp_path, VerdictFile(verdict=Verdict.INVALID, checkers={"elle": found}))
+    assert write_report(tmp_path) is None
+    assert 'Of these, case 1.2:</p><svg class="cycle"' in (tmp_path / "report.html").read_text()
+
+
 def test_long_words_are_cut_in_the_middle() -> None:
     details = cycle_of(2)
     details["transactions"][0]["operations"][1] = "r x = [" + ", ".join(map(str, range(100))) + "]"

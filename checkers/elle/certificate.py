@@ -10,6 +10,11 @@ its blocks, each behind the one that it stands within (null for the first): step
 numbers, or the two blocks of the two cases. -1, at snapshot isolation b-1 and c-1, is the initial transaction, which
 orders leave out. And of an anomaly that a few reads of a key show (SHOWN_BY_READS),
     "anomaly": {"name", "key", "transactions"}
+And of a cycle that rests on what was assumed of the versions of registers (`assumed.py`),
+    "assumed": ["wfr-keys"], "cycle": "G-single-item", "steps": [{"kind", "source", "target", "key"}]
+where steps of kind ww and rw have {"versions", "because", "transactions"} too: which version precedes which, by what
+assumption (or "initial"), and who shows it. Of a cycle of versions, "cyclic-versions", steps are {"key", "versions",
+"because", "transactions"}.
 
 `python -m checkers.elle.verify` verifies it. An UNKNOWN decision has no certificate, nor has one whose proof grew too
 large.
@@ -18,7 +23,7 @@ large.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,9 +92,9 @@ def certificate(decision: Decision, names: Names) -> str:
 def certificate_lines(decision: Decision, names: Names) -> Iterator[str]:
     """Pieces of the file, each of one or more lines. Raises Undecided."""
     if decision.order is not None:
-        yield from _object_with_list(names, Verdict.VALID, "order", _order_lines(decision.order, names))
+        yield from _object_with_list(_head(names, Verdict.VALID), "order", _order_lines(decision.order, names))
     elif decision.proof is not None:
-        yield from _object_with_list(names, Verdict.INVALID, "proof", _block_lines(decision.proof, names))
+        yield from _object_with_list(_head(names, Verdict.INVALID), "proof", _block_lines(decision.proof, names))
     else:
         raise Undecided(f"{names.model} is {decision.verdict.value}, with neither an order nor a proof")
 
@@ -100,12 +105,20 @@ def certificate_of_anomaly(anomaly: Anomaly, names: Names) -> str:
     return json.dumps(_head(names, Verdict.INVALID) | {"anomaly": found}) + "\n"
 
 
+def certificate_of_cycle(
+    name: str, steps: Iterable[Mapping[str, Any]], assumed: Sequence[str], names: Names
+) -> Iterator[str]:
+    """Pieces of the file, of a cycle that rests on these assumptions."""
+    head = _head(names, Verdict.INVALID) | {"assumed": list(assumed), "cycle": name}
+    yield from _object_with_list(head, "steps", map(json.dumps, steps))
+
+
 def _head(names: Names, verdict: Verdict) -> dict[str, Any]:
     return {"model": names.model, "workload": names.workload, "verdict": verdict.value}
 
 
-def _object_with_list(names: Names, verdict: Verdict, name: str, lines: Iterator[str]) -> Iterator[str]:
-    yield f"{json.dumps(_head(names, verdict))[:-1]}, {json.dumps(name)}: [\n"
+def _object_with_list(head: Mapping[str, Any], name: str, lines: Iterator[str]) -> Iterator[str]:
+    yield f"{json.dumps(head)[:-1]}, {json.dumps(name)}: [\n"
     behind = next(lines, "")
     for line in lines:
         yield f"{behind},\n"

@@ -33,7 +33,14 @@ import numpy as np
 
 from checkers.elle import list_append, rw_register
 from checkers.elle.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
-from checkers.elle.certificate import SHOWN_BY_READS, Names, certificate_lines, certificate_of_anomaly
+from checkers.elle.assumed import contradiction
+from checkers.elle.certificate import (
+    SHOWN_BY_READS,
+    Names,
+    certificate_lines,
+    certificate_of_anomaly,
+    certificate_of_cycle,
+)
 from checkers.elle.graph.cycles import Cycles
 from checkers.elle.graph.search import cycles
 from checkers.elle.inference import Inferred, of_lists, of_registers
@@ -274,12 +281,17 @@ def _certified(model: Model, workload: str, request: CheckRequest, engine: Engin
         names = names_of(workload, told, model, answer.proof)
         _write(path, certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
         return "proof    "
-    if answer.verdict is not Verdict.VALID:
-        why = "the verdict is unknown" if answer.verdict is Verdict.UNKNOWN else "there are too many cases"
-        return f"no proof  {why}, nothing"
-    if model in known.standing.broken:
-        return "no proof  the verdict rests on what was assumed, nothing"
-    order = order_of(engine, told.resolved, model, history_rows(request.history))
+    if model in known.standing.broken and told.version_steps is not None:
+        limit = history_rows(request.history)
+        cycle = contradiction(engine, told.version_steps, known.cycles, known.findings, model, limit)
+        if cycle is None:
+            return "no proof  the verdict rests on an order that the system told, nothing"
+        _write(path, certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, nobody))
+        return f"cycle     {cycle.name}, assuming {' and '.join(cycle.assumed)}," if cycle.assumed else "cycle    "
+    if answer.verdict is not Verdict.VALID or model in known.standing.broken:
+        too_many = answer.verdict is Verdict.INVALID
+        return f"no proof  {'there are too many cases' if too_many else 'the verdict is unknown'}, nothing"
+    order = order_of(engine, told.resolved, model, nobody.events * history_rows(request.history))
     starts, transaction = np.unique(order["start"].to_numpy(), return_inverse=True)
     events = (transaction + 1) * nobody.events + order["event"].to_numpy()
     names = replace(nobody, start=np.append(np.int64(-1), starts))

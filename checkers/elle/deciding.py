@@ -8,10 +8,11 @@ already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from checkers.elle.committed import Committed
+from checkers.elle.committed import WRITES, Committed
 from checkers.elle.complete.cursor import cursor_stability_decided
 from checkers.elle.complete.decide import decided
 from checkers.elle.complete.parallel_snapshot import MODELS as OF_MANY_ORDERS
@@ -25,8 +26,8 @@ from checkers.verdict import Verdict
 COSTLY_TRANSACTIONS = 200_000
 """Of longer histories only weak levels are decided beside what was demanded."""
 
-VACUOUS = (Model.READ_UNCOMMITTED, Model.STRONG_SESSION_READ_UNCOMMITTED)
-"""Where nothing shows the order of versions, some order keeps to these."""
+OF_WRITES = {Model.READ_UNCOMMITTED: "PL-2", Model.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2"}
+"""Reads tell these nothing but the order of versions: what the level demands of a history without reads."""
 
 SERIALIZABLE_OF_ITEMS = (Model.REPEATABLE_READ,)
 
@@ -51,7 +52,7 @@ def decide(committed: Committed, demanded: Model, standing: Standing) -> tuple[S
 
 
 def _is_cheap(model: Model, committed: Committed) -> bool:
-    return model.value in LEVELS or model in VACUOUS or len(committed) <= COSTLY_TRANSACTIONS
+    return model.value in LEVELS or model in OF_WRITES or len(committed) <= COSTLY_TRANSACTIONS
 
 
 def _weak(committed: Committed, models: Sequence[Model]) -> Mapping[Model, Decision]:
@@ -62,8 +63,10 @@ def _weak(committed: Committed, models: Sequence[Model]) -> Mapping[Model, Decis
 
 def answer(committed: Committed, model: Model) -> Decision:
     """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
-    if model in VACUOUS:
-        return Decision(verdict=Verdict.VALID)
+    if model in OF_WRITES:
+        if not len(committed.known):
+            return Decision(verdict=Verdict.VALID)
+        return weak_levels(_written(committed), [OF_WRITES[model]])[OF_WRITES[model]]
     if model.value in LEVELS:
         return weak_levels(committed, [model.value])[model.value]
     if model is Model.CURSOR_STABILITY:
@@ -78,6 +81,13 @@ def ordered(committed: Committed, model: Model) -> Decision:
     decision = answer(committed, model)
     if decision.verdict is not Verdict.VALID or decision.order is not None:
         return decision
-    if model in VACUOUS:
-        return Decision(verdict=Verdict.VALID, order=np.arange(len(committed), dtype=np.int32))
+    if model in OF_WRITES:
+        return Decision(verdict=Verdict.VALID, order=explaining_order(_written(committed), OF_WRITES[model]))
     return Decision(verdict=Verdict.VALID, order=explaining_order(committed, model.value))
+
+
+def _written(committed: Committed) -> Committed:
+    """The same without reads."""
+    writes = committed.writer == WRITES
+    before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(writes)))
+    return replace(committed, first=before[committed.first], key=committed.key[writes], writer=committed.writer[writes])

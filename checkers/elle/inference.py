@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from checkers.buckets import bucket_count
 from checkers.elle import list_append, rw_register
+from checkers.elle.assumed import VersionSteps
 from checkers.elle.committed_rows import RESOLVED
 from checkers.elle.edges import NODES
 from checkers.elle.micro_rows import ENDS, micro_rows
@@ -38,6 +39,8 @@ class Inferred:
     """EDGE_REASONS of wanted edges."""
     key_names: Callable[[Sequence[int]], Mapping[int, str]]
     """Of keys by their numbers among RESOLVED rows."""
+    version_steps: VersionSteps | None = None
+    """Of registers."""
 
 
 @contextmanager
@@ -78,6 +81,14 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
         names = engine.gather(engine.grouped(rows, ("bucket",), of_keys, rw_register.NAMES), len(numbers))
         return dict(zip(names["key"].to_pylist(), names["name"].to_pylist(), strict=True))
 
+    def edge_steps(wanted: pa.Table) -> Dataset:
+        of_edges = partial(rw_register.edge_steps, wanted=wanted, assumed=assumed)
+        return engine.grouped(rows, ("bucket",), of_edges, rw_register.VERSION_STEPS)
+
+    def cycle_steps(key: str) -> Dataset:
+        of_versions = partial(rw_register.cycle_steps, key=key, assumed=assumed)
+        return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
+
     with engine.kept(engine.grouped(told, ("bucket",), kernel, BUNDLES)) as outcomes:
         yield Inferred(
             nodes=_nodes(request, engine),
@@ -86,6 +97,7 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
             resolved=of_outcomes(engine, outcomes, "resolved"),
             reasons=reasons,
             key_names=key_names,
+            version_steps=VersionSteps(of_edges=edge_steps, of_versions=cycle_steps),
         )
 
 

@@ -55,7 +55,8 @@ def positions_of(wanted: pa.Table, kind: Int8, source: Int64, target: Int64) -> 
 
 
 def first_reasons(reasons: pa.Table) -> pa.Table:
-    """Kernel over reasons, among which are all of an edge: the one with the least key for each, in order of edges."""
+    """Kernel over reasons (in the first columns EDGE_REASONS up to the key), among which are all of an edge: the one
+    with the least key for each, in order of edges."""
     ordered = reasons.sort_by([(name, "ascending") for name in ("kind", "source", "target", "key")])
     starts = run_starts(*(ordered[name].to_numpy() for name in ("kind", "source", "target")))
     return ordered.take(pa.array(np.flatnonzero(starts)))
@@ -63,5 +64,5 @@ def first_reasons(reasons: pa.Table) -> pa.Table:
 
 def gathered_reasons(engine: Engine, reasons: Dataset, wanted: pa.Table) -> pa.Table:
     """One reason for each wanted edge that has any, in order of edges."""
-    merged = engine.grouped(reasons, ("source",), first_reasons, EDGE_REASONS)
+    merged = engine.grouped(reasons, ("source",), first_reasons, reasons.schema)
     return first_reasons(engine.gather(merged, wanted.num_rows))

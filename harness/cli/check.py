@@ -108,7 +108,8 @@ class Checked:
     "--certify",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write an order for each object that has one, as --model sees it; of transactions the order or the proof.",
+    help="Write an order for each object that has one, as --model sees it; of transactions the order or the proof, "
+    "which names what it assumes.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
 @execution_options

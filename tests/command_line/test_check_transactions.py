@@ -88,12 +88,17 @@ def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -
         (1, "invoke", "[[:r 1 nil]]"),
         (1, "ok", "[[:r 1 5]]"),
     ]
-    history = edn(reversed_read, tmp_path / "history.edn")
+    history, certificate = edn(reversed_read, tmp_path / "history.edn"), tmp_path / "certificate.json"
     plainly = ("check", history, "--workload", "rw-register", "--consistency-model", "serializable", *IN_PROCESS)
     assert stormproof(*plainly).code == 0
     assuming = stormproof(*plainly, "--assume", "sequential-keys", "--json")
     assert assuming.code == 1
     assert assuming.json["anomalies"] == {"cyclic-versions": 1}
+    certifying = stormproof(*plainly, "--assume", "sequential-keys", "--certify", certificate)
+    assert f"cycle     cyclic-versions, assuming sequential-keys, in {certificate}" in certifying.out
+    told = json.loads(certificate.read_text())
+    assert told["assumed"] == ["sequential-keys"]
+    verified(told, next(tmp_path.rglob("history.parquet")))
 
 
 @pytest.mark.parametrize(

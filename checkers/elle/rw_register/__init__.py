@@ -6,6 +6,8 @@ Plans over transactions (`checkers.elle.micro_rows`):
     engine.grouped(rows, ("bucket",), partial(register_outcomes, assumed=assumed, buckets=buckets), BUNDLES)
     rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(register_reasons, wanted=wanted, assumed=assumed), EDGE_REASONS)
+    engine.grouped(rows, ("bucket",), partial(edge_steps, wanted=wanted, assumed=assumed), VERSION_STEPS)
+    engine.grouped(rows, ("bucket",), partial(cycle_steps, key=key, assumed=assumed), VERSION_STEPS)
     engine.grouped(rows, ("bucket",), partial(key_names, codes=codes, buckets=buckets), NAMES)
 
 Sources: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (ICDE 2000); Kingsbury, Alvaro, "Elle:
@@ -19,14 +21,18 @@ from checkers.elle.rw_register.register_findings import MISSING, READS, register
 from checkers.elle.rw_register.resolution import NAMES, key_names, resolved
 from checkers.elle.rw_register.rows import ROWS, register_rows, told_rows
 from checkers.elle.rw_register.version_orders import Assumed, Assumption
+from checkers.elle.rw_register.version_steps import VERSION_STEPS, cycle_steps, edge_steps
 
 __all__ = [
     "MISSING",
     "NAMES",
     "READS",
     "ROWS",
+    "VERSION_STEPS",
     "Assumed",
     "Assumption",
+    "cycle_steps",
+    "edge_steps",
     "key_names",
     "register_edges",
     "register_findings",

@@ -5,12 +5,13 @@
 It shares no code with the checker: it reads the Parquet file itself, pairs invocations with completions itself, and
 takes nothing from the certificate but what it can find in the history. An order is replayed, transaction by
 transaction, with plain registers and lists; a proof is followed step by step; an anomaly that a few reads show is
-looked up in them. `checkers/elle/certificate.py` says what certificates look like, docs/transactions.md what each
-model demands.
+looked up in them; a cycle that rests on assumptions names them, and each of its steps is judged by itself.
+`checkers/elle/certificate.py` says what certificates look like, docs/transactions.md what each model demands.
 
 Of an order it establishes that every transaction that completed with ok is in it once, that none that failed is, and
 that it explains every read as the model demands. Of a proof, that each step follows by its rule, and that it ends in
-contradictions only.
+contradictions only. Of a cycle, that the history and what the certificate names as assumed show each of its steps, and
+that the model forbids it.
 
 Values written to a key must be unique, or it is refuted where that matters. Cost: near-linear. Of commit orders in
 which readers skip versions (causal and parallel snapshot isolation) transactions times chains of them, sessions for
@@ -23,6 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from checkers.elle.verify.cycles import require_cycle
 from checkers.elle.verify.models import MODELS
 from checkers.elle.verify.orders import require_order
 from checkers.elle.verify.recorded import Recorded, Refuted, recorded
@@ -50,11 +52,16 @@ def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
     name, verdict = certificate.get("model"), certificate.get("verdict")
     if not isinstance(name, str) or name not in MODELS:
         raise Refuted(f"nothing is known of a model {name!r}")
+    if "assumed" in certificate and (verdict != "invalid" or "cycle" not in certificate):
+        raise Refuted("only cycles rest on assumptions")
     if verdict == "valid":
         require_order(history, MODELS[name], certificate.get("order"))
     elif verdict != "invalid":
         raise Refuted(f"{verdict!r} is no verdict that is certified")
     elif "anomaly" in certificate:
         require_witness(history, MODELS[name], certificate["anomaly"])
+    elif "cycle" in certificate:
+        told = (certificate.get(part) for part in ("assumed", "cycle", "steps"))
+        require_cycle(history, MODELS[name], *told)
     else:
         require_proof(history, MODELS[name], certificate.get("proof"))

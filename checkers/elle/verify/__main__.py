@@ -44,7 +44,8 @@ def main() -> int:
     except Refuted as reason:
         print(f"refuted: {reason}")
         return 1
-    print(f"{certificate['verdict']} at {certificate['model']}: the certificate holds")
+    assuming = f", assuming {' and '.join(certificate['assumed'])}" if certificate.get("assumed") else ""
+    print(f"{certificate['verdict']} at {certificate['model']}{assuming}: the certificate holds")
     return 0
 
 

@@ -56,7 +56,7 @@ def require_commit_order(history: Recorded, model: Model, numbers: Sequence[int]
     reads: list[list[Read]] = []
     for position, (number, operations) in enumerate(history.walk(numbers)):
         shown = _shown_of_list if history.lists else _shown_of_register
-        reads.append(list(shown(history, versions, position, number, operations)))
+        reads.append(list(shown(history, versions, position, number, operations, model.atomic)))
         for key, writer in reads[-1]:
             if writer > position:
                 raise Refuted(
@@ -82,13 +82,14 @@ def _shown_of_register(
     position: int,
     number: int,
     operations: Sequence[Operation],
+    atomic: bool,
 ) -> Iterator[Read]:
     own: dict[int, int] = {}
     for is_write, key, told in operations:
         if is_write and isinstance(told, int):
             own[key] = told
         elif key in own:
-            if told != own[key]:
+            if atomic and told != own[key]:
                 raise Refuted(f"{history.told(number)} read {told!r} of {history.keys[key]}, having written {own[key]}")
         elif told is None:
             yield key, INITIAL
@@ -108,6 +109,7 @@ def _shown_of_list(
     position: int,
     number: int,
     operations: Sequence[Operation],
+    atomic: bool,
 ) -> Iterator[Read]:
     own: dict[int, bytearray] = {}
     for is_write, key, told in operations:
@@ -116,7 +118,7 @@ def _shown_of_list(
             continue
         assert isinstance(told, bytes)
         mine = own.get(key, b"")
-        if not told.endswith(mine):
+        if atomic and not told.endswith(mine):
             raise Refuted(f"{history.told(number)} did not read of {history.keys[key]} what it had appended itself")
         if not versions[key].elements.startswith(told):
             raise Refuted(f"{history.told(number)} read a list of {history.keys[key]} that is none in this order")

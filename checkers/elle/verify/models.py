@@ -3,6 +3,8 @@
 A serial order explains every read by the last write before; a snapshot order does so for begins and commits; a commit
 order keeps what was read, what lists tell (and sessions), and puts u before w wherever r, who reads a key from w, has
 seen u, and u wrote that key too. The models with commit orders differ in what has been seen, which is a path of steps.
+An order of writes keeps what lists tell (and sessions). What a transaction reads of a key behind its own write is
+judged by the models that are atomic alone; of lists it shows the order of versions at all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from enum import Enum
 
 
 class Family(Enum):
+    WRITES = "writes"
+    """Nothing but versions has an order."""
     SERIAL = "serial"
     SNAPSHOT = "snapshot"
     COMMITS = "commits"
@@ -52,6 +56,8 @@ class Model:
     seen: Seen = Seen.NOTHING
     paths: tuple[tuple[str, ...], ...] = ()
     """Sessions are transitive: a step of a session stands for any number of them."""
+    forgets_own_writes: bool = False
+    """Whether nothing is demanded of what a transaction reads of a key that it has written, whatever else it sees."""
 
     @property
     def sees_sessions(self) -> bool:
@@ -60,21 +66,28 @@ class Model:
 
     @property
     def atomic(self) -> bool:
-        """Whether a transaction that reads one key of another's sees all of them, and the same at every look."""
-        return self.family is not Family.COMMITS or self.seen in (Seen.CAUSES, Seen.VERSIONS) or (READ,) in self.paths
+        """Whether a transaction that reads one key of another's sees all of them, the same at every look, and what it
+        wrote itself."""
+        all_is_seen = self._has_states or self.seen in (Seen.CAUSES, Seen.VERSIONS) or (READ,) in self.paths
+        return all_is_seen and not self.forgets_own_writes
 
     @property
     def forbids_lost_updates(self) -> bool:
-        return self.family is not Family.COMMITS or self.seen in (Seen.UPDATES, Seen.VERSIONS)
+        return self._has_states or self.seen in (Seen.UPDATES, Seen.VERSIONS)
+
+    @property
+    def _has_states(self) -> bool:
+        """Whether what a transaction reads is how things were at some moment."""
+        return self.family in (Family.SERIAL, Family.SNAPSHOT)
 
 
 def _commits(keeps: Kept, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Model:
     return Model(family=Family.COMMITS, keeps=keeps, seen=seen, paths=paths)
 
 
-_SERIALIZABLE, _SNAPSHOTS = Model(family=Family.SERIAL), Model(family=Family.SNAPSHOT)
-
 MODELS: Mapping[str, Model] = {
+    "read-uncommitted": Model(family=Family.WRITES),
+    "strong-session-read-uncommitted": Model(family=Family.WRITES, keeps=Kept.SESSIONS),
     "PL-2": _commits(Kept.NOTHING, Seen.NOTHING),
     "strong-session-PL-2": _commits(Kept.SESSIONS, Seen.NOTHING),
     "read-committed": _commits(Kept.NOTHING, Seen.EARLIER_READS),
@@ -88,14 +101,14 @@ MODELS: Mapping[str, Model] = {
     "writes-follow-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, READ), (READ, SESSION, READ)),
     "pram": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION,), (READ, SESSION), (SESSION, READ), (SESSION, READ, SESSION)),
     "causal": _commits(Kept.SESSIONS, Seen.CAUSES),
-    "consistent-view": _commits(Kept.NOTHING, Seen.VERSIONS),
+    "consistent-view": Model(family=Family.COMMITS, seen=Seen.VERSIONS, forgets_own_writes=True),
     "parallel-snapshot-isolation": _commits(Kept.NOTHING, Seen.VERSIONS),
     "strong-session-parallel-snapshot-isolation": _commits(Kept.SESSIONS, Seen.VERSIONS),
-    "snapshot-isolation": _SNAPSHOTS,
+    "snapshot-isolation": Model(family=Family.SNAPSHOT),
     "strong-session-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.SESSIONS),
     "strong-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.REALTIME),
-    "repeatable-read": _SERIALIZABLE,
-    "serializable": _SERIALIZABLE,
+    "repeatable-read": Model(family=Family.SERIAL, forgets_own_writes=True),
+    "serializable": Model(family=Family.SERIAL),
     "strong-session-serializable": Model(family=Family.SERIAL, keeps=Kept.SESSIONS),
     "strict-serializable": Model(family=Family.SERIAL, keeps=Kept.REALTIME),
 }

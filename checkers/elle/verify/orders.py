@@ -8,6 +8,7 @@ from typing import Any
 from checkers.elle.verify.commits import require_commit_order
 from checkers.elle.verify.models import Family, Kept, Model
 from checkers.elle.verify.recorded import WORD, Operation, Recorded, Refuted
+from checkers.elle.verify.writes import require_order_of_writes
 
 State = dict[int, Any]
 """key -> what it holds: a number, or the bytes of a list. Keys that nobody wrote are not in it."""
@@ -29,11 +30,15 @@ def require_order(history: Recorded, model: Model, order: Any) -> None:
     _require_outer_order(history, model.keeps, events)
     if model.family is Family.COMMITS:
         require_commit_order(history, model, numbers)
+    elif model.family is Family.WRITES:
+        require_order_of_writes(history, numbers)
     else:
-        _require_explained(history, events)
+        _require_explained(history, model, events)
 
 
-def _writes_of_explained(history: Recorded, state: State, number: int, operations: Sequence[Operation]) -> State:
+def _writes_of_explained(
+    history: Recorded, model: Model, state: State, number: int, operations: Sequence[Operation]
+) -> State:
     """What the transaction leaves behind. Raises Refuted if it cannot have read what it read, if that is the state."""
     own: State = {}
     for is_write, key, told in operations:
@@ -42,6 +47,8 @@ def _writes_of_explained(history: Recorded, state: State, number: int, operation
                 own.setdefault(key, bytearray()).extend(told.to_bytes(WORD, "little", signed=True))
             else:
                 own[key] = told
+        elif key in own and not model.atomic:
+            continue
         elif isinstance(told, bytes):
             there, mine = state.get(key, b""), own.get(key, b"")
             if len(told) != len(there) + len(mine) or not told.startswith(there) or not told.endswith(mine):
@@ -104,7 +111,7 @@ def _require_outer_order(history: Recorded, keeps: Kept, events: Sequence[Event]
             )
 
 
-def _require_explained(history: Recorded, events: Sequence[Event]) -> None:
+def _require_explained(history: Recorded, model: Model, events: Sequence[Event]) -> None:
     """Each reads what had been committed when it began, and writers of one key do not overlap."""
     state: State = {}
     writing: dict[int, int] = {}
@@ -120,7 +127,7 @@ def _require_explained(history: Recorded, events: Sequence[Event]) -> None:
                     state[key] = value
                 del writing[key]
             continue
-        own = _writes_of_explained(history, state, *next(beginners))
+        own = _writes_of_explained(history, model, state, *next(beginners))
         for key in own:
             if key in writing:
                 raise Refuted(
@@ -129,6 +136,16 @@ def _require_explained(history: Recorded, events: Sequence[Event]) -> None:
                 )
             writing[key] = number
         written[number] = own
+    if history.lists and not model.atomic:
+        _require_beginnings(history, state, [number for number, commits in events if commits])
+
+
+def _require_beginnings(history: Recorded, state: State, numbers: Sequence[int]) -> None:
+    """That every list that was read is one with which the last one begins, whoever appended what."""
+    for number, operations in history.walk(numbers):
+        for is_write, key, told in operations:
+            if not is_write and not state.get(key, b"").startswith(told):
+                raise Refuted(_wrong_read(history, number, key))
 
 
 def _wrong_read(history: Recorded, number: int, key: int) -> str:

@@ -8,10 +8,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from checkers.elle.verify.models import READ, SESSION, Family, Kept, Model, Seen
-from checkers.elle.verify.recorded import INITIAL, Operation, Recorded, Refuted
+from checkers.elle.verify.recorded import INITIAL, Recorded, Refuted
+from checkers.elle.verify.shown import Shown
 
 Event = tuple[int, str]
 """A transaction, and at snapshot isolation b or c."""
@@ -95,7 +94,10 @@ class Facts:
 
     history: Recorded
     model: Model
-    _operations: dict[int, list[Operation]] = field(default_factory=dict)
+
+    @cached_property
+    def shown(self) -> Shown:
+        return Shown(history=self.history)
 
     def step(self, entry: Any, earlier: Sequence[Step], *, is_case: bool) -> Step:
         """Raises Refuted unless its rule allows the step."""
@@ -104,11 +106,12 @@ class Facts:
             raise Refuted(f"step {number} is no step")
         because = entry.get("because")
         rule = _RULES.get(because) if isinstance(because, str) else None
-        if rule is None or (because == "case") != is_case:
+        of_writes = because in ("initial", "known", "session", "case")
+        if rule is None or (because == "case") != is_case or (self.model.family is Family.WRITES and not of_writes):
             raise Refuted(f"step {number} may not be taken because of {because!r}")
         step = Step(source=self._event(entry, "source"), target=self._event(entry, "target"), because=str(because))
         for event in (step.source, step.target):
-            self._require_committed(event[0])
+            self.shown.require_committed(event[0])
         try:
             rule(self, step, entry, earlier)
         except Refuted as reason:
@@ -136,7 +139,7 @@ class Facts:
 
     def read(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
         self._sides(step, "c", "b")
-        self._require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
+        self.shown.require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
 
     def session(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
         if self.model.keeps is Kept.NOTHING and not self.model.sees_sessions:
@@ -145,7 +148,7 @@ class Facts:
         before, after = step.source[0], step.target[0]
         if INITIAL in (before, after) or self.history.process[before] != self.history.process[after]:
             raise Refuted("not of one session")
-        self._require_ended_before(before, after)
+        self.shown.require_ended_before(before, after)
 
     def realtime(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
         if self.model.keeps is not Kept.REALTIME:
@@ -153,18 +156,18 @@ class Facts:
         self._sides(step, "c", "b")
         if INITIAL in (step.source[0], step.target[0]):
             raise Refuted("the initial transaction is in no time")
-        self._require_ended_before(step.source[0], step.target[0])
+        self.shown.require_ended_before(step.source[0], step.target[0])
 
     def known(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
         self._sides(step, "c", "b")
         key = self.history.key_named(entry.get("key"))
         if not self.history.lists:
             raise Refuted("registers do not show the order of their writes")
-        after = self._written(step.target[0], key)
-        if step.source[0] == step.target[0] or self._written(step.source[0], key) is None or after is None:
+        after = self.shown.written(step.target[0], key)
+        if step.source[0] == step.target[0] or self.shown.written(step.source[0], key) is None or after is None:
             raise Refuted("not two writers of the key")
-        elements = self._place.get(key, {})
-        shown = [elements[told] for told in self._all_written(step.source[0], key) if told in elements]
+        elements = self.shown.place.get(key, {})
+        shown = [elements[told] for told in self.shown.all_written(step.source[0], key) if told in elements]
         # What no read shows comes behind all that one does, if it shows but the beginning of what source appended.
         if not shown or elements.get(after, len(elements)) <= shown[-1]:
             raise Refuted("the longest list that was read does not show this order")
@@ -176,7 +179,7 @@ class Facts:
         u = step.source[0]
         if step.target[0] != writer or u == writer:
             raise Refuted("the step is not from another writer to the one that was read from")
-        self._require_writer(u, key)
+        self.shown.require_writer(u, key)
         path = self._joins(entry, earlier, (u, self._side("c")), (reader, self._side("b")))
         if not path:
             raise Refuted("nothing is seen without a step")
@@ -192,10 +195,10 @@ class Facts:
         u = step.target[0]
         if step.source[0] != reader or u in (reader, writer):
             raise Refuted("the step is not from the reader to another writer")
-        self._require_writer(u, key)
+        self.shown.require_writer(u, key)
         self._joins(entry, earlier, (writer, self._side("b")), (u, self._side("c")))
         if self.model.seen is Seen.UPDATES:
-            self._require_writer(reader, key)
+            self.shown.require_writer(reader, key)
 
     def exclusive(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
         if self.model.family is not Family.SNAPSHOT:
@@ -204,8 +207,8 @@ class Facts:
         key, (u, _), (v, _) = self.history.key_named(entry.get("key")), step.source, step.target
         if u == v:
             raise Refuted("not two writers")
-        self._require_writer(u, key)
-        self._require_writer(v, key)
+        self.shown.require_writer(u, key)
+        self.shown.require_writer(v, key)
         self._joins(entry, earlier, (u, "b"), (v, "c"))
 
     def case(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
@@ -213,8 +216,8 @@ class Facts:
         key = self.history.key_named(entry.get("key"))
         if step.source[0] == step.target[0]:
             raise Refuted("not two writers")
-        self._require_writer(step.source[0], key)
-        self._require_writer(step.target[0], key)
+        self.shown.require_writer(step.source[0], key)
+        self.shown.require_writer(step.target[0], key)
 
     def _event(self, entry: Mapping[str, Any], name: str) -> Event:
         event = entry.get(name)
@@ -241,7 +244,7 @@ class Facts:
         key = self.history.key_named(entry.get("key"))
         reader, named = self.history.named(entry.get("reader")), entry.get("writer")
         writer = INITIAL if named == INITIAL and type(named) is int else self.history.named(named)
-        self._require_read(reader, key, writer)
+        self.shown.require_read(reader, key, writer)
         return reader, writer, key
 
     def _joins(self, entry: Mapping[str, Any], earlier: Sequence[Step], begin: Event, end: Event) -> list[Step]:
@@ -250,37 +253,16 @@ class Facts:
             raise Refuted("its path does not lead there")
         return path
 
-    def _require_ended_before(self, before: int, after: int) -> None:
-        if not self.history.ok[before] or self.history.end[before] >= self.history.start[after]:
-            raise Refuted(f"{self.history.told(before)} had not ended when {self.history.told(after)} began")
-
-    def _require_writer(self, transaction: int, key: int) -> None:
-        self._require_committed(transaction)
-        if transaction != INITIAL and self._written(transaction, key) is None:
-            raise Refuted(f"{self.history.told(transaction)} did not write {self.history.keys[key]}")
-
-    def _require_committed(self, transaction: int) -> None:
-        if transaction == INITIAL or self.history.ok[transaction]:
-            return
-        shown = ((key, told) in self._shown for is_write, key, told in self.operations(transaction) if is_write)
-        if self.history.failed[transaction] or not any(shown):
-            raise Refuted(f"{self.history.told(transaction)} is not known to have happened")
-
-    def _require_read(self, reader: int, key: int, writer: int) -> None:
-        if not any(key == of and self._is_of(writer, of, told) for of, told in self._reads(reader)):
-            source = self.history.told(writer)
-            raise Refuted(f"{self.history.told(reader)} did not read {self.history.keys[key]} from {source}")
-
     def _require_seen(self, reader: int, u: int, key: int, writer: int, path: Sequence[str]) -> None:
         model = self.model
         if model.seen is Seen.EARLIER_READS:
-            reads = self._reads(reader)
-            met = [at for at, (of, told) in enumerate(reads) if u != INITIAL and self._is_of(u, of, told)]
-            read = [at for at, (of, told) in enumerate(reads) if of == key and self._is_of(writer, of, told)]
+            reads = self.shown.reads(reader)
+            met = [at for at, (of, told) in enumerate(reads) if u != INITIAL and self.shown.is_of(u, of, told)]
+            read = [at for at, (of, told) in enumerate(reads) if of == key and self.shown.is_of(writer, of, told)]
             if list(path) != [READ] or not met or met[0] >= read[-1]:
                 raise Refuted("nothing of that was read earlier in the transaction")
         elif model.seen is Seen.UPDATES:
-            self._require_writer(reader, key)
+            self.shown.require_writer(reader, key)
         elif model.seen is Seen.PATHS:
             joined = tuple(one for at, one in enumerate(path) if one != SESSION or not at or path[at - 1] != SESSION)
             if joined not in model.paths:
@@ -289,63 +271,6 @@ class Facts:
             allowed = {READ, SESSION} | ({"known", "overwritten", "case"} if model.seen is Seen.VERSIONS else set())
             if model.seen is Seen.NOTHING or not set(path) <= allowed:
                 raise Refuted(f"nothing is seen at this model by the path {', '.join(path)}")
-
-    def _is_of(self, writer: int, key: int, told: int | None) -> bool:
-        """Whether what was read is what the writer left there; told is the value, or the last element."""
-        return told is None if writer == INITIAL else told is not None and self._written(writer, key) == told
-
-    def _written(self, transaction: int, key: int) -> int | None:
-        """The last write of the key."""
-        return next(reversed(self._all_written(transaction, key)), None)
-
-    def _all_written(self, transaction: int, key: int) -> list[int]:
-        """In program order; the initial transaction wrote nothing that has a value."""
-        if transaction == INITIAL:
-            return []
-        operations = self.operations(transaction)
-        return [told for is_write, of, told in operations if is_write and of == key and isinstance(told, int)]
-
-    def _reads(self, transaction: int) -> list[tuple[int, int | None]]:
-        """(key, value or last element) of what it read before it wrote the key itself, in its order."""
-        reads: list[tuple[int, int | None]] = []
-        own: set[int] = set()
-        for is_write, key, told in self.operations(transaction):
-            if is_write:
-                own.add(key)
-            elif key not in own:
-                reads.append((key, _last_element(told) if isinstance(told, bytes) else told))
-        return reads
-
-    def operations(self, transaction: int) -> list[Operation]:
-        if transaction == INITIAL:
-            return []
-        if transaction not in self._operations:
-            self._operations[transaction] = self.history.operations(transaction)
-        return self._operations[transaction]
-
-    @cached_property
-    def _place(self) -> dict[int, dict[int, int]]:
-        """key -> element -> where it is in the longest list that was read."""
-        return {
-            key: {element: at for at, element in enumerate(elements)} for key, elements in self.history.longest.items()
-        }
-
-    @cached_property
-    def _shown(self) -> set[tuple[int, Any]]:
-        """(key, what somebody else read of it) among all that is from indefinite transactions."""
-        history = self.history
-        if history.lists:
-            return {(key, element) for key, elements in self._place.items() for element in elements}
-        indefinite = ~history.ok & ~history.failed
-        value = history.value.fill_null(0).to_numpy()
-        given = history.value.is_valid().to_numpy(zero_copy_only=False)
-        written = value[history.is_write & indefinite[history.transaction]]
-        reads = np.flatnonzero(~history.is_write & history.ok[history.transaction] & given & np.isin(value, written))
-        return set(zip(history.key[reads].tolist(), value[reads].tolist(), strict=True))
-
-
-def _last_element(told: bytes) -> int | None:
-    return int.from_bytes(told[-8:], "little", signed=True) if told else None
 
 
 _RULES: Mapping[str, Callable[[Facts, Step, Mapping[str, Any], Sequence[Step]], None]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.elle.verify.models import Model
+from checkers.elle.verify.models import Family, Model
 from checkers.elle.verify.recorded import WORD, Recorded, Refuted, Told
 
 AT_MOST = 1_000
@@ -30,6 +30,7 @@ def require_witness(history: Recorded, model: Model, found: Any) -> None:
         raise Refuted(f"this model does not forbid {name}")
     if not isinstance(named, list) or not 0 < len(named) <= AT_MOST:
         raise Refuted("the anomaly names no transactions")
+    history.require_unique_writes()
     key = history.key_named(found.get("key"))
     deeds = [_deeds(history, key, number) for number in sorted({history.named(one) for one in named})]
     if not rule.shown(_Among(history=history, key=key, deeds=deeds)):
@@ -164,6 +165,11 @@ def _always(model: Model) -> bool:
     return True
 
 
+def _if_committed(model: Model) -> bool:
+    """What was read must have been committed, and be what was there in the end."""
+    return model.family is not Family.WRITES
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Rule:
     shown: Callable[[_Among], bool]
@@ -171,13 +177,13 @@ class _Rule:
 
 
 _RULES: Mapping[str, _Rule] = {
-    "G1a": _Rule(shown=_aborted_read),
-    "G1b": _Rule(shown=_intermediate_read),
+    "G1a": _Rule(shown=_aborted_read, forbidden=_if_committed),
+    "G1b": _Rule(shown=_intermediate_read, forbidden=_if_committed),
     "garbage-read": _Rule(shown=_garbage_read),
-    "future-read": _Rule(shown=_future_read),
+    "future-read": _Rule(shown=_future_read, forbidden=_if_committed),
     "internal": _Rule(shown=_internal, forbidden=lambda model: model.atomic),
     "lost-update": _Rule(shown=_lost_update, forbidden=lambda model: model.forbids_lost_updates),
     "duplicate-elements": _Rule(shown=_duplicate_elements),
-    "incompatible-order": _Rule(shown=_incompatible_order),
-    "dirty-update": _Rule(shown=_dirty_update),
+    "incompatible-order": _Rule(shown=_incompatible_order, forbidden=_if_committed),
+    "dirty-update": _Rule(shown=_dirty_update, forbidden=_if_committed),
 }

@@ -76,9 +76,9 @@ def _events(history: Recorded, order: list[Any]) -> list[Event]:
     begun: set[int] = set()
     committed = []
     for name in order:
-        if not isinstance(name, str) or name[:1] not in ("b", "c") or not name[1:].isdecimal():
+        if not isinstance(name, str) or name[:1] not in ("b", "c"):
             raise Refuted(f"{name!r} is neither the begin nor the commit of a transaction")
-        number = history.named(int(name[1:]))
+        number = history.named_in(name[1:])
         if name[0] == "c" and number not in begun:
             raise Refuted(f"{history.told(number)} commits before it begins")
         if name[0] == "b" and number in begun:

@@ -24,6 +24,9 @@ WORD = 8
 
 AT_ONCE = 50_000
 
+DIGITS = 20
+"""More than any index has."""
+
 Told = int | bytes | None
 Operation = tuple[bool, int, Told]
 """(whether it is a write, the number of its key, the value or the bytes of the list; of a read's answer alone)."""
@@ -35,7 +38,8 @@ class Refuted(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """Transactions of clients, numbered in the order of their invocations; their operations one behind the other."""
+    """Transactions of clients, numbered in the order of their invocations; their operations one behind the other. What
+    was asked by one that did not complete with ok, or that did without an answer, tells nothing, and is left out."""
 
     lists: bool
     """Whether these are lists, else registers."""
@@ -78,6 +82,12 @@ class Recorded:
             raise Refuted(f"{name!r} is not the history index of an invocation")
         return self.number[name]
 
+    def named_in(self, text: str) -> int:
+        """The same of a name in digits."""
+        if not text.isdecimal() or len(text) > DIGITS:
+            raise Refuted(f"{text!r} is not the history index of an invocation")
+        return self.named(int(text))
+
     def key_named(self, name: Any) -> int:
         if not isinstance(name, str) or name not in self.key_number:
             raise Refuted(f"no transaction has a key {name!r}")
@@ -90,8 +100,7 @@ class Recorded:
         return next(self.walk([transaction]))[1]
 
     def walk(self, order: Iterable[int]) -> Iterator[tuple[int, list[Operation]]]:
-        """These transactions with their operations. Reads of one that did not complete with ok tell nothing, and are
-        left out."""
+        """These transactions with their operations."""
         whole = np.fromiter(order, dtype=np.int64)
         for begin in range(0, len(whole), AT_ONCE):
             some = whole[begin : begin + AT_ONCE]
@@ -101,13 +110,12 @@ class Recorded:
             value = self.value.take(pa.array(at)).to_pylist()
             write, key, numbers = self.is_write[at].tolist(), self.key[at].tolist(), at.tolist()
             low = 0
-            for transaction, high, ok in zip(some.tolist(), behind.tolist(), self.ok[some].tolist(), strict=True):
+            for transaction, high in zip(some.tolist(), behind.tolist(), strict=True):
                 yield (
                     transaction,
                     [
                         (write[i], key[i], value[i] if write[i] or not self.lists else self.list_at(numbers[i]))
                         for i in range(low, high)
-                        if ok or write[i]
                     ],
                 )
                 low = high
@@ -119,7 +127,7 @@ class Recorded:
     @cached_property
     def longest(self) -> dict[int, list[int]]:
         """key -> a list that was read of it, and none longer."""
-        reads = np.flatnonzero(~self.is_write & self.ok[self.transaction])
+        reads = np.flatnonzero(~self.is_write)
         size = np.diff(self.list_first)[reads]
         order = np.lexsort((-reads, size, self.key[reads]))
         last = order[np.append(np.diff(self.key[reads][order]) != 0, True)] if len(order) else order
@@ -163,16 +171,21 @@ def recorded(path: Path, *, lists: bool) -> Recorded:
     sizes = pc.fill_null(pc.list_value_length(parts), 0).to_numpy(zero_copy_only=False)
     flat = parts.flatten()
     f = np.array(_field(flat, "f").to_pylist(), dtype=object)
-    key, keys = _keys(_field(flat, "key"), _whole(rows["key"]).take(pa.array(np.repeat(begin, sizes))))
-    values = _field(flat, "values")
+    unknown = sorted({str(name) for name in f.tolist()} - {"r", "append" if lists else "w"})
+    if unknown:
+        raise Refuted(f"micro-operations of this workload are not {', '.join(unknown)}")
+    transaction = np.repeat(np.arange(len(begin)), sizes)
+    said = (f != "r") | has_answer[transaction]
+    flat, f, transaction = flat.filter(pa.array(said)), f[said], transaction[said]
+    key, keys = _keys(_field(flat, "key"), _whole(rows["key"]).take(pa.array(begin[transaction])))
+    value, values = _field(flat, "value").cast(pa.int64()), _field(flat, "values")
+    if pc.is_valid(value if lists else values).filter(pa.array(f == "r")).true_count:
+        raise Refuted(f"something else than a {'list' if lists else 'register'} was read")
     lengths = np.zeros(len(flat), dtype=np.int64)
     elements = b""
     if lists:
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         elements = _integers(values.flatten()).tobytes() if len(values) else b""
-    unknown = sorted({str(name) for name in f.tolist()} - {"r", "append" if lists else "w"})
-    if unknown:
-        raise Refuted(f"micro-operations of this workload are not {', '.join(unknown)}")
     return Recorded(
         lists=lists,
         start=index[begin],
@@ -180,11 +193,11 @@ def recorded(path: Path, *, lists: bool) -> Recorded:
         process=process[begin],
         ok=ok,
         failed=answered & (kind[completion] == "fail"),
-        first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        first=np.concatenate([[0], np.cumsum(np.bincount(transaction, minlength=len(begin)))]).astype(np.int64),
         is_write=f != "r",
         key=key,
         keys=keys,
-        value=_field(flat, "value").cast(pa.int64()),
+        value=value,
         bytes_of_lists=memoryview(elements),
         list_first=np.concatenate([[0], np.cumsum(lengths)]),
     )

@@ -93,7 +93,7 @@ class Shown:
         value = history.value.fill_null(0).to_numpy()
         given = history.value.is_valid().to_numpy(zero_copy_only=False)
         written = value[history.is_write & indefinite[history.transaction]]
-        reads = np.flatnonzero(~history.is_write & history.ok[history.transaction] & given & np.isin(value, written))
+        reads = np.flatnonzero(~history.is_write & given & np.isin(value, written))
         return set(zip(history.key[reads].tolist(), value[reads].tolist(), strict=True))
 
 

@@ -228,9 +228,7 @@ class Facts:
         number = event[1:]
         if number == str(INITIAL):
             return INITIAL, event[0]
-        if not number.isdecimal():
-            raise Refuted(f"{event!r} names no transaction")
-        return self.history.named(int(number)), event[0]
+        return self.history.named_in(number), event[0]
 
     def _side(self, side: str) -> str:
         return side if self.model.family is Family.SNAPSHOT else ""

@@ -23,18 +23,22 @@ def require_witness(history: Recorded, model: Model, found: Any) -> None:
     if not isinstance(found, dict):
         raise Refuted("the anomaly is none")
     name, named = found.get("name"), found.get("transactions")
-    rule = _RULES.get(name) if isinstance(name, str) else None
-    if rule is None:
+    if not isinstance(name, str) or name not in _RULES:
         raise Refuted(f"nothing is known of an anomaly {name!r}")
-    if not rule.forbidden(model):
+    if not forbids(model, name):
         raise Refuted(f"this model does not forbid {name}")
     if not isinstance(named, list) or not 0 < len(named) <= AT_MOST:
         raise Refuted("the anomaly names no transactions")
     history.require_unique_writes()
     key = history.key_named(found.get("key"))
     deeds = [_deeds(history, key, number) for number in sorted({history.named(one) for one in named})]
-    if not rule.shown(_Among(history=history, key=key, deeds=deeds)):
+    if not _RULES[name].shown(_Among(history=history, key=key, deeds=deeds)):
         raise Refuted(f"these transactions do not show {name}")
+
+
+def forbids(model: Model, name: str) -> bool:
+    """Whether no history that the model allows shows this anomaly."""
+    return _RULES[name].forbidden(model)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,11 +52,9 @@ def require_order_of_writes(history: Recorded, numbers: Sequence[int]) -> None:
 
 
 def _told(history: Recorded) -> tuple[Integers, Integers]:
-    """(operation, value) of all that ok transactions were told: of lists one for each element."""
-    reads = ~history.is_write & history.ok[history.transaction]
+    """(operation, value) of all that transactions were told: of lists one for each element."""
     if not history.lists:
-        given = np.flatnonzero(reads & history.value.is_valid().to_numpy(zero_copy_only=False))
+        given = np.flatnonzero(~history.is_write & history.value.is_valid().to_numpy(zero_copy_only=False))
         return given, history.value.take(given).to_numpy()
-    operation = np.repeat(np.arange(len(reads)), np.diff(history.list_first))
-    shown = reads[operation]
-    return operation[shown], np.frombuffer(history.bytes_of_lists, dtype=np.int64)[shown]
+    operation = np.repeat(np.arange(len(history.key)), np.diff(history.list_first))
+    return operation, np.frombuffer(history.bytes_of_lists, dtype=np.int64)

@@ -200,7 +200,10 @@ def _check(
             raise UsageError(f"there is no history {path}")
         return _check_history(path, judgement, execution, console, scratch, reports)
     except MalformedHistory as error:
-        return _failed(ExitCode.WRONG_USAGE, located(path, error) if scratch.exists() else error)
+        placed = located(path, error) if scratch.exists() else error
+        if placed.path is None:
+            placed = MalformedHistory(placed.position, placed.reason, path=path)
+        return _failed(ExitCode.WRONG_USAGE, placed)
     except (UsageError, TooLargeToCertify) as error:
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:

@@ -35,6 +35,7 @@ class MalformedHistory(Exception):
         where = "" if position is None else f"row {position}: " if line is None else f"line {line}, row {position}: "
         behind = "" if byte is None else f" (byte {byte}, column {column})"
         super().__init__(f"{path or 'malformed history'}: {where}{reason}{behind}")
+        self.path = path
         self.position = position
         self.line = line
         self.column = column
@@ -70,7 +71,8 @@ def check_columns(schema: pa.Schema, *, path: Path | None = None) -> None:
         if expected.name not in known:
             raise MalformedHistory(
                 None,
-                f"column {expected.name!r} ({expected.type}) is missing; there are {', '.join(schema.names) or 'none'}",
+                f"column {expected.name!r} ({'struct' if expected.name == 'value' else expected.type}) is missing; "
+                f"there are {', '.join(schema.names) or 'none'}",
                 path=path,
             )
         came = schema.field(expected.name).type

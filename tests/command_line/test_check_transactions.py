@@ -236,3 +236,12 @@ def test_what_one_read_of_a_register_shows_is_told_with_key_and_transactions(
     answer = stormproof("check", history, "--workload", "rw-register", *IN_PROCESS)
     assert answer.code == 1
     assert f"rw-register: {name} × 1\n            {because}\n" in answer.out
+
+
+def test_what_is_refused_is_named_with_its_file_among_several(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = edn(INTERLEAVED, tmp_path / "history.edn")
+    kept = Path(stormproof("check", history, "--workload", "list-append", "--json", *IN_PROCESS).json["directory"])
+    lists = kept / "history.parquet"
+    answer = stormproof("check", lists, lists, "--workload", "rw-register", *IN_PROCESS)
+    assert answer.code == 254
+    assert answer.err.count(f"{lists}: row 0: micro-operation 0 is neither r nor w") == 2

@@ -19,13 +19,17 @@ from node_histories import random_cluster, write_cluster
 from outage_histories import MS, random_operations
 from queue_histories import made_up_rows
 from register_histories import random_register_rows
+from transaction_histories import history_rows, parsed
 from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
 from checkers.by_workload import checker_for
 from checkers.cluster import ClusterChecker, write_node_events
 from checkers.delay import DELAYED, DelayChecker
+from checkers.elle.checker import RwRegister
 from checkers.elle.graph.cycles import NAMES
+from checkers.elle.lattice import Model
+from checkers.elle.rw_register import Assumption
 from checkers.engine_in_process import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
@@ -36,6 +40,7 @@ from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
+from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import Verdict
 from harness.history import history_schema
 
@@ -205,6 +210,23 @@ def test_both_engines_say_the_same_of_contents(
     alone = Linearizable(model).check(request, InProcessEngine())
     assert alone.anomalies["nonlinearizable"].count > 5
     assert Linearizable(model).check(request, spark) == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[0,1] w(x,1)\n [2,5] w(x,2) w(y,5)\n [3,4] r(x,1) r(y,5)", "G-single-item"),
+        ("[0,1] w(x,1) | [2,3] w(x,2)\n [4,5] r(x,2) | [6,7] r(x,1)", "cyclic-versions"),
+    ],
+)
+def test_both_engines_certify_the_same_under_assumptions(
+    text: str, name: str, spark: SparkEngine, tmp_path: Path
+) -> None:
+    request = CheckRequest(history=write(tmp_path / "h.parquet", history_rows(parsed(text)), TRANSACTION))
+    checker = RwRegister(assume=frozenset({Assumption.LINEARIZABLE_KEYS}), model=Model.SERIALIZABLE)
+    written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
+    assert written == [f"cycle     {name}, assuming linearizable-keys,"] * 2
+    assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
 @pytest.mark.parametrize(("workload", "values"), [("list-append", Values.LISTS), ("rw-register", Values.REGISTERS)])

@@ -12,6 +12,7 @@ SEEDS ?= 200
 ARGUMENTS ?=
 
 BIN := .venv/bin
+TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
 .PHONY: help run test thorough lint format mutants bench setup clean
@@ -41,10 +42,10 @@ format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 test: lint
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest $(TWO_WORKERS)
 
 thorough: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --thorough -m thorough
+	@$(BIN)/python -m pytest $(TWO_WORKERS) --thorough -m thorough
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)

@@ -1,4 +1,8 @@
-"""Fast tests first, slow ones after them, Docker's last; what is not run is named, and thorough ones counted."""
+"""Fast tests first, slow ones last; what is not run is named, and thorough ones counted.
+
+Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
+started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from harness.cli.java import adopt_java
 
 adopt_java()
 
-NEEDS = ("docker", "thorough", "slow")
-"""Marks that come late, the latest first."""
+LATE = ("docker", "xdist_group", "slow")
+"""Marks of tests that do not come first, in their order."""
 
 
 @cache
@@ -32,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="the tests that are marked so, too")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
@@ -40,17 +45,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_late)
     for item in items:
         if item.get_closest_marker("docker") is not None:
-            # One engine: its tests share a worker, so that they do not fight over it.
             item.add_marker(pytest.mark.xdist_group("docker"))
             if not docker_answers():
                 item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
 
 
 def _late(item: pytest.Item) -> int:
-    for position, mark in enumerate(NEEDS):
-        if item.get_closest_marker(mark) is not None:
-            return len(NEEDS) - position
-    return 0
+    return next((place for place, mark in enumerate(LATE, start=1) if item.get_closest_marker(mark) is not None), 0)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

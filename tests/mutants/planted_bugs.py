@@ -27,6 +27,8 @@ class PlantedBug:
     nemesis: tuple[str, ...]
     told_by_nodes: frozenset[str] = frozenset()
     """What the nodes' own events show of it, whatever clients noticed; empty for a bug that they do not show."""
+    first_seed: int = 0
+    """Of a storm that is known to expose it: `make test` begins with this one, `make mutants` with 0."""
     workload: str = "log"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
@@ -57,6 +59,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         told_by_nodes=frozenset({"confirmed-lost"}),
+        first_seed=2,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
@@ -78,6 +81,7 @@ PLANTED_BUGS = (
         guarantee="metadata is linearizable (NL)",
         anomalies=NOT_LINEARIZABLE,
         told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
+        first_seed=1,
         nemesis=(
             "bridge in controllers every 10 for 9",
             "power off controllers every 2.1 for 0.05",
@@ -105,6 +109,7 @@ PLANTED_BUGS = (
         guarantee="replicas hold the same messages at the same offsets (DIV)",
         anomalies=DIVERGED,
         told_by_nodes=frozenset({"diverging-logs"}),
+        first_seed=1,
         nemesis=("isolate primary every 12 for 6",),
         # With one queue what follows the dirty tail goes on in the queue's order, so the replica serves it; with
         # several it mostly finds a gap in its consume queues and stops, which is no proof of anything.

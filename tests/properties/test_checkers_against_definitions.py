@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from element_histories import defined_latencies, operations_of, random_bank
+from thousands import thousands
 from workload_cases import CASES, Case, many
 
 from checkers.by_workload import WORKLOADS, checker_for
@@ -26,7 +27,6 @@ from checkers.spark.session import spark_session
 from checkers.verdict import CheckerResult
 from harness.history import history_schema
 
-TOGETHER = 2_500
 ROW_NS = 1_000
 
 
@@ -42,24 +42,21 @@ def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
     return check_history(CheckRequest(history=path), {"checker": checker}, engine)["checker"]
 
 
-@pytest.mark.parametrize("files", [1, pytest.param(4, marks=pytest.mark.slow)])
+@thousands()
 @pytest.mark.parametrize("name", CASES)
 def test_counts_are_those_of_the_definitions(
-    name: str, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 5_000)
-    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 20_000)
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 2_000)
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 8_000)
     case = CASES[name]
-    names: set[str] = set()
-    for seed in range(files):
-        rows, defined = many(case, seed, TOGETHER)
-        result = judged(case, written(rows, case.workload, tmp_path / f"{seed}.parquet"), InProcessEngine())
-        names |= set(defined)
-        defined.pop("undecided", None)
-        if defined.pop("rewritten", 0):
-            assert defined.pop("long-fork")
-        assert {name: summary.count for name, summary in result.anomalies.items()} == dict(defined), (seed, result)
-    assert names - {"undecided"} == case.names, "some anomalies never occurred"
+    rows, defined = many(case, seeds.start, len(seeds))
+    result = judged(case, written(rows, case.workload, tmp_path / "history.parquet"), InProcessEngine())
+    assert set(defined) - {"undecided"} == case.names, "some anomalies never occurred"
+    defined.pop("undecided", None)
+    if defined.pop("rewritten", 0):
+        assert defined.pop("long-fork")
+    assert {name: summary.count for name, summary in result.anomalies.items()} == dict(defined), result
 
 
 @pytest.mark.parametrize("name", CASES)

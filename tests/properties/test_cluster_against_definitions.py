@@ -18,6 +18,7 @@ from node_histories import (
     random_cluster,
     write_cluster,
 )
+from thousands import thousands
 
 from checkers.cluster import ClusterChecker, write_node_events
 from checkers.cluster.claims import EVENTS, confirmed_pieces
@@ -56,15 +57,16 @@ def test_counts_are_those_of_the_definitions(tmp_path: Path, monkeypatch: pytest
     assert len(names) == 8, f"some anomalies never occurred: {sorted(names)}"
 
 
-@pytest.mark.slow
-def test_counts_are_those_of_the_definitions_on_two_thousand_clusters(tmp_path: Path) -> None:
-    for seed in range(100, 140):
+@thousands()
+def test_counts_are_those_of_the_definitions_on_many_clusters(seeds: range, tmp_path: Path) -> None:
+    for seed in seeds[::TOGETHER]:
         compare(seed, tmp_path / str(seed))
 
 
-def test_pieces_are_confirmed_and_stand_as_defined_in_ten_thousand_logs() -> None:
+@thousands()
+def test_pieces_are_confirmed_and_stand_as_defined(seeds: range) -> None:
     confirmed = lost = 0
-    for seed in range(10_000):
+    for seed in seeds:
         events = next(iter(random_cluster(random.Random(seed), "g").values()))
         ever, standing = defined_pieces(events)
         kinds = np.array([EVENTS.index(e["event"]) if e["event"] in EVENTS else -1 for e in events], dtype=np.int32)
@@ -74,7 +76,7 @@ def test_pieces_are_confirmed_and_stand_as_defined_in_ten_thousand_logs() -> Non
         assert sorted(found[stands].tolist()) == standing
         confirmed += len(ever)
         lost += len(ever) - len(standing)
-    assert min(confirmed, lost) > 500
+    assert min(confirmed, lost) > len(seeds) // 40
 
 
 def test_what_others_say_and_what_is_torn_is_passed_over(tmp_path: Path) -> None:

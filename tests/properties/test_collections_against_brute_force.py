@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from decider_judgement import held_against_all_orders
 from queue_histories import linearizable, made_up_rows, spans_of
+from thousands import thousands
 
 from checkers.linearizable.models import MODELS
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
@@ -30,19 +31,9 @@ def judge(name: str, rng: random.Random) -> Outcome:
     )
 
 
-def _judge_many(name: str, histories: int) -> None:
-    rng = random.Random(f"{name} {histories}")
-    judged = Counter(type(judge(name, rng)) for _ in range(histories))
-    assert min(judged[Ordered], judged[Contradiction]) > histories // 10
-    assert judged[Open] <= histories // 1_000
-
-
+@thousands()
 @pytest.mark.parametrize("name", NAMES)
-def test_no_collection_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 1_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_no_collection_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 10_000)
+def test_no_collection_is_judged_otherwise_than_by_brute_force(name: str, seeds: range) -> None:
+    judged = Counter(type(judge(name, random.Random(f"{name} {seed}"))) for seed in seeds)
+    assert min(judged[Ordered], judged[Contradiction]) > len(seeds) // 10
+    assert judged[Open] <= len(seeds) // 1_000

@@ -10,6 +10,7 @@ import pytest
 from content_histories import Rows, made_up_contents, operations_in, spans_of_contents
 from decider_judgement import held_against_all_orders
 from queue_histories import has_order
+from thousands import thousands
 
 from checkers.linearizable.models import MODELS
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
@@ -42,19 +43,9 @@ def judge(name: str, rng: random.Random) -> Outcome:
     return outcome
 
 
-def _judge_many(name: str, histories: int) -> None:
-    rng = random.Random(f"{name} {histories}")
-    judged = Counter(type(judge(name, rng)) for _ in range(histories))
-    assert min(judged[Ordered], judged[Contradiction]) > histories // 10
-    assert judged[Open] <= (0 if name == "append-log" else histories // 8)
-
-
+@thousands()
 @pytest.mark.parametrize("name", NAMES)
-def test_no_contents_are_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 1_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_no_contents_of_ten_thousand_are_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 10_000)
+def test_no_contents_are_judged_otherwise_than_by_brute_force(name: str, seeds: range) -> None:
+    judged = Counter(type(judge(name, random.Random(f"{name} {seed}"))) for seed in seeds)
+    assert min(judged[Ordered], judged[Contradiction]) > len(seeds) // 10
+    assert judged[Open] <= (0 if name == "append-log" else len(seeds) // 8)

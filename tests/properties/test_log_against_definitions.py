@@ -46,8 +46,17 @@ def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypat
     assert len(names) == 14, f"some anomalies never occurred: {sorted(names)}"
 
 
-def test_results_do_not_depend_on_how_the_history_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [written(seed, tmp_path / f"{seed}.parquet", 60, 13)[0] for seed in range(30)]
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(10), marks=pytest.mark.slow, id="0"),
+        pytest.param(range(10, 100), marks=pytest.mark.thorough, id="10"),
+    ],
+)
+def test_results_do_not_depend_on_how_the_history_is_cut(
+    seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [written(seed, tmp_path / f"{seed}.parquet", 60, 13)[0] for seed in seeds]
     engine = InProcessEngine()
     whole = [check_history(CheckRequest(history=path), CHECKERS, engine) for path in paths]
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 5)

@@ -46,9 +46,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("master", ["local[1]", "local[2]", "local-cluster[2,1,2048]"])
+@pytest.mark.parametrize(
+    "master",
+    [
+        pytest.param("local[1]", marks=pytest.mark.slow),
+        pytest.param("local[2]", marks=pytest.mark.thorough),  # the one of all other tests with Spark
+        pytest.param("local-cluster[2,1,2048]", marks=pytest.mark.slow),
+    ],
+)
 def test_all_masters_find_the_same(master: str, expected: dict[str, Any], tmp_path: Path) -> None:
     try:
         find_java()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
+from thousands import thousands
 
 from checkers.elle.committed import NEVER
 from checkers.elle.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
@@ -105,8 +105,9 @@ def found_by_plan(path: Path) -> list[tuple[Any, ...]]:
     return sorted(found)
 
 
-def judged_alike(tmp_path: Path, seeds: range) -> None:
-    for seed in seeds:
+@thousands()
+def test_transactions_are_paired_however_the_history_is_cut(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds[::5]:  # each takes as long as five decisions
         rng = random.Random(seed)
         rows = random_rows(rng)
         path = write_rows(rows, TRANSACTION, tmp_path / "history.parquet")
@@ -116,12 +117,3 @@ def judged_alike(tmp_path: Path, seeds: range) -> None:
         bare = InProcessEngine().gather(micro_rows(CheckRequest(history=path), InProcessEngine(), ENDS), 1_000)
         ends = zip(*(bare[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True)
         assert sorted(ends) == [one[:4] for one in transactions], seed
-
-
-def test_transactions_are_paired_however_the_history_is_cut(tmp_path: Path) -> None:
-    judged_alike(tmp_path, range(200))
-
-
-@pytest.mark.slow
-def test_many_transactions_are_paired_however_the_history_is_cut(tmp_path: Path) -> None:
-    judged_alike(tmp_path, range(200, 2_000))

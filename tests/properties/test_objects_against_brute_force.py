@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
+from thousands import thousands
 
 from checkers.linearizable import decision, replay
 from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
@@ -127,19 +128,20 @@ def _assert_smallest(model: Model, part: Part, proof: Window) -> None:
     assert all(fits(known - {number}) for number in known)
 
 
-def _judge_many(name: str, histories: int) -> None:
-    rng = random.Random(f"objects {name} {histories}")
+def _judge_many(name: str, seeds: range) -> None:
     judged = []
-    for number in range(histories):
-        initial = BEGINNINGS.get(name) if number % 2 else None
+    for seed in seeds:
+        rng = random.Random(f"objects {name} {seed}")
+        initial = BEGINNINGS.get(name) if seed % 2 else None
         model = VARIANTS[name] if initial is None else VARIANTS[name].beginning_with(initial)
         judged.append(judge(model, made_up(model, rng, rng.randint(1, MOST_OPERATIONS)), initial))
-    assert min(judged.count(True), judged.count(False)) > histories // 20
+    assert min(judged.count(True), judged.count(False)) > len(seeds) // 20
 
 
+@thousands()
 @pytest.mark.parametrize("name", sorted(VARIANTS))
-def test_no_object_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 500)
+def test_no_object_is_judged_otherwise_than_by_brute_force(name: str, seeds: range) -> None:
+    _judge_many(name, seeds)
 
 
 COMPUTING = ("counter", "fenced-lock", "map", "mutex", "priority-queue")
@@ -176,10 +178,4 @@ def test_a_search_that_follows_the_most_promising_configurations_first_judges_th
 ) -> None:
     monkeypatch.setattr(decision, "AT_FIRST", 0)
     monkeypatch.setattr(decision, "KEPT", (1, 2))
-    _judge_many(name, 200)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(VARIANTS))
-def test_no_object_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 10_000)
+    _judge_many(name, range(200))

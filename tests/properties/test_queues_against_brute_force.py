@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from decider_judgement import fault_of_order, held_against_all_orders
 from queue_histories import linearizable, made_up_rows, spans_of
+from thousands import thousands
 
 from checkers.linearizable.models import MODELS
 from checkers.linearizable.unique.deciders import DECIDERS
@@ -39,19 +40,9 @@ def test_a_long_history_of_a_true_queue_is_ordered(name: str, unknown: float) ->
     assert fault_of_order(name, rows, spans, initial) is None
 
 
-def _judge_many(name: str, histories: int) -> None:
-    rng = random.Random(f"{name} {histories}")
-    judged = Counter(type(judge(name, rng)) for _ in range(histories))
-    assert min(judged[Ordered], judged[Contradiction]) > histories // 10
+@thousands()
+@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
+def test_no_queue_is_judged_otherwise_than_by_brute_force(name: str, seeds: range) -> None:
+    judged = Counter(type(judge(name, random.Random(f"{name} {seed}"))) for seed in seeds)
+    assert min(judged[Ordered], judged[Contradiction]) > len(seeds) // 10
     assert not judged[Open]
-
-
-@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
-def test_no_queue_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 1_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["fifo-queue", "unordered-queue"])
-def test_no_queue_of_ten_thousand_is_judged_otherwise_than_by_brute_force(name: str) -> None:
-    _judge_many(name, 10_000)

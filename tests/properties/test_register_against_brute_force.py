@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from thousands import thousands
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
 from checkers.linearizable import FailedCas, cas_register
@@ -22,7 +23,6 @@ from checkers.linearizable.replay import OBJECTS, fault
 from checkers.linearizable.unique.register import Register, suspects
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Spans
 
-HISTORIES = 10_000
 MOST_OPERATIONS = 7
 LIMIT = 100_000
 
@@ -154,10 +154,14 @@ def registers(
     return list(whole.by_register(np.unique(whole.register)))
 
 
+def several(seeds: range, *, unique: bool) -> list[list[tuple[int, int, int, int, int]]]:
+    return [made_up(random.Random(f"{unique} {seed}"), unique=unique) for seed in seeds]
+
+
+@thousands()
 @pytest.mark.parametrize("unique", [True, False], ids=["unique-values", "repeated-values"])
-def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> None:
-    rng = random.Random(20_240 + unique)
-    histories = [made_up(rng, unique=unique) for _ in range(HISTORIES // 2)]
+def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool, seeds: range) -> None:
+    histories = several(seeds, unique=unique)
     whole = recorded(histories)
     suspected = {whole.names[number] for number in suspects(whole.registers(NONE)).tolist()}
     valid = invalid = 0
@@ -173,24 +177,23 @@ def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool) -> Non
         assert isinstance(outcome, Ordered) is expected, (histories[int(key)], outcome)
         if expected:
             assert fault_of_order(spans, Register().order(spans, ()).tolist()) is None, histories[int(key)]
-    assert min(valid, invalid) > HISTORIES // 20
+    assert min(valid, invalid) > len(seeds) // 10
 
 
 def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
-    rng = random.Random(99)
-    histories = [made_up(rng, unique=False) for _ in range(HISTORIES // 2)]
+    histories = several(range(5_000), unique=False)
     ignoring = {key: by_search(spans) for key, spans in registers(histories)}
     told = 0
     for key, spans in registers(histories, FailedCas.ANSWER):
         expected = brute_force(spans)
         assert by_search(spans, FailedCas.ANSWER) is expected, histories[int(key)]
         told += expected is not ignoring.get(key, True)
-    assert told > 10, "a failed cas must decide some of them"
+    assert told > 5, "a failed cas must decide some of them"
 
 
-def test_witnesses_of_unique_values_contradict_each_other_on_their_own() -> None:
-    rng = random.Random(7)
-    histories = [made_up(rng, unique=True) for _ in range(2_000)]
+@thousands()
+def test_witnesses_of_unique_values_contradict_each_other_on_their_own(seeds: range) -> None:
+    histories = several(seeds, unique=True)
     checked = 0
     for key, spans in registers(histories):
         found = Register().decide(spans, ())

@@ -16,6 +16,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed
+from tests.properties.thousands import thousands
 from tests.properties.transaction_histories import (
     Transaction,
     committed_of,
@@ -46,29 +47,11 @@ def judged_alike(checker: ListAppend | RwRegister, draw: Draw, path: Path, seeds
     return counts
 
 
-@pytest.mark.parametrize(
-    ("checker", "draw"),
-    [
-        pytest.param(ListAppend(), random_lists, id="lists"),
-        pytest.param(RwRegister(), random_registers, id="registers"),
-    ],
-)
+@BOTH
+@thousands()
 def test_exactly_those_models_are_ruled_out_that_no_order_explains(
-    checker: ListAppend | RwRegister, draw: Draw, tmp_path: Path
+    checker: ListAppend | RwRegister, draw: Draw, seeds: range, tmp_path: Path
 ) -> None:
-    counts = judged_alike(checker, draw, tmp_path / "history.parquet", range(60))
-    assert counts[Model.SERIALIZABLE.value] > 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("checker", "draw"),
-    [
-        pytest.param(ListAppend(), random_lists, id="lists"),
-        pytest.param(RwRegister(), random_registers, id="registers"),
-    ],
-)
-def test_many_histories_rule_out_exactly_those_models(
-    checker: ListAppend | RwRegister, draw: Draw, tmp_path: Path
-) -> None:
-    judged_alike(checker, draw, tmp_path / "history.parquet", range(60, 300))
+    some = seeds[::8]  # each takes as long as eight decisions
+    counts = judged_alike(checker, draw, tmp_path / "history.parquet", some)
+    assert counts[Model.SERIALIZABLE.value] > len(some) // 6

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-SEEDS = 20
 NEMESIS = ("partition", "kill", "pause", "clock", "power")
 
 PROGRAM = """
@@ -23,10 +22,10 @@ from pathlib import Path
 from harness.cli.pipeline import run_scenario
 from harness.scenario import Scenario
 
-for seed in range(int(sys.argv[1])):
+for seed in range(int(sys.argv[1]), int(sys.argv[2])):
     workload = ("log", "register")[seed % 2]
     scenario = Scenario(
-        system="rocketmq", workload=workload, nemesis=tuple(sys.argv[2].split(",")), time_limit_s=15.0,
+        system="rocketmq", workload=workload, nemesis=tuple(sys.argv[3].split(",")), time_limit_s=15.0,
         recovery_s=10.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},
     )
     with tempfile.TemporaryDirectory() as runs:
@@ -39,9 +38,9 @@ for seed in range(int(sys.argv[1])):
 """
 
 
-def _runs(hash_seed: int) -> subprocess.Popen[str]:
+def _runs(seeds: range, hash_seed: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(SEEDS), ",".join(NEMESIS)],
+        [sys.executable, "-c", PROGRAM, str(seeds.start), str(seeds.stop), ",".join(NEMESIS)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
@@ -49,15 +48,21 @@ def _runs(hash_seed: int) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
-def test_same_seed_same_trace_and_same_files_in_two_processes() -> None:
-    with _runs(1) as left, _runs(2) as right:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(8), marks=pytest.mark.slow, id="0"),
+        pytest.param(range(8, 48), marks=pytest.mark.thorough, id="8"),
+    ],
+)
+def test_same_seed_same_trace_and_same_files_in_two_processes(seeds: range) -> None:
+    with _runs(seeds, 1) as left, _runs(seeds, 2) as right:
         outputs = [process.communicate(timeout=1200)[0].splitlines() for process in (left, right)]
         assert left.returncode == right.returncode == 0
     rows = [[json.loads(line) for line in output] for output in outputs]
-    assert len(rows[0]) == SEEDS
+    assert len(rows[0]) == len(seeds)
     assert all(row["events"] > 1_000 for row in rows[0])
-    assert len({row["trace"] for row in rows[0]}) == SEEDS
+    assert len({row["trace"] for row in rows[0]}) == len(seeds)
     for one, other in zip(*rows, strict=True):
         different = sorted(name for name in one if one[name] != other[name])
         assert not different, (

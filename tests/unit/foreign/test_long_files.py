@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-LINES = 3_000_000
 MOST_MIB = 500
 """Some 300 are needed by Arrow, numba and one block, however long the file is."""
 CONVERT = """
@@ -32,7 +31,10 @@ JSON = '{"process":1,"type":"invoke","f":"read","value":null}\n{"process":1,"typ
 LOG = "INFO  jepsen.util - 1\t:invoke\t:read\tnil\nINFO  jepsen.util - 1\t:ok\t:read\t3\n"
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "lines",
+    [pytest.param(1_000_000, marks=pytest.mark.slow), pytest.param(3_000_000, marks=pytest.mark.thorough)],
+)
 @pytest.mark.parametrize(
     ("begin", "pair", "broken", "reason"),
     [
@@ -47,19 +49,19 @@ LOG = "INFO  jepsen.util - 1\t:invoke\t:read\tnil\nINFO  jepsen.util - 1\t:ok\t:
     ],
     ids=["edn", "edn-bracket", "edn-string", "edn-vector", "json", "json-array", "log", "no-history"],
 )
-def test_a_fault_three_million_lines_in_is_told_with_its_place_in_bounded_memory(
-    begin: str, pair: str, broken: str, reason: str, tmp_path: Path
+def test_a_fault_millions_of_lines_in_is_told_with_its_place_in_bounded_memory(
+    begin: str, pair: str, broken: str, reason: str, lines: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "long"
     with path.open("w") as file:
         file.write(begin)
-        for _ in range(LINES // 20_000):
+        for _ in range(lines // 20_000):
             file.write(pair * 10_000)
         file.write(broken + pair * 200)
     ran = subprocess.run([sys.executable, "-c", CONVERT, str(path)], capture_output=True, text=True, check=True)
     told = json.loads(ran.stdout)
-    assert told["row"] == LINES
-    assert told["line"] == (LINES + 1 if "\n" in pair else 1)
-    assert told["byte"] == len(begin) + len(pair) * LINES // 2
+    assert told["row"] == lines
+    assert told["line"] == (lines + 1 if "\n" in pair else 1)
+    assert told["byte"] == len(begin) + len(pair) * lines // 2
     assert reason in told["reason"]
     assert told["mib"] < MOST_MIB

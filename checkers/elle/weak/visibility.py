@@ -23,6 +23,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from checkers.elle.committed import INITIAL, WRITES
 from checkers.elle.weak.accesses import NOBODY, Accesses, longer, write_of
@@ -37,6 +38,22 @@ LEAST = 16
 """but at least so many chains."""
 WINDOW = 64
 """A version that somebody does not see who sees one so much newer is put aside: hardly anybody ever will."""
+
+
+VERSION = np.dtype(
+    [
+        (name, np.int32)
+        for name in ("older", "newer", "chain", "place", "mark", "since", "floor", "previous", "further", "overtaken")
+    ]
+    + [("reached", np.int64), ("is_aside", np.bool_)],
+    align=True,
+)
+"""Of a version: its neighbours in the list of its key; its writer's chain and place there; its mark, and as which one
+lower marks of its session count; below which mark all versions of the key come before this one, or are this one, but
+for those put aside; the version before it in its session, and one further back; the first version that it has been put
+before; the last read to which it was found to come before what was read; whether it is put aside, where its session's
+versions have no marks that count."""
+Versions = npt.NDArray[np.void]
 
 
 class Through(IntEnum):
@@ -56,8 +73,14 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
     public = _public(rows.writer, accesses.before)
     roots = public & ((accesses.before == NOBODY) | ~accesses.definite)
     columns = max(min(int(roots.sum()), CELLS // clocks), LEAST)
-    entry_of, owner, group = _entries(
-        accesses.written_first, accesses.written, rows.session, accesses.definite, accesses.keys
+    entry_of, owner, previous, further = _entries(
+        order,
+        accesses.member,
+        accesses.written_first,
+        accesses.written,
+        rows.session,
+        accesses.definite,
+        accesses.keys,
     )
     until = _until(order, rows.first, rows.writer, rows.session)
     if through is Through.ALL:
@@ -83,7 +106,8 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
             accesses.written,
             entry_of,
             owner,
-            group,
+            previous,
+            further,
             turn,
             round_,
             int(through),
@@ -163,61 +187,59 @@ def _clocks(order: Int32, first: Int64, writer: Int32, before: Int32, uses: Int3
 
 @compiled
 def _entries(
-    written_first: Int64, written: Int32, session: Int32, definite: Bool, keys: int
-) -> tuple[Int32, Int32, Int32]:
-    """Writes sorted by key, session and transaction, those of an indefinite transaction as a session of its own: the
-    place of each write, the transaction at each place, and the first place of its key and session."""
-    transactions = len(written_first) - 1
-    sessions = session.max() + 1 if transactions > 1 else 0
-    session_first = np.zeros(sessions + 1, dtype=np.int64)
-    for t in range(1, transactions):
-        session_first[session[t] + 1] += 1
-    session_first = np.cumsum(session_first)
-    by_session = np.empty(max(transactions - 1, 0), dtype=np.int32)
-    # Behind each other in a session, first the definite ones: so each session's are in one piece.
-    for wanted in (True, False):
-        for t in range(1, transactions):
-            if definite[t] == wanted:
-                by_session[session_first[session[t]]] = t
-                session_first[session[t]] += 1
+    order: Int32, member: Int32, written_first: Int64, written: Int32, session: Int32, definite: Bool, keys: int
+) -> tuple[Int32, Int32, Int32, Int32]:
+    """Writes sorted by key and turn, so that those come across one after the other are close to each other in memory:
+    the place of each write; the transaction at each place; the place of its session's version before, which is NOBODY
+    for indefinite ones; and a place further back, such that each is found in few steps."""
+    entry_of = np.empty(len(written), dtype=np.int32)
+    owner = np.empty(len(written), dtype=np.int32)
+    previous = np.full(len(written), NOBODY, dtype=np.int32)
+    further = np.full(len(written), NOBODY, dtype=np.int32)
+    depth = np.zeros(len(written), dtype=np.int32)
     key_first = np.zeros(keys + 1, dtype=np.int64)
     for k in written:
         key_first[k + 1] += 1
     key_first = np.cumsum(key_first)
-    entry_of = np.empty(len(written), dtype=np.int32)
-    owner = np.empty(len(written), dtype=np.int32)
-    group = np.empty(len(written), dtype=np.int32)
-    latest = np.full(keys, NOBODY, dtype=np.int32)
-    for i in range(len(by_session)):
-        t = by_session[i]
+    for t in order:
         for j in range(written_first[t], written_first[t + 1]):
             k = written[j]
-            entry = key_first[k]
+            entry_of[j], owner[key_first[k]] = key_first[k], t
             key_first[k] += 1
-            entry_of[j], owner[entry] = entry, t
-            u = latest[k]
-            follows = u != NOBODY and session[u] == session[t] and definite[t]
-            group[entry] = group[entry - 1] if follows else entry
-            latest[k] = t
-    return entry_of, owner, group
+    latest = np.full(keys, NOBODY, dtype=np.int32)
+    for t in member:
+        for j in range(written_first[t], written_first[t + 1]):
+            if not definite[t]:
+                continue
+            entry = entry_of[j]
+            p = latest[written[j]]
+            latest[written[j]] = entry
+            if p == NOBODY or session[owner[p]] != session[t]:
+                continue
+            q = further[p]
+            previous[entry], depth[entry] = p, depth[p] + 1
+            is_twin = q != NOBODY and further[q] != NOBODY and depth[p] - depth[q] == depth[q] - depth[further[q]]
+            further[entry] = further[q] if is_twin else p
+    return entry_of, owner, previous, further
 
 
 @compiled
-def _link(entry: int, top: Int32, key: int, older: Int32, newer: Int32) -> None:
-    older[entry], newer[entry] = top[key], NOBODY
+def _link(entry: int, top: Int32, key: int, versions: Versions) -> None:
+    versions[entry].older, versions[entry].newer = top[key], NOBODY
     if top[key] != NOBODY:
-        newer[top[key]] = entry
+        versions[top[key]].newer = entry
     top[key] = entry
 
 
 @compiled
-def _unlink(entry: int, top: Int32, key: int, older: Int32, newer: Int32) -> None:
-    if newer[entry] != NOBODY:
-        older[newer[entry]] = older[entry]
+def _unlink(entry: int, top: Int32, key: int, versions: Versions) -> None:
+    version = versions[entry]
+    if version.newer != NOBODY:
+        versions[version.newer].older = version.older
     else:
-        top[key] = older[entry]
-    if older[entry] != NOBODY:
-        newer[older[entry]] = newer[entry]
+        top[key] = version.older
+    if version.older != NOBODY:
+        versions[version.older].newer = version.newer
 
 
 @compiled
@@ -236,7 +258,8 @@ def _visible(
     written: Int32,
     entry_of: Int32,
     owner: Int32,
-    group: Int32,
+    previous: Int32,
+    further: Int32,
     turn: Int32,
     round_: int,
     through: int,
@@ -272,21 +295,20 @@ def _visible(
     """Of its session the last transaction in a chain, itself included."""
     ended = np.empty(columns, dtype=np.int32)
     length = np.zeros(columns, dtype=np.int32)
+    watched = np.zeros(columns, dtype=np.int32)
+    """Of each chain for how many turns of the order anybody may see it."""
     ended_count = used = 0
     waiting = False
     # Versions of each key, the newest one of each session, by the order in which they were come across.
     newest = np.full(keys, NOBODY, dtype=np.int32)
     marks = np.zeros(keys, dtype=np.int32)
-    older = np.full(len(owner), NOBODY, dtype=np.int32)
-    newer = np.full(len(owner), NOBODY, dtype=np.int32)
-    mark = np.zeros(len(owner), dtype=np.int32)
-    since = np.zeros(len(owner), dtype=np.int32)
-    """Lower marks of its session count as this one."""
-    floor = np.zeros(len(owner), dtype=np.int32)
-    """All versions of the key with lower marks come before this one, or are this one, but for those put aside."""
+    versions = np.zeros(len(owner), dtype=VERSION)
+    for entry in range(len(owner)):
+        versions[entry].previous, versions[entry].further = previous[entry], further[entry]
+        versions[entry].overtaken = NOBODY
     aside = np.full(keys, NOBODY, dtype=np.int32)
-    """Of each key the newest version put aside; its session's versions have no marks that count meanwhile."""
-    is_aside = np.zeros(len(owner), dtype=np.bool_)
+    """Of each key the newest version put aside."""
+    reads = 0
     reader = np.zeros(keys, dtype=np.int32)
     settled = np.zeros(keys, dtype=np.int32)
     """The floor of what the last reader of the key read."""
@@ -329,61 +351,64 @@ def _visible(
             w, k = writer[i], key[i]
             if w == WRITES:
                 continue
-            at = write_of(w, k, written_first, written) if w != INITIAL else NOBODY
-            read = entry_of[at] if at != NOBODY else NOBODY
-            stop = floor[read] if read != NOBODY else 0
+            write = write_of(w, k, written_first, written) if w != INITIAL else NOBODY
+            read = entry_of[write] if write != NOBODY else NOBODY
+            reads += 1
+            if read != NOBODY:
+                versions[read].reached = reads
+            stop = versions[read].floor if read != NOBODY else 0
             lowest = marks[k]
-            old = mark[read] - window if read != NOBODY and chain[w] != NOBODY else 0
+            old = versions[read].mark - window if read != NOBODY and chain[w] != NOBODY else 0
             head, next_head = aside[k], newest[k]
             while head != NOBODY or next_head != NOBODY:
                 if head == NOBODY:
                     head, next_head = next_head, NOBODY
-                if not is_aside[head] and mark[head] < stop:
+                if not versions[head].is_aside and versions[head].mark < stop:
                     break
-                following = older[head]
-                low, high = group[head], head + 1
-                u = owner[head]
-                if until[session[u]] < now:
-                    _unlink(head, aside if is_aside[head] else newest, k, older, newer)
+                following = versions[head].older
+                c = versions[head].chain
+                if watched[c] < now:
+                    _unlink(head, aside if versions[head].is_aside else newest, k, versions)
                     head = following
                     continue
-                c = chain[u]
                 sees = max(clock[row, c], own_place if c == own else 0)
-                if place[u] <= sees:
-                    low = high
-                else:
-                    high = head
-                    while low < high:
-                        middle = (low + high) // 2
-                        if place[owner[middle]] <= sees:
-                            low = middle + 1
-                        else:
-                            high = middle
-                    if not is_aside[head] and mark[head] < old:
-                        _unlink(head, newest, k, older, newer)
-                        _link(head, aside, k, older, newer)
-                        is_aside[head] = True
-                    if not is_aside[head]:
-                        lowest = min(lowest, max(mark[low], since[head]))
-                if low > group[head]:
-                    u = owner[low - 1]
-                    if u != w:
-                        source, target = longer(source, count + 1), longer(target, count + 1)
-                        source[count], target[count] = u, w
-                        count += 1
-                        if w == INITIAL:
-                            return source, target, count, False
-                    stop = max(stop, floor[low - 1])
-                if is_aside[head] and low > head:
-                    _unlink(head, aside, k, older, newer)
-                    _link(head, newest, k, older, newer)
-                    is_aside[head] = False
-                    mark[head] = since[head] = marks[k]
+                seen = head
+                if versions[head].place > sees:
+                    missed = head
+                    seen = versions[head].previous
+                    while seen != NOBODY and versions[seen].place > sees:
+                        missed = versions[missed].further if versions[versions[missed].further].place > sees else seen
+                        seen = versions[missed].previous
+                    if not versions[head].is_aside and versions[head].mark < old:
+                        _unlink(head, newest, k, versions)
+                        _link(head, aside, k, versions)
+                        versions[head].is_aside = True
+                    if not versions[head].is_aside:
+                        lowest = min(lowest, max(versions[missed].mark, versions[head].since))
+                if seen != NOBODY:
+                    if seen != read:
+                        first_one = versions[seen].overtaken
+                        told = first_one != NOBODY and versions[first_one].reached == reads
+                        if not told and (through == 0 or clock[row_of[w], versions[seen].chain] < versions[seen].place):
+                            source, target = longer(source, count + 1), longer(target, count + 1)
+                            source[count], target[count] = owner[seen], w
+                            count += 1
+                            if w == INITIAL:
+                                return source, target, count, False
+                            if versions[seen].overtaken == NOBODY:
+                                versions[seen].overtaken = read
+                        versions[seen].reached = reads
+                    stop = max(stop, versions[seen].floor)
+                if versions[head].is_aside and seen == head:
+                    _unlink(head, aside, k, versions)
+                    _link(head, newest, k, versions)
+                    versions[head].is_aside = False
+                    versions[head].mark = versions[head].since = marks[k]
                     marks[k] += 1
                 head = following
             stop = max(stop, lowest)
             if read != NOBODY:
-                floor[read] = stop
+                versions[read].floor = stop
             reader[k], settled[k] = t, stop
         if through == 0:
             for i in range(first[t], first[t + 1]):
@@ -419,6 +444,7 @@ def _visible(
                     used += 1
                     clock[: highest + 1, taken] = 0
                 if taken != NOBODY:
+                    watched[taken] = until[session[t]]
                     chain[t], place[t] = taken, length[taken] + 1
         last[t] = t if chain[t] != NOBODY else passed
         if chain[t] != NOBODY:
@@ -426,16 +452,17 @@ def _visible(
             length[chain[t]] = place[t]
             for j in range(written_first[t], written_first[t + 1]):
                 k, entry = written[j], entry_of[j]
-                if entry > group[entry]:
-                    previous = entry - 1
-                    floor[entry] = max(floor[entry], floor[previous])
-                    since[entry] = marks[k] if is_aside[previous] else since[previous]
-                    _unlink(previous, aside if is_aside[previous] else newest, k, older, newer)
+                before_it = previous[entry]
+                if before_it != NOBODY:
+                    versions[entry].floor = max(versions[entry].floor, versions[before_it].floor)
+                    versions[entry].since = marks[k] if versions[before_it].is_aside else versions[before_it].since
+                    _unlink(before_it, aside if versions[before_it].is_aside else newest, k, versions)
                 if reader[k] == t:
-                    floor[entry] = max(floor[entry], settled[k])
-                mark[entry] = marks[k]
+                    versions[entry].floor = max(versions[entry].floor, settled[k])
+                versions[entry].chain, versions[entry].place = chain[t], place[t]
+                versions[entry].mark = marks[k]
                 marks[k] += 1
-                _link(entry, newest, k, older, newer)
+                _link(entry, newest, k, versions)
         elif public[t] and turn[t] == 0:
             waiting = True
         # Whoever is the last one of its session that others will see leaves the chain to them.

@@ -28,8 +28,9 @@ from checkers.elle.proof import Decision, Proof
 from checkers.elle.weak.accesses import Accesses
 from checkers.elle.weak.atomicity import own_writes, read_atomic, read_committed
 from checkers.elle.weak.guarantees import Known, Respected, guaranteed
+from checkers.elle.weak.pipelines import pipelined
 from checkers.elle.weak.precedence import NOTHING, Base, Forced, Successors, cycle, ordered
-from checkers.elle.weak.visibility import Through, visible
+from checkers.elle.weak.visibility import visible
 from checkers.elle.weak.witness import Sight, Witnesses
 from checkers.kernels.columns import Int32
 from checkers.verdict import Verdict
@@ -68,8 +69,8 @@ def _guarantee(known: Known, respected: Respected) -> Forces:
     return lambda accesses, order: guaranteed(accesses, known, respected)
 
 
-def _visible(through: Through) -> Forces:
-    return lambda accesses, order: visible(accesses, order, through)
+def _pram(accesses: Accesses, order: Int32) -> Forced:
+    return pipelined(accesses)
 
 
 READ_LAST = (-1, -1, True)
@@ -78,13 +79,13 @@ LEVELS: Mapping[str, Level] = {
     "causal": Level(
         weaker=("pram", "writes-follow-reads", "strong-session-read-atomic"),
         base=Base.READS_AND_SESSIONS,
-        forces=_visible(Through.ALL),
+        forces=visible,
         sight=Sight(states=((1, 1, False), (1, 1, True))),
     ),
     "pram": Level(
         weaker=("read-your-writes", "monotonic-reads", "monotonic-writes"),
         base=Base.READS_AND_SESSIONS,
-        forces=_visible(Through.NOTHING),
+        forces=_pram,
         sight=Sight(states=((3, 1, False), (2, 1, True), (-1, 4, True), (-1, 4, False), (-1, 4, True))),
     ),
     "strong-session-read-atomic": Level(

@@ -1,9 +1,8 @@
-"""What causal consistency and pram force: whoever sees a transaction sees all of its session before it, and (causal)
-all that it has seen.
+"""What causal consistency forces: whoever sees a transaction sees its session before it, and all that it has seen.
 
 Transactions are taken in an order of reads and sessions. Each has a clock: how much of each chain it sees. A chain is a
-session, or (causal) several, each of which began by seeing the one before to its end: many short sessions, as crashed
-clients leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
+session, or several, each of which began by seeing the one before to its end: many short sessions, as crashed clients
+leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
 them until they differ. Where that is too much for CELLS, or chains are too many, they are taken in turns of so many.
 
 What only its own session ever sees has no place in a chain, which nobody could take over from there.
@@ -19,8 +18,6 @@ Tester" (PLDI 2025); each search in a session's versions takes the logarithm of 
 """
 
 from __future__ import annotations
-
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -56,20 +53,11 @@ versions have no marks that count."""
 Versions = npt.NDArray[np.void]
 
 
-class Through(IntEnum):
-    """How much of what another session had seen is seen with it."""
-
-    NOTHING = 0
-    """Pram."""
-    ALL = 1
-    """Causal."""
-
-
-def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
+def visible(accesses: Accesses, order: Int32) -> Forced:
     """`order` has all transactions, each behind those it reads from and those before it in its session."""
     rows = accesses.committed
-    uses = _uses(rows.writer, accesses.before, int(through))
-    clocks = _clocks(order, rows.first, rows.writer, accesses.before, uses, int(through)) + 2
+    uses = _uses(rows.writer, accesses.before)
+    clocks = _clocks(order, rows.first, rows.writer, accesses.before, uses) + 2
     public = _public(rows.writer, accesses.before)
     roots = public & ((accesses.before == NOBODY) | ~accesses.definite)
     columns = max(min(int(roots.sum()), CELLS // clocks), LEAST)
@@ -82,9 +70,6 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
         accesses.definite,
         accesses.keys,
     )
-    until = _until(order, rows.first, rows.writer, rows.session)
-    if through is Through.ALL:
-        until[:] = len(order)
     turn = np.zeros(len(accesses), dtype=np.int32)
     """In which round the chain of each transaction is looked at, from 1; 0: not yet."""
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
@@ -100,8 +85,6 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
             accesses.before,
             uses,
             public,
-            rows.session,
-            until,
             accesses.written_first,
             accesses.written,
             entry_of,
@@ -110,7 +93,6 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
             further,
             turn,
             round_,
-            int(through),
             clocks,
             columns,
             WINDOW,
@@ -125,17 +107,16 @@ def visible(accesses: Accesses, order: Int32, through: Through) -> Forced:
 
 
 @compiled
-def _uses(writer: Int32, before: Int32, through: int) -> Int32:
-    """How often each transaction's clock will be asked for: by those behind it in its session, and (causal) by those
-    that read from it."""
+def _uses(writer: Int32, before: Int32) -> Int32:
+    """How often each transaction's clock will be asked for: by those behind it in its session and those that read from
+    it."""
     result = np.zeros(len(before), dtype=np.int32)
     for t in range(len(before)):
         if before[t] != NOBODY:
             result[before[t]] += 1
-    if through == 1:
-        for i in range(len(writer)):
-            if writer[i] > 0:
-                result[writer[i]] += 1
+    for u in writer:
+        if u > 0:
+            result[u] += 1
     return result
 
 
@@ -153,21 +134,7 @@ def _public(writer: Int32, before: Int32) -> Bool:
 
 
 @compiled
-def _until(order: Int32, first: Int64, writer: Int32, session: Int32) -> Int32:
-    """For how many turns of the order each session is seen by anybody who does not see it through others."""
-    ends = np.zeros(session.max() + 2, dtype=np.int32)
-    for i in range(len(order)):
-        ends[session[order[i]]] = i
-    result = ends.copy()
-    for t in range(1, len(first) - 1):
-        for i in range(first[t], first[t + 1]):
-            if writer[i] > 0:
-                result[session[writer[i]]] = max(result[session[writer[i]]], ends[session[t]])
-    return result
-
-
-@compiled
-def _clocks(order: Int32, first: Int64, writer: Int32, before: Int32, uses: Int32, through: int) -> int:
+def _clocks(order: Int32, first: Int64, writer: Int32, before: Int32, uses: Int32) -> int:
     """How many transactions are still to be asked for their clocks, at the most crowded moment."""
     left = uses.copy()
     here = most = 0
@@ -177,11 +144,10 @@ def _clocks(order: Int32, first: Int64, writer: Int32, before: Int32, uses: Int3
         if before[t] != NOBODY:
             left[before[t]] -= 1
             here -= left[before[t]] == 0
-        if through == 1:
-            for i in range(first[t], first[t + 1]):
-                if writer[i] > 0:
-                    left[writer[i]] -= 1
-                    here -= left[writer[i]] == 0
+        for i in range(first[t], first[t + 1]):
+            if writer[i] > 0:
+                left[writer[i]] -= 1
+                here -= left[writer[i]] == 0
     return most
 
 
@@ -252,8 +218,6 @@ def _visible(
     before: Int32,
     uses: Int32,
     public: Bool,
-    session: Int32,
-    until: Int32,
     written_first: Int64,
     written: Int32,
     entry_of: Int32,
@@ -262,7 +226,6 @@ def _visible(
     further: Int32,
     turn: Int32,
     round_: int,
-    through: int,
     clocks: int,
     columns: int,
     window: int,
@@ -295,8 +258,6 @@ def _visible(
     """Of its session the last transaction in a chain, itself included."""
     ended = np.empty(columns, dtype=np.int32)
     length = np.zeros(columns, dtype=np.int32)
-    watched = np.zeros(columns, dtype=np.int32)
-    """Of each chain for how many turns of the order anybody may see it."""
     ended_count = used = 0
     waiting = False
     # Versions of each key, the newest one of each session, by the order in which they were come across.
@@ -312,8 +273,7 @@ def _visible(
     reader = np.zeros(keys, dtype=np.int32)
     settled = np.zeros(keys, dtype=np.int32)
     """The floor of what the last reader of the key read."""
-    for now in range(len(order)):
-        t = order[now]
+    for t in order:
         if t == INITIAL:
             continue
         p = before[t]
@@ -327,13 +287,10 @@ def _visible(
             w = writer[i]
             if w <= 0:
                 continue
-            # Of pram, that w itself is seen is known to the session from the next transaction on.
-            u = w if through == 1 else before[w]
-            c = chain[u] if u > 0 else NOBODY
-            least = place[u] if u > 0 else 0
+            c, least = chain[w], place[w]
             if c != NOBODY and (clock[row, c] >= least or (c == own and own_place >= least)):
                 continue
-            if c == NOBODY and (through == 0 or row_of[w] == row or row_of[w] == 0):
+            if c == NOBODY and (row_of[w] == row or row_of[w] == 0):
                 continue
             if not mine:
                 free_count -= 1
@@ -341,7 +298,7 @@ def _visible(
                 clock[fresh, :used] = clock[row, :used]
                 row, mine = fresh, True
                 highest = max(highest, row)
-            if through == 1 and row_of[w] != 0:
+            if row_of[w] != 0:
                 ours, theirs = clock[row], clock[row_of[w]]
                 for j in range(used):
                     ours[j] = max(ours[j], theirs[j])
@@ -367,10 +324,6 @@ def _visible(
                     break
                 following = versions[head].older
                 c = versions[head].chain
-                if watched[c] < now:
-                    _unlink(head, aside if versions[head].is_aside else newest, k, versions)
-                    head = following
-                    continue
                 sees = max(clock[row, c], own_place if c == own else 0)
                 seen = head
                 if versions[head].place > sees:
@@ -389,7 +342,7 @@ def _visible(
                     if seen != read:
                         first_one = versions[seen].overtaken
                         told = first_one != NOBODY and versions[first_one].reached == reads
-                        if not told and (through == 0 or clock[row_of[w], versions[seen].chain] < versions[seen].place):
+                        if not told and clock[row_of[w], versions[seen].chain] < versions[seen].place:
                             source, target = longer(source, count + 1), longer(target, count + 1)
                             source[count], target[count] = owner[seen], w
                             count += 1
@@ -410,19 +363,6 @@ def _visible(
             if read != NOBODY:
                 versions[read].floor = stop
             reader[k], settled[k] = t, stop
-        if through == 0:
-            for i in range(first[t], first[t + 1]):
-                w = writer[i]
-                c = chain[w] if w > 0 else NOBODY
-                if c == NOBODY or clock[row, c] >= place[w] or (c == own and own_place >= place[w]):
-                    continue
-                if not mine:
-                    free_count -= 1
-                    fresh = free[free_count]
-                    clock[fresh, :used] = clock[row, :used]
-                    row, mine = fresh, True
-                    highest = max(highest, row)
-                clock[row, c] = place[w]
         row_of[t] = row
         # The chain goes on, or another one begins.
         if public[t] and (turn[t] == 0 or turn[t] == round_):
@@ -431,20 +371,18 @@ def _visible(
                     chain[t], place[t] = own, own_place + 1
             elif turn[t] == 0:
                 taken = NOBODY
-                if through == 1:
-                    for j in range(ended_count):
-                        c = ended[j]
-                        if clock[row, c] >= length[c] or (c == own and own_place >= length[c]):
-                            taken = c
-                            ended_count -= 1
-                            ended[j] = ended[ended_count]
-                            break
+                for j in range(ended_count):
+                    c = ended[j]
+                    if clock[row, c] >= length[c] or (c == own and own_place >= length[c]):
+                        taken = c
+                        ended_count -= 1
+                        ended[j] = ended[ended_count]
+                        break
                 if taken == NOBODY and used < columns:
                     taken = used
                     used += 1
                     clock[: highest + 1, taken] = 0
                 if taken != NOBODY:
-                    watched[taken] = until[session[t]]
                     chain[t], place[t] = taken, length[taken] + 1
         last[t] = t if chain[t] != NOBODY else passed
         if chain[t] != NOBODY:
@@ -477,7 +415,7 @@ def _visible(
             free_count += 1
         for i in range(first[t] - 1, first[t + 1]):
             u = p if i < first[t] else writer[i]
-            if u <= 0 or (i >= first[t] and through == 0):
+            if u <= 0:
                 continue
             left[u] -= 1
             if left[u] == 0 and row_of[u] != 0:

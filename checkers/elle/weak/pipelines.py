@@ -39,6 +39,31 @@ def pipelined(accesses: Accesses) -> Forced:
 
 
 @compiled
+def _by_session(
+    definite: Bool, member_first: Int64, member: Int32, written_first: Int64, written: Int32
+) -> tuple[Int64, Int32, Int32, Int32]:
+    """Writes of definite transactions by session and turn, behind them all others: where those of each session begin;
+    key and transaction of each; and where each write is."""
+    sessions = len(member_first) - 1
+    first = np.zeros(sessions + 1, dtype=np.int64)
+    key = np.empty(len(written), dtype=np.int32)
+    owner = np.empty(len(written), dtype=np.int32)
+    place_of = np.empty(len(written), dtype=np.int32)
+    count = 0
+    for wanted in (True, False):
+        for s in range(sessions):
+            for m in range(member_first[s], member_first[s + 1]):
+                t = member[m]
+                if definite[t] == wanted:
+                    for j in range(written_first[t], written_first[t + 1]):
+                        key[count], owner[count], place_of[j] = written[j], t, count
+                        count += 1
+            if wanted:
+                first[s + 1] = count
+    return first, key, owner, place_of
+
+
+@compiled
 def _pipelined(
     first: Int64,
     key: Int32,
@@ -53,10 +78,9 @@ def _pipelined(
 ) -> tuple[Int32, Int32]:
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     count = 0
-    owner = np.empty(len(written), dtype=np.int32)
-    for t in range(len(first) - 1):
-        owner[written_first[t] : written_first[t + 1]] = t
-    # What a session knows: so many members of each session it has met; of each key a list of writes, the newest first.
+    block_first, write_key, owner, place_of = _by_session(definite, member_first, member, written_first, written)
+    # What a session knows: the writes of each session it has met up to one; of each key a list of writes, the newest
+    # first.
     met = np.full(len(member_first) - 1, NOBODY, dtype=np.int32)
     known = np.zeros(len(member_first) - 1, dtype=np.int64)
     listed = np.full(keys, NOBODY, dtype=np.int32)
@@ -82,49 +106,59 @@ def _pipelined(
                         continue
                     q = session[w]
                     if met[q] != s:
-                        met[q], known[q] = s, member_first[q]
-                    while known[q] < member_first[q + 1] and member[known[q]] < w:
-                        u = member[known[q]]
-                        known[q] += 1
-                        if definite[u]:
-                            room = used + written_first[u + 1] - written_first[u]
-                            write, older = longer(write, room), longer(older, room)
-                            for j in range(written_first[u], written_first[u + 1]):
-                                used = _know(
-                                    j, written[j], s, listed, head, write, older, used, owner, session, definite
-                                )
-                    is_news = definite[w] and known[q] < member_first[q + 1] and member[known[q]] == w
-                    if step == 1 and (is_news or (w != t and not definite[w])):
-                        known[q] += is_news
-                        room = used + written_first[w + 1] - written_first[w]
-                        write, older = longer(write, room), longer(older, room)
+                        met[q], known[q] = s, block_first[q]
+                    lowest, p = block_first[q], known[q]
+                    last = w if step == 1 and definite[w] else w - 1
+                    while p < block_first[q + 1] and owner[p] <= last:
+                        k = write_key[p]
+                        if listed[k] != s:
+                            listed[k], head[k] = s, NOBODY
+                        if head[k] != NOBODY and lowest <= write[head[k]] < block_first[q + 1]:
+                            # Sessions are in order: the last one stands for those before.
+                            write[head[k]] = max(write[head[k]], p)
+                        else:
+                            if used == len(write):
+                                write, older = longer(write, used + 1), longer(older, used + 1)
+                            write[used], older[used] = p, head[k]
+                            head[k] = used
+                            used += 1
+                        p += 1
+                    known[q] = p
+                    if step == 1 and w != t and not definite[w]:
                         for j in range(written_first[w], written_first[w + 1]):
-                            used = _know(j, written[j], s, listed, head, write, older, used, owner, session, definite)
+                            k = written[j]
+                            if listed[k] != s:
+                                listed[k], head[k] = s, NOBODY
+                            if used == len(write):
+                                write, older = longer(write, used + 1), longer(older, used + 1)
+                            write[used], older[used] = place_of[j], head[k]
+                            head[k] = used
+                            used += 1
                 if step == 1:
                     break
                 for i in range(first[t], first[t + 1]):
                     w, k = writer[i], key[i]
                     if w == WRITES or listed[k] != s:
                         continue
-                    read = write_of(w, k, written_first, written) if w != INITIAL else NOBODY
+                    read = place_of[write_of(w, k, written_first, written)] if w != INITIAL else NOBODY
                     reads += 1
                     if read != NOBODY:
                         reached[read] = reads
                     node = head[k]
                     while node != NOBODY:
-                        j = write[node]
+                        p = write[node]
                         node = older[node]
-                        if j == read:
+                        if p == read:
                             continue
-                        if overtaken[j] == NOBODY or reached[overtaken[j]] != reads:
+                        if overtaken[p] == NOBODY or reached[overtaken[p]] != reads:
                             source, target = longer(source, count + 1), longer(target, count + 1)
-                            source[count], target[count] = owner[j], w
+                            source[count], target[count] = owner[p], w
                             count += 1
                             if w == INITIAL:
                                 return source[:count].copy(), target[:count].copy()
-                            if overtaken[j] == NOBODY:
-                                overtaken[j] = read
-                        reached[j] = reads
+                            if overtaken[p] == NOBODY:
+                                overtaken[p] = read
+                        reached[p] = reads
                 for i in range(first[t], first[t + 1]):
                     w, k = writer[i], key[i]
                     if w <= 0 or listed[k] != s:
@@ -132,37 +166,10 @@ def _pipelined(
                     if gathered[k] != t:
                         gathered[k] = t
                         head[k] = NOBODY
-                    write, older = longer(write, used + 1), longer(older, used + 1)
-                    write[used], older[used] = write_of(w, k, written_first, written), head[k]
+                    if used == len(write):
+                        write, older = longer(write, used + 1), longer(older, used + 1)
+                    write[used] = place_of[write_of(w, k, written_first, written)]
+                    older[used] = head[k]
                     head[k] = used
                     used += 1
     return source[:count].copy(), target[:count].copy()
-
-
-@compiled
-def _know(
-    j: int,
-    key: int,
-    s: int,
-    listed: Int32,
-    head: Int32,
-    write: Int32,
-    older: Int32,
-    used: int,
-    owner: Int32,
-    session: Int32,
-    definite: Bool,
-) -> int:
-    """Session s learns of a write, which takes the place of an earlier one if that is certainly before it. How many
-    nodes are used."""
-    if listed[key] != s:
-        listed[key], head[key] = s, NOBODY
-    u, newest = owner[j], head[key]
-    if newest != NOBODY and definite[u]:
-        other = owner[write[newest]]
-        if definite[other] and session[other] == session[u] and other < u:
-            write[newest] = j
-            return used
-    write[used], older[used] = j, head[key]
-    head[key] = used
-    return used + 1

@@ -1,11 +1,11 @@
 """How long it takes to decide serializability and snapshot isolation of transactions that are in memory.
 
     python benchmarks/serializability.py [--transactions 10000 100000] [--model serializable …] [--lag 100]
-                                         [--indefinite 0.01] [--lists] [--planted]
+                                         [--sessions 20] [--indefinite 0.01] [--lists] [--planted]
 
-The histories are those of a store that keeps the model (see transaction_stores), of 20 sessions: over 1,000 keys, and
-over ten at a time that are retired after 32 writes each. A store that lags keeps no realtime order. Unless something is
-planted there is an order, which is what takes the time. Seconds are those of the processor.
+The histories are those of a store that keeps the model (see transaction_stores): over 1,000 keys, and over ten
+at a time that are retired after 32 writes each. A store that lags keeps no realtime order. Unless something is planted
+there is an order, which is what takes the time. Seconds are those of the processor.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--transactions", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--model", choices=MODELS, nargs="+", default=list(MODELS))
+    parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--lag", type=int, default=0, help="commits that a snapshot may be behind")
     parser.add_argument("--indefinite", type=float, default=0.0)
     parser.add_argument("--lists", action="store_true", help="lists instead of registers")
@@ -44,6 +45,7 @@ def main() -> None:
                             level=LEVELS[isolation],
                             values=Values.LISTS if arguments.lists else Values.REGISTERS,
                             transactions=size,
+                            sessions=arguments.sessions,
                             keys=keys,
                             lag=arguments.lag,
                             indefinite=arguments.indefinite,

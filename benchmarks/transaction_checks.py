@@ -1,11 +1,11 @@
 """How long a whole check of transactions takes, from Parquet: dependencies, cycles, deciders.
 
     python benchmarks/transaction_checks.py [--transactions 1000000] [--lists] [--model strict-serializable]
-        [--level serializable] [--keys 1000] [--violation write_skew] [--assume wfr-keys]
+        [--level serializable] [--sessions 20] [--keys 1000] [--violation write_skew] [--assume wfr-keys]
         [--master local[2] | --in-process] [--history FILE]
 
-The history is of a made-up store (`transaction_stores`), 20 sessions, ten live keys that are retired after 32 writes
-unless --keys says how many there are for ever; or --history, one that was written before.
+The history is of a made-up store (`transaction_stores`), ten live keys that are retired after 32 writes unless
+--keys says how many there are for ever; or --history, one that was written before.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--lists", action="store_true", help="instead of registers")
     parser.add_argument("--model", type=model_named, default="strict-serializable")
     parser.add_argument("--level", choices=[level.name.lower() for level in Level], default="serializable")
+    parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--keys", type=int)
     parser.add_argument("--violation", choices=[violation.name.lower() for violation in Violation])
     parser.add_argument("--assume", type=Assumption, action="append", default=[])
@@ -46,6 +47,7 @@ def main() -> None:
         level=Level[arguments.level.upper()],
         values=Values.LISTS if arguments.lists else Values.REGISTERS,
         transactions=arguments.transactions,
+        sessions=arguments.sessions,
         keys=RETIRED if arguments.keys is None else Keys(alive=arguments.keys),
         violation=None if arguments.violation is None else Violation[arguments.violation.upper()],
         seed=arguments.seed,

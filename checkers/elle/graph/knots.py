@@ -122,30 +122,41 @@ def _adjacent(source: Int32, target: Int32, kind: Int8, before: Int32) -> tuple[
 def part(graph: Graph, members: Int32, local: Int32) -> Graph:
     """The graph of some transactions, ascending, and the edges between them. `local`: scratch, one for each transaction
     of the whole graph, -1 before and after."""
-    for i in range(len(members)):
+    begins, all_entries, all_after = graph.first, graph.entries, graph.after
+    nodes = len(members)
+    for i in range(nodes):
         local[members[i]] = i
-    first = np.zeros(len(members) + 1, dtype=np.int32)
-    for i in range(len(members)):
-        u = members[i]
+    first = np.zeros(nodes + 1, dtype=np.int32)
+    for i in range(nodes):
         first[i + 1] = first[i]
-        for j in range(graph.first[u], graph.first[u + 1]):
-            if local[graph.entries[j] >> KIND_BITS] >= 0:
+        for j in range(begins[members[i]], begins[members[i] + 1]):
+            if local[all_entries[j] >> KIND_BITS] >= 0:
                 first[i + 1] += 1
-    entries = np.empty(first[-1], dtype=np.int32)
+    entries = np.empty(first[nodes], dtype=np.int32)
+    start = np.empty(nodes, dtype=np.int32)
+    end = np.empty(nodes, dtype=np.int32)
+    process = np.empty(nodes, dtype=np.int32)
+    after = np.empty(nodes, dtype=np.int32)
     at = 0
-    for u in members:
-        for j in range(graph.first[u], graph.first[u + 1]):
-            v = local[graph.entries[j] >> KIND_BITS]
+    for i in range(nodes):
+        u = members[i]
+        for j in range(begins[u], begins[u + 1]):
+            v = local[all_entries[j] >> KIND_BITS]
             if v >= 0:
-                entries[at] = v << KIND_BITS | (graph.entries[j] & KIND_MASK)
+                entries[at] = v << KIND_BITS | (all_entries[j] & KIND_MASK)
                 at += 1
-    start = graph.start[members]
-    end = graph.end[members]
-    after = np.empty(len(members), dtype=np.int32)
-    for i in range(len(members)):
+        start[i], end[i], process[i] = graph.start[u], graph.end[u], graph.process[u]
+        low, high = i, nodes
+        while low < high:
+            middle = (low + high) >> 1
+            if members[middle] < all_after[u]:
+                low = middle + 1
+            else:
+                high = middle
+        after[i] = low
+    for i in range(nodes):
         local[members[i]] = -1
-        after[i] = np.searchsorted(start, end[i], side="right")
-    return Graph(first, entries, start, end, graph.process[members], after)
+    return Graph(first, entries, start, end, process, after)
 
 
 @compiled

@@ -48,7 +48,7 @@ from checkers.elle.graph.units import (
     nodes_of_units,
     units,
 )
-from checkers.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, Patience, named, witness
+from checkers.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, Patience, named
 from checkers.kernels.columns import Bool, Int8, Int32, Int64, compact, run_starts
 from checkers.kernels.compiled import compiled
 from checkers.plan import Dataset, Engine
@@ -134,13 +134,15 @@ def _covered(kind: Int8, source: Int32, target: Int32, positions: int) -> Bool:
 def graph_cycles(graph: Graph, first: int, patience: Patience) -> pa.Table:
     """CYCLES of one graph; `first` is added to `start` for the names of transactions."""
     tied = np.flatnonzero(knots(graph, ANY | ORDERS[-1], np.ones(len(graph.start), dtype=np.bool_)) >= 0)
+    if len(tied) == 0:
+        return CYCLES.empty_table()
     if len(tied) < len(graph.start):
         graph = part(graph, tied.astype(np.int32), np.full(len(graph.start), -1, dtype=np.int32))
     counts: dict[str, tuple[int, int]] = dict.fromkeys(NAMES, (0, 0))
     examples: dict[str, list[Witness]] = {}
     strongest = np.full(len(graph.start), len(FAMILIES), dtype=np.int8)
     for variant, allowed, members, bounds in _searched(graph, strongest):
-        name, length, least, missed = named(graph, members, bounds, allowed, patience)
+        name, length, least, missed, kinds, transactions = named(graph, members, bounds, allowed, patience)
         told = np.ones(len(name), dtype=np.bool_)
         if allowed & 1 << RW:
             told = _strengthened(strongest, members, bounds, name // len(VARIANTS))
@@ -148,9 +150,11 @@ def graph_cycles(graph: Graph, first: int, patience: Patience) -> pa.Table:
             mine = np.flatnonzero((name == number) & told)
             _add(counts, NAMES[number], count=len(mine))
             for i in mine[np.lexsort((least[mine], length[mine]))[:EXAMPLES]].tolist():
-                kinds, transactions = witness(graph, members[bounds[i] : bounds[i + 1]], allowed, patience)
-                begun = graph.start[transactions].astype(np.int64) + first
-                examples.setdefault(NAMES[number], []).append((kinds.tolist(), begun.tolist()))
+                cycle = slice(bounds[i], bounds[i] + length[i])
+                begun = graph.start[transactions[cycle]].astype(np.int64) + first
+                turn = -int(np.argmin(begun))
+                witness = np.roll(kinds[cycle], turn).tolist(), np.roll(begun, turn).tolist()
+                examples.setdefault(NAMES[number], []).append(witness)
         for bit, family in MISSED.items():
             _add(counts, family + VARIANTS[variant], stopped=int(np.count_nonzero(missed & bit)))
     return cycles_table({name: counted for name, counted in counts.items() if any(counted)}, examples)
@@ -190,7 +194,7 @@ def _searched(graph: Graph, strongest: Int8) -> Iterator[tuple[int, int, Int32, 
         written = within[0] >= 0
         yield variant, BASES[1] | order, *_unexplained(within[1], written | received)
         received = within[1] >= 0
-        with_anti = _with_anti_dependencies(graph, within[2])
+        with_anti = _with_anti_dependencies(graph, within[2])[within[2]]
         settled = strongest <= SETTLES[variant]
         yield variant, BASES[2] | order, *_unexplained(np.where(with_anti, within[2], -1), settled)
 
@@ -208,12 +212,12 @@ def _unexplained(knot: Int32, explained: Bool) -> tuple[Int32, Int64]:
 
 @compiled
 def _with_anti_dependencies(graph: Graph, knot: Int32) -> Bool:
-    """Of each transaction: whether it is in a knot that has an RW edge."""
+    """Of each knot, and of -1 at last: whether it has an RW edge."""
+    first, entries = graph.first, graph.entries
     nodes = len(knot)
     has = np.zeros(nodes + 1, dtype=np.bool_)
     for u in range(nodes):
-        for i in range(graph.first[u], graph.first[u + 1]):
-            entry = graph.entries[i]
-            if entry & KIND_MASK == RW and knot[u] >= 0 and knot[u] == knot[entry >> KIND_BITS]:
+        for i in range(first[u], first[u + 1]):
+            if entries[i] & KIND_MASK == RW and knot[u] >= 0 and knot[u] == knot[entries[i] >> KIND_BITS]:
                 has[knot[u]] = True
-    return has[knot]
+    return has

@@ -35,6 +35,7 @@ from checkers.elle.graph.knots import (
 )
 from checkers.kernels.columns import Int8, Int32, Int64
 from checkers.kernels.compiled import compiled
+from checkers.kernels.sorting import ascending
 
 MISSED_SINGLE = 1
 MISSED_NONADJACENT = 2
@@ -55,19 +56,14 @@ class Patience(NamedTuple):
 
 
 @compiled
-def _order(keys: Int64) -> Int64:
-    """Positions in ascending order of keys below 2^32, then of themselves."""
-    combined = keys << 31 | np.arange(len(keys))
-    combined.sort()
-    return combined & 0x7FFFFFFF
-
-
-@compiled
 def _followers(graph: Graph) -> tuple[Int64, Int32, Int32]:
     """Transactions by process; for each where in that list those of its process that came later begin and stop."""
     start, end, process = graph.start, graph.end, graph.process
     nodes = len(start)
-    listed = _order(process.astype(np.int64))
+    key = np.empty(nodes, dtype=np.int64)
+    for u in range(nodes):
+        key[u] = process[u]
+    listed = ascending(key)
     follow = np.empty(nodes, dtype=np.int32)
     stop = np.empty(nodes, dtype=np.int32)
     low = 0
@@ -90,36 +86,43 @@ def _followers(graph: Graph) -> tuple[Int64, Int32, Int32]:
 def _beginnings(graph: Graph, allowed: int, apart: Int32) -> tuple[Int32, Int32]:
     """Sources and entries of edges to begin with, those first that span least. With `apart` (knots of states): RW edges
     inside one of them; else all RW edges if RW is allowed; else those that run against positions."""
-    nodes = len(graph.start)
-    source = np.empty(len(graph.entries), dtype=np.int32)
-    entry = np.empty(len(graph.entries), dtype=np.int32)
-    span = np.empty(len(graph.entries), dtype=np.int64)
-    position = graph.end.astype(np.int64)
-    for u in range(nodes):
-        if graph.end[u] == INDEFINITELY:
-            position[u] = graph.start[u]
+    first, entries, start, end = graph.first, graph.entries, graph.start, graph.end
+    nodes = len(start)
+    chosen = np.empty(len(entries), dtype=np.int64)
+    source = np.empty(len(entries), dtype=np.int32)
+    span = np.empty(len(entries), dtype=np.int64)
     count = 0
     for u in range(nodes):
-        for i in range(graph.first[u], graph.first[u + 1]):
-            kind, v = graph.entries[i] & KIND_MASK, graph.entries[i] >> KIND_BITS
+        for i in range(first[u], first[u + 1]):
+            kind, v = entries[i] & KIND_MASK, entries[i] >> KIND_BITS
+            ahead = np.int64(start[u] if end[u] == INDEFINITELY else end[u])
+            ahead -= start[v] if end[v] == INDEFINITELY else end[v]
             if len(apart):
-                chosen = kind == RW and apart[u] >= 0 and apart[u] == apart[nodes + v]
+                suitable = kind == RW and apart[u] >= 0 and apart[u] == apart[nodes + v]
             elif allowed >> RW & 1:
-                chosen = kind == RW
+                suitable = kind == RW
             else:
-                chosen = kind != PROCESS and allowed >> kind & 1 == 1 and position[u] > position[v]
-            if chosen:
-                source[count], entry[count] = u, graph.entries[i]
-                span[count] = abs(position[u] - position[v])
+                suitable = kind != PROCESS and allowed >> kind & 1 == 1 and ahead > 0
+            if suitable:
+                chosen[count] = i
+                source[count] = u
+                span[count] = abs(ahead)
                 count += 1
-    order = _order(span[:count])
-    return source[order], entry[order]
+    order = ascending(span[:count])
+    sources = np.empty(count, dtype=np.int32)
+    begun = np.empty(count, dtype=np.int32)
+    for i in range(count):
+        sources[i] = source[order[i]]
+        begun[i] = entries[chosen[order[i]]]
+    return sources, begun
 
 
 @compiled
-def _shortest(graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience) -> tuple[Int8, Int32, bool]:
-    """The shortest cycle that begins with one of the given edges and goes on with allowed ones: its kinds and its
-    transactions, empty if none was found; and then whether there may be one."""
+def _shortest(
+    graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience, kinds: Int8, cycle: Int32
+) -> tuple[int, bool]:
+    """The shortest cycle that begins with one of the given edges and goes on with allowed ones: its length, 0 if none
+    was found, and then whether there may be one. Its kinds and transactions are written to `kinds` and `cycle`."""
     first, entries, after = graph.first, graph.entries, graph.after
     listed, follow, stop = _followers(graph)
     nodes = len(after)
@@ -128,11 +131,11 @@ def _shortest(graph: Graph, source: Int32, entry: Int32, allowed: int, patience:
     came = np.full(states, -1, dtype=np.int32)
     by = np.empty(states, dtype=np.int8)
     queue = np.empty(states, dtype=np.int32)
-    swept = np.arange(nodes + 1)
+    swept = np.empty(nodes + 1, dtype=np.int32)
+    for x in range(nodes + 1):
+        swept[x] = x
     passed = np.full(nodes, -1, dtype=np.int32)
-    kinds = np.empty(0, dtype=np.int8)
-    cycle = np.empty(0, dtype=np.int32)
-    best = 4 * nodes
+    best = 0
     cost = 0
     maybe = False
     for i in range(len(source)):
@@ -149,7 +152,7 @@ def _shortest(graph: Graph, source: Int32, entry: Int32, allowed: int, patience:
         head, tail, level, length = 0, 1, 1, 0
         gate = nodes
         found = False
-        while head < tail and not found and length < best - 2:
+        while head < tail and not found and (best == 0 or length < best - 2):
             length += 1
             while head < level and not found:
                 state = queue[head]
@@ -188,78 +191,79 @@ def _shortest(graph: Graph, source: Int32, entry: Int32, allowed: int, patience:
                     gate = min(gate, after[x])
             level = tail
         if found:
-            path_kinds = np.empty(length + 1, dtype=np.int8)
-            path = np.empty(length + 1, dtype=np.int32)
-            path_kinds[0] = entry[i] & KIND_MASK
-            path[0] = u
-            state = u
-            for at in range(length, 0, -1):
-                path_kinds[at] = by[state]
-                state = came[state]
-                path[at] = state % nodes
             twice = False
-            for x in path:
-                twice |= passed[x] == i
-                passed[x] = i
+            state = u
+            for _ in range(length):
+                twice |= passed[state % nodes] == i
+                passed[state % nodes] = i
+                state = came[state]
+            twice |= passed[state % nodes] == i
             if twice:
                 maybe = True
             else:
-                kinds, cycle, best = path_kinds, path, length + 1
+                best = length + 1
+                kinds[0], cycle[0] = entry[i] & KIND_MASK, u
+                state = u
+                for at in range(length, 0, -1):
+                    kinds[at] = by[state]
+                    state = came[state]
+                    cycle[at] = state % nodes
         for j in range(tail):
             came[queue[j]] = -1
             swept[stop[queue[j] % nodes]] = stop[queue[j] % nodes]
-    return kinds, cycle, maybe and len(cycle) == 0
+    return best, maybe and best == 0
 
 
 @compiled
 def _any_nonadjacent(
-    graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience
-) -> tuple[Int8, Int32, bool]:
+    graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience, kinds: Int8, cycle: Int32
+) -> tuple[int, bool]:
     """The same for a small knot and RW edges none of which follows another, by trying all cycles, short ones first."""
     first, entries, start, end, process = graph.first, graph.entries, graph.start, graph.end, graph.process
     nodes = len(start)
-    other = np.full((nodes, nodes), -1, dtype=np.int8)
-    anti = np.zeros((nodes, nodes), dtype=np.bool_)
+    # From x to y: other[x * nodes + y].
+    other = np.full(nodes * nodes, -1, dtype=np.int8)
+    anti = np.zeros(nodes * nodes, dtype=np.bool_)
     for x in range(nodes):
         for y in range(nodes):
             if end[x] < start[y]:
                 if allowed >> PROCESS & 1 and process[x] == process[y]:
-                    other[x, y] = PROCESS
+                    other[x * nodes + y] = PROCESS
                 elif allowed >> REALTIME & 1:
-                    other[x, y] = REALTIME
+                    other[x * nodes + y] = REALTIME
         for j in range(first[x], first[x + 1]):
             kind = entries[j] & KIND_MASK
+            at = x * nodes + (entries[j] >> KIND_BITS)
             if kind == RW:
-                anti[x, entries[j] >> KIND_BITS] = True
+                anti[at] = True
             elif kind != PROCESS:
-                other[x, entries[j] >> KIND_BITS] = kind
-    path = np.empty(nodes + 1, dtype=np.int32)
-    kinds = np.empty(nodes + 1, dtype=np.int8)
-    tried = np.empty(nodes + 1, dtype=np.int32)
+                other[at] = kind
+    tried = np.empty(nodes, dtype=np.int32)
     on = np.zeros(nodes, dtype=np.bool_)
     steps = 0
     for length in range(3, nodes + 1):
         for i in range(len(source)):
-            on[:] = False
-            path[0], path[1] = source[i], entry[i] >> KIND_BITS
+            for x in range(nodes):
+                on[x] = False
+            cycle[0], cycle[1] = source[i], entry[i] >> KIND_BITS
             kinds[0] = RW
-            on[path[0]] = on[path[1]] = True
+            on[cycle[0]] = on[cycle[1]] = True
             tried[1] = 0
             depth = 1
             while depth:
-                x = path[depth]
+                x = cycle[depth]
                 if depth == length - 1:
-                    if other[x, path[0]] >= 0:
-                        kinds[depth] = other[x, path[0]]
-                        return kinds[:length].copy(), path[:length].copy(), False
+                    if other[x * nodes + cycle[0]] >= 0:
+                        kinds[depth] = other[x * nodes + cycle[0]]
+                        return length, False
                     tried[depth] = 2 * nodes
                 steps += 1
                 if steps > patience.steps:
-                    return kinds[:0].copy(), path[:0].copy(), True
+                    return 0, True
                 while tried[depth] < 2 * nodes:
                     y = tried[depth] % nodes
-                    kind = RW if tried[depth] >= nodes else other[x, y]
-                    possible = kind >= 0 and (kind != RW or (anti[x, y] and kinds[depth - 1] != RW))
+                    kind = RW if tried[depth] >= nodes else other[x * nodes + y]
+                    possible = kind >= 0 and (kind != RW or (anti[x * nodes + y] and kinds[depth - 1] != RW))
                     if possible and not on[y]:
                         break
                     tried[depth] += 1
@@ -267,63 +271,59 @@ def _any_nonadjacent(
                     on[x] = False
                     depth -= 1
                     continue
-                kinds[depth] = RW if tried[depth] >= nodes else other[x, tried[depth] % nodes]
+                y = tried[depth] % nodes
+                kinds[depth] = RW if tried[depth] >= nodes else other[x * nodes + y]
+                tried[depth] += 1
                 depth += 1
-                path[depth] = tried[depth - 1] % nodes
-                on[path[depth]] = True
-                tried[depth - 1] += 1
+                cycle[depth] = y
+                on[y] = True
                 tried[depth] = 0
-    return kinds[:0].copy(), path[:0].copy(), False
-
-
-@compiled
-def _witness(graph: Graph, allowed: int, patience: Patience) -> tuple[Int8, Int32, int]:
-    """Of a knot over the edges of the allowed kinds: kinds and transactions of the cycle that names it, and which
-    searches were given up. If RW is allowed, the knot has such an edge."""
-    nodes = len(graph.start)
-    missed = 0
-    if allowed >> RW & 1:
-        apart = knots(graph, allowed | SPACED, np.ones(nodes, dtype=np.bool_))
-        source, entry = _beginnings(graph, allowed, apart)
-        if len(source):
-            kinds, cycle, maybe = _shortest(graph, source, entry, allowed & ~(1 << RW), patience)
-            missed |= MISSED_SINGLE * maybe
-            if len(cycle) == 0:
-                kinds, cycle, maybe = _shortest(graph, source, entry, allowed | SPACED, patience)
-                if maybe and nodes <= SMALL:
-                    kinds, cycle, maybe = _any_nonadjacent(graph, source, entry, allowed, patience)
-                missed |= MISSED_NONADJACENT * maybe
-            if len(cycle):
-                return kinds, cycle, missed
-    source, entry = _beginnings(graph, allowed, np.empty(0, dtype=np.int32))
-    kinds, cycle, _ = _shortest(graph, source, entry, allowed, patience)
-    return kinds, cycle, missed
+    return 0, False
 
 
 @compiled
 def named(
     graph: Graph, members: Int32, bounds: Int64, allowed: int, patience: Patience
-) -> tuple[Int8, Int32, Int32, Int8]:
-    """Knots are members[bounds[i]:bounds[i + 1]], each ascending. Of each: its name's number, the length of its
-    witness, the first transaction of that, and which searches were given up."""
+) -> tuple[Int8, Int32, Int32, Int8, Int8, Int32]:
+    """Knots over the edges of the allowed kinds are members[bounds[i]:bounds[i + 1]], each ascending; if RW is allowed,
+    they have such an edge. Of each: its name's number, the length of its witness, the first transaction of that, and
+    which searches were given up; and then kinds and transactions of all witnesses, where each knot's begin at
+    bounds[i]."""
     count = len(bounds) - 1
     name = np.empty(count, dtype=np.int8)
     length = np.empty(count, dtype=np.int32)
     least = np.empty(count, dtype=np.int32)
-    missed = np.empty(count, dtype=np.int8)
+    missed = np.zeros(count, dtype=np.int8)
+    kinds = np.empty(len(members), dtype=np.int8)
+    cycles = np.empty(len(members), dtype=np.int32)
     local = np.full(len(graph.start), -1, dtype=np.int32)
+    active = np.full(len(graph.start), True, dtype=np.bool_)
+    nowhere = np.empty(0, dtype=np.int32)
+    anti = allowed & 1 << RW != 0
     for i in range(count):
-        mine = members[bounds[i] : bounds[i + 1]]
-        kinds, cycle, missed[i] = _witness(part(graph, mine, local), allowed, patience)
-        name[i] = name_number(kinds)
-        length[i] = len(cycle)
-        least[i] = mine[cycle.min()]
-    return name, length, least, missed
-
-
-def witness(graph: Graph, members: Int32, allowed: int, patience: Patience) -> tuple[Int8, Int32]:
-    """Kinds and transactions of the cycle that names a knot, beginning at the first of its transactions."""
-    local = np.full(len(graph.start), -1, dtype=np.int32)
-    kinds, cycle, _ = _witness(part(graph, members, local), allowed, patience)
-    turn = -int(np.argmin(cycle))
-    return np.roll(kinds, turn), members[np.roll(cycle, turn)]
+        low, high = bounds[i], bounds[i + 1]
+        mine, cycle, by = members[low:high], cycles[low:high], kinds[low:high]
+        knot = part(graph, mine, local)
+        found = 0
+        apart = knots(knot, allowed | SPACED, active[low:high]) if anti else nowhere
+        for search in range(0 if anti else 2, 3):
+            # The second search begins as the first one does.
+            if search != 1:
+                source, entry = _beginnings(knot, allowed, apart if search == 0 else nowhere)
+            if len(source) == 0:
+                continue
+            within = allowed & ~(1 << RW) if search == 0 else allowed | SPACED if search == 1 else allowed
+            found, maybe = _shortest(knot, source, entry, within, patience, by, cycle)
+            if search == 1 and maybe and len(mine) <= SMALL:
+                found, maybe = _any_nonadjacent(knot, source, entry, allowed, patience, by, cycle)
+            if search < 2 and maybe:
+                missed[i] |= MISSED_SINGLE if search == 0 else MISSED_NONADJACENT
+            if found:
+                break
+        length[i] = found
+        name[i] = name_number(by[:found])
+        least[i] = mine[cycle[0]]
+        for at in range(found):
+            cycle[at] = mine[cycle[at]]
+            least[i] = min(least[i], cycle[at])
+    return name, length, least, missed, kinds, cycles

@@ -19,6 +19,7 @@ import pyarrow as pa
 from checkers.elle.list_append.rows import Lists, Role, keys_of, lists_of_column
 from checkers.kernels.columns import INFO, NONE, OK, Bool, Int8, Int64, whole
 from checkers.kernels.compiled import compiled
+from checkers.kernels.sorting import ascending
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +83,13 @@ def orders(rows: pa.Table) -> Orders:
     role = rows["role"].to_numpy()
     reading = role <= Role.LATER_READ
     read_first, read_rows = _by_key(key, np.flatnonzero(reading), len(names))
-    _sort_within(read_first, read_rows, rows["place"].to_numpy().astype(np.int64))
-    _sort_within(read_first, read_rows, rows["start"].to_numpy())
     append_first, append_rows = _by_key(key, np.flatnonzero(~reading), len(names))
-    _sort_within(append_first, append_rows, rows["value"].to_numpy())
+    for first, of, by in (
+        (read_first, read_rows, "place"),
+        (read_first, read_rows, "start"),
+        (append_first, append_rows, "value"),
+    ):
+        _sort_within(first, of, rows[by].to_numpy().astype(np.int64))
     reads, appends = (
         Micro(
             first=first,
@@ -153,10 +157,17 @@ def _by_key(key: Int64, rows: Int64, keys: int) -> tuple[Int64, Int64]:
 def _sort_within(first: Int64, rows: Int64, by: Int64) -> None:
     """Sort the rows of each key, which is done already for most; ties keep their order."""
     for k in range(len(first) - 1):
-        own = rows[first[k] : first[k + 1]]
-        for i in range(1, len(own)):
-            if by[own[i]] < by[own[i - 1]]:
-                own[:] = own[np.argsort(by[own], kind="mergesort")]
+        low, high = first[k], first[k + 1]
+        for i in range(low + 1, high):
+            if by[rows[i]] < by[rows[i - 1]]:
+                keys = np.empty(high - low, dtype=np.int64)
+                own = np.empty(high - low, dtype=np.int64)
+                for j in range(high - low):
+                    own[j] = rows[low + j]
+                    keys[j] = by[own[j]]
+                order = ascending(keys)
+                for j in range(high - low):
+                    rows[low + j] = own[order[j]]
                 break
 
 
@@ -183,15 +194,15 @@ def _longest(read_first: Int64, first: Int64, size: Int64, pool: Int64) -> Int64
 @compiled
 def _agreeing(read_first: Int64, longest: Int64, first: Int64, size: Int64, pool: Int64) -> tuple[Bool, Bool]:
     """(whether each read is a prefix of the longest, keys of which one is not or the longest shows something twice)."""
-    agrees = np.ones(len(first), dtype=np.bool_)
+    agrees = np.full(len(first), True)
     doubtful = np.zeros(len(longest), dtype=np.bool_)
     for k in range(len(longest)):
         if longest[k] < 0:
             continue
         most = pool[first[longest[k]] : first[longest[k]] + size[longest[k]]]
-        ascending = np.sort(most)
-        for i in range(1, len(ascending)):
-            doubtful[k] |= ascending[i] == ascending[i - 1]
+        order = ascending(most)
+        for i in range(1, len(order)):
+            doubtful[k] |= most[order[i]] == most[order[i - 1]]
         for read in range(read_first[k], read_first[k + 1]):
             for i in range(size[read]):
                 if pool[first[read] + i] != most[i]:
@@ -204,10 +215,12 @@ def _agreeing(read_first: Int64, longest: Int64, first: Int64, size: Int64, pool
 @compiled
 def _drop_repeated(read_first: Int64, doubtful: Bool, first: Int64, size: Int64, pool: Int64, again: Int64) -> None:
     """Of the doubtful keys' reads, take out what came before in the same one."""
-    for k in np.flatnonzero(doubtful):
+    for k in range(len(doubtful)):
+        if not doubtful[k]:
+            continue
         for read in range(read_first[k], read_first[k + 1]):
             own = pool[first[read] : first[read] + size[read]]
-            order = np.argsort(own, kind="mergesort")
+            order = ascending(own)
             repeated = np.zeros(len(own), dtype=np.bool_)
             for i in range(1, len(own)):
                 repeated[order[i]] = own[order[i]] == own[order[i - 1]]

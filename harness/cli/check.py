@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -303,8 +304,8 @@ def _certify(certifier: Certifier, path: Path, request: CheckRequest, engine: En
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if unfinished.exists():
-            unfinished.unlink()
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
     console.say(f"{told} in {path}")
 
 

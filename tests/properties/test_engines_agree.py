@@ -279,7 +279,8 @@ def test_groups_of_strings_are_the_same_on_both_engines(spark: SparkEngine, tmp_
 
 
 def test_ctrl_c_is_not_sparks(spark: SparkEngine) -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # A run in the background ignores it from the start.
+    assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
 
 
 def test_what_is_kept_has_the_same_rows_however_often_it_is_used(spark: SparkEngine, tmp_path: Path) -> None:

@@ -16,10 +16,9 @@ from checkers.elle.committed import INITIAL
 from checkers.elle.complete.events import BECAUSE, Edges, Events
 from checkers.elle.complete.saturation import Saturated
 from checkers.elle.proof import Because, Step
+from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.kernels.compiled import compiled
-
-FORCED = (Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
 
 
 @dataclass
@@ -172,22 +171,6 @@ class Argument:
     @property
     def _by_source(self) -> Int32:
         return self._outgoing[1]
-
-
-@compiled
-def by_source(source: Int32, size: int) -> tuple[Int64, Int32]:
-    """Edges from e are the second [first[e]:first[e + 1]], ascending."""
-    first = np.zeros(size + 1, dtype=np.int64)
-    for e in source:
-        first[e + 1] += 1
-    for e in range(size):
-        first[e + 1] += first[e]
-    filled = first[:-1].copy()
-    edges = np.empty(len(source), dtype=np.int32)
-    for i in range(len(source)):
-        edges[filled[source[i]]] = i
-        filled[source[i]] += 1
-    return first, edges
 
 
 @compiled

@@ -19,6 +19,7 @@ import numpy as np
 
 from checkers.elle.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.elle.proof import Because
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int8, Int32, Int64, run_starts
 from checkers.kernels.compiled import compiled
 
@@ -281,22 +282,6 @@ def _moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32
             source[edges], target[edges] = size * width + moments - 1, t * width
             edges += 1
     return source[:edges].copy(), target[:edges].copy(), moments
-
-
-@compiled
-def followers(source: Int32, target: Int32, size: int) -> tuple[Int64, Int32]:
-    """Targets of e are the second [first[e]:first[e + 1]]."""
-    first = np.zeros(size + 1, dtype=np.int64)
-    for e in source:
-        first[e + 1] += 1
-    for e in range(size):
-        first[e + 1] += first[e]
-    filled = first[:-1].copy()
-    targets = np.empty(len(source), dtype=np.int32)
-    for i in range(len(source)):
-        targets[filled[source[i]]] = target[i]
-        filled[source[i]] += 1
-    return first, targets
 
 
 @compiled

@@ -16,9 +16,10 @@ import numpy as np
 from checkers.elle.committed import INITIAL
 from checkers.elle.complete.argument import Argument
 from checkers.elle.complete.component import Component, Refutation
-from checkers.elle.complete.events import Events, followers, those
+from checkers.elle.complete.events import Events, those
 from checkers.elle.complete.saturation import Saturated
 from checkers.elle.proof import Because, Proof, Step
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64, run_starts
 from checkers.kernels.compiled import compiled
 

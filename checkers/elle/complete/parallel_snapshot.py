@@ -21,13 +21,14 @@ import numpy as np
 from checkers.elle.committed import INITIAL, Committed
 from checkers.elle.complete.argument import Argument
 from checkers.elle.complete.component import Component, Forbidden, Refutation
-from checkers.elle.complete.events import CODE, Edges, Events, Isolation, Kept, events, followers
+from checkers.elle.complete.events import CODE, Edges, Events, Isolation, Kept, events
 from checkers.elle.complete.opened import component, implied
 from checkers.elle.complete.repair import Manner, Repair, rests_on, undecided_in
 from checkers.elle.complete.saturation import NOTHING, Saturated, candidates
 from checkers.elle.complete.schedule import scheduled
 from checkers.elle.lattice import Model
 from checkers.elle.proof import Because, Decision, Proof, Step
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.kernels.compiled import compiled
 from checkers.verdict import Verdict

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.elle.committed import INITIAL
-from checkers.elle.complete.events import CANDIDATES, CODE, Edges, Events, Kept, followers
+from checkers.elle.complete.events import CANDIDATES, CODE, Edges, Events, Kept
 from checkers.elle.proof import Because
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int8, Int32, Int64
 from checkers.kernels.compiled import compiled
 

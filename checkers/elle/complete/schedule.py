@@ -11,7 +11,8 @@ import heapq
 
 import numpy as np
 
-from checkers.elle.complete.events import Accesses, Events, followers
+from checkers.elle.complete.events import Accesses, Events
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.kernels.compiled import compiled
 

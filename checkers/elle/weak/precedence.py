@@ -11,6 +11,7 @@ from enum import Enum
 import numpy as np
 
 from checkers.elle.weak.accesses import Accesses
+from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.kernels.compiled import compiled
 
@@ -58,7 +59,7 @@ class Successors:
 
     @classmethod
     def of(cls, source: Int32, target: Int32, nodes: int) -> Successors:
-        first, targets = _by_source(source, target, nodes)
+        first, targets = followers(source, target, nodes)
         return cls(first=first, target=targets)
 
     @classmethod
@@ -67,20 +68,6 @@ class Successors:
         before = accesses.before if base is Base.READS_AND_SESSIONS else accesses.before[:0]
         first, targets = _base(rows.first, rows.writer, before, rows.known)
         return cls(first=first, target=targets)
-
-
-@compiled
-def _by_source(source: Int32, target: Int32, nodes: int) -> tuple[Int64, Int32]:
-    first = np.zeros(nodes + 1, dtype=np.int64)
-    for node in source:
-        first[node + 1] += 1
-    first = np.cumsum(first)
-    filled = first[:-1].copy()
-    targets = np.empty(len(source), dtype=np.int32)
-    for i in range(len(source)):
-        targets[filled[source[i]]] = target[i]
-        filled[source[i]] += 1
-    return first, targets
 
 
 @compiled

@@ -6,19 +6,16 @@ VALID is a pass. INVALID is a failure of type `invalid` with the anomalies in wo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
 from checkers.verdict import CheckerResult, Verdict
+from harness.printable import printable
 from results.atomic import write_atomically
 
 FILE_NAME = "junit.xml"
-
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot carry, not even escaped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +27,13 @@ class Case:
     seconds: float = 0.0
     verdict: Verdict | None
     words: str = ""
-    """Why: reasons, anomalies in words, or what the harness failed with."""
+    """Why: reasons, anomalies in words, or what the harness failed with; its line breaks stay."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Shown with the case whatever the verdict: seed, report, replay line."""
 
 
 def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerResult]) -> str:
-    """Each anomaly that counts with its first examples, then the verdict's other reasons, one a line."""
+    """Each anomaly that counts with its first examples, then the verdict's other reasons, one a line: printable."""
     lines = []
     for checker, result in sorted(checkers.items()):
         for name, summary in sorted(result.anomalies.items()):
@@ -48,7 +45,7 @@ def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerRes
                     lines.append(
                         f"  {name}{key}: {example.because}" + (f" (operations {witnesses})" if witnesses else "")
                     )
-    return "\n".join([*lines, *reasons])
+    return "\n".join(printable(line) for line in [*lines, *reasons])
 
 
 def junit_xml(suite: str, cases: Sequence[Case]) -> str:
@@ -62,8 +59,8 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> str:
         "skipped": "0",
         "time": f"{sum(case.seconds for case in cases):.3f}",
     }
-    root = ElementTree.Element("testsuites", {"name": _text(suite), **totals})
-    element = ElementTree.SubElement(root, "testsuite", {"name": _text(suite), **totals})
+    root = ElementTree.Element("testsuites", {"name": printable(suite), **totals})
+    element = ElementTree.SubElement(root, "testsuite", {"name": printable(suite), **totals})
     for case in cases:
         _add_case(element, case)
     ElementTree.indent(root)
@@ -79,19 +76,15 @@ def _add_case(suite: ElementTree.Element, case: Case) -> None:
     element = ElementTree.SubElement(
         suite,
         "testcase",
-        {"classname": _text(case.classname), "name": _text(case.name), "time": f"{case.seconds:.3f}"},
+        {"classname": printable(case.classname), "name": printable(case.name), "time": f"{case.seconds:.3f}"},
     )
     if case.notes:
         properties = ElementTree.SubElement(element, "properties")
         for name, value in sorted(case.notes.items()):
-            ElementTree.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
+            ElementTree.SubElement(properties, "property", {"name": printable(name), "value": printable(value)})
     if case.verdict is not Verdict.VALID:
         kind = "error" if case.verdict is None else "failure"
         problem = "harness-failed" if case.verdict is None else case.verdict.value
         first = case.words.partition("\n")[0] or problem
-        failure = ElementTree.SubElement(element, kind, {"type": problem, "message": _text(first)})
-        failure.text = _text(case.words)
-
-
-def _text(value: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", value)
+        failure = ElementTree.SubElement(element, kind, {"type": problem, "message": printable(first)})
+        failure.text = "\n".join(map(printable, case.words.split("\n")))

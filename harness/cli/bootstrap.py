@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from harness.printable import printable
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 VENV = CHECKOUT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
@@ -41,7 +43,7 @@ def main() -> int:
 
 
 def say(line: str) -> None:
-    print(f"set-up: {line}", file=sys.stderr, flush=True)
+    print(f"set-up: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def _with_newer_python() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
-from harness.cli.console import Console
+from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
 from harness.cli.judgement import Certifier, Judgement, demands, of_model, of_workload, transactional, workloads
@@ -223,7 +222,7 @@ def _no_judgement(path: Path) -> UsageError:
 
 
 def _failed(code: ExitCode, error: Exception) -> Checked:
-    print(f"stormproof: {error}", file=sys.stderr, flush=True)
+    remark(str(error))
     return Checked(code=code, error=str(error))
 
 
@@ -332,7 +331,7 @@ def _report(path: Path, history: Path, content: VerdictFile, directory: Path, co
     problem = write_report(directory)
     console.say(f"report    {directory / 'report.html'}")
     if problem:
-        print(f"stormproof: {problem}", file=sys.stderr, flush=True)
+        remark(problem)
 
 
 def _folder_for(history: Path, reports: Path) -> Path:

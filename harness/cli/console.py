@@ -1,14 +1,21 @@
-"""What a command tells: few essential lines, progress for those who watch, one JSON object for machines."""
+"""What a command prints: few essential lines, progress for those who watch, one JSON object for machines.
+
+Nothing else in `harness.cli` prints. What comes here may hold text from histories, from nodes, or names of files, so it
+goes through `printable`: one call is one line, whatever is in it.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TextIO
+
+from harness.printable import printable
 
 
 class Output(Enum):
@@ -38,13 +45,29 @@ class Console:
 
     def say(self, line: str) -> None:
         """An essential line."""
-        print(line, file=sys.stderr if self.output is Output.JSON else sys.stdout, flush=True)
+        _print(line, sys.stderr if self.output is Output.JSON else sys.stdout)
 
     def progress(self, line: str) -> None:
         if self.watching is Watching.YES:
-            print(f"{time.monotonic() - self.started:7.1f} s  {line}", file=sys.stderr, flush=True)
+            _print(f"{time.monotonic() - self.started:7.1f} s  {line}", sys.stderr)
 
     def result(self, data: Mapping[str, Any]) -> None:
         """The one JSON object, where JSON was asked for."""
         if self.output is Output.JSON:
-            print(json.dumps(data, ensure_ascii=False, allow_nan=False), flush=True)
+            text = json.dumps(data, allow_nan=False)  # in ASCII; of that, JSON leaves one control character as it is
+            _print(text.replace("\x7f", "\\u007f"), sys.stdout)
+
+
+def remark(line: str, *, by: str = "stormproof") -> None:
+    """One line on standard error beside what was asked for: a mistake, a problem, what a part of the harness does."""
+    _print(f"{by}: {line}", sys.stderr)
+
+
+def remark_traceback() -> None:
+    """Where the exception that is being handled came from."""
+    for line in traceback.format_exc().splitlines():
+        remark(line, by="traceback")
+
+
+def _print(line: str, stream: TextIO) -> None:
+    print(printable(line), file=stream, flush=True)

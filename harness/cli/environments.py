@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import system_under_test
+from harness.cli.console import remark
 from harness.environments.docker import DockerEnvironment, engine, node_image
 from harness.environments.environment import Environment
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
@@ -94,19 +95,16 @@ class DockerWorld:
     ) -> tuple[T, WorldReport]:
         package = Path(system_under_test.__file__).parent
         with engine() as client:
-            image = node_image(client, package=package, base=os.environ.get(BASE_IMAGE) or None, say=_say)
+            say = partial(remark, by=self.name)
+            image = node_image(client, package=package, base=os.environ.get(BASE_IMAGE) or None, say=say)
             run = f"stormproof-{secrets.token_hex(4)}"
-            environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=_say)
+            environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=say)
             try:
                 result = asyncio.run(main(environment))
             finally:
                 # After a second Ctrl-C nobody waited for the teardown inside the loop.
                 environment.remove()
         return result, WorldReport(facts={"world": {"image": image}})
-
-
-def _say(line: str) -> None:
-    print(f"docker: {line}", file=sys.stderr, flush=True)
 
 
 simulated = SimulatedWorld()

@@ -173,6 +173,9 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     width = max((len(str(entry.get("name", ""))) for entry in entries), default=0)
     for entry in entries[:RUNS_SHOWN] if name == "runs" else entries:
         console.say(f"  {_line(entry, width)}")
+        if entry.get("settings"):
+            settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in entry["settings"].items())
+            console.say(f"      --set {settings}")
     if name == "runs" and len(entries) > RUNS_SHOWN:
         console.say(f"  … and {len(entries) - RUNS_SHOWN} older ones (--json shows all)")
     if name == "nemeses":
@@ -188,11 +191,7 @@ def _line(entry: Entry, width: int) -> str:
             continue
         words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         parts.append(words if key in ("about", "problem") else f"{key}: {words}")
-    line = f"{entry['name']:<{width}}  {'; '.join(parts)}".rstrip()
-    if entry.get("settings"):
-        settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in entry["settings"].items())
-        line += f"\n      --set {settings}"
-    return line
+    return f"{entry['name']:<{width}}  {'; '.join(parts)}".rstrip()
 
 
 def _json(path: Path) -> dict[str, Any]:

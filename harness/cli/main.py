@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from types import FrameType
 
 import click
 
+from harness.cli.console import remark, remark_traceback
 from harness.cli.exit_code import ExitCode
 from harness.errors import HarnessError, UsageError
 
@@ -69,6 +70,9 @@ def group(debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
     signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding lacks ends no command
     code = run(sys.argv[1:] if arguments is None else arguments)
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
@@ -114,8 +118,8 @@ def _in_words(error: Exception) -> str:
 
 def _tell(line: str) -> None:
     if "STORMPROOF_DEBUG" in os.environ:
-        traceback.print_exc()
-    print(f"stormproof: {line}", file=sys.stderr, flush=True)
+        remark_traceback()
+    remark(line)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from checkers.anomaly import Anomaly
 from checkers.elle.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, found
-from harness.cli.console import Console
+from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode
 from harness.cli.pipeline import Outcome, replay_line
 from harness.scenario import Scenario, SettingValue
@@ -63,7 +62,7 @@ def tell_where(outcome: Outcome, console: Console) -> None:
             console.say("regime    " + ", ".join(f"{name} {value:.3g}" for name, value in outcome.regime.items()))
         console.say(f"replay    {replay_line(outcome.scenario)}")
     for problem in outcome.problems:
-        print(f"stormproof: {problem}", file=sys.stderr, flush=True)
+        remark(problem)
 
 
 def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
@@ -138,5 +137,5 @@ def interrupted(runs: Path) -> int:
     if latest.exists() and not (latest / "verdict.json").exists():
         directory = runs / latest.readlink() if latest.is_symlink() else latest
         words += f" in {directory}; for a verdict over it: stormproof check {directory}"
-    print(f"stormproof: {words}", file=sys.stderr, flush=True)
+    remark(words)
     return ExitCode.HARNESS_FAILED

@@ -51,15 +51,18 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     tell_outcome(outcome, console)
     _, again = read_scenario(outcome.directory)
     words, code = _compared(record.get("trace_hash"), again.get("trace_hash"), outcome, directory, console)
-    console.say(f"replayed  {words}")
-    console.result({**outcome_as_json(outcome), "exit_code": int(code), "replayed": words})
+    first, *rest = words
+    console.say(f"replayed  {first}")
+    for line in rest:
+        console.say(f"          {line}")
+    console.result({**outcome_as_json(outcome), "exit_code": int(code), "replayed": "\n".join(words)})
     return code
 
 
 def _compared(
     before: str | None, now: str | None, outcome: Outcome, directory: Path, console: Console
-) -> tuple[str, int]:
-    """What the comparison says, and the exit code."""
+) -> tuple[tuple[str, ...], int]:
+    """What the comparison says, line by line, and the exit code."""
     if now is None:
         words = f"environment {outcome.scenario.environment} keeps no trace: only verdicts can be compared"
     elif before is None:
@@ -70,10 +73,10 @@ def _compared(
         console.say(f"replayed  traces differ ({before} before, {now} now): recording two fresh runs to find where")
         difference = recorded_difference(directory)
         if difference is not None:
-            words = f"NOT DETERMINISTIC; the first difference between two fresh runs:\n{difference}"
-            return words, ExitCode.HARNESS_FAILED
+            words = "NOT DETERMINISTIC; the first difference between two fresh runs:"
+            return (words, *str(difference).split("\n")), ExitCode.HARNESS_FAILED
         words = "two fresh runs agree with each other: the code or its versions changed since the first"
-    return words, outcome.exit_code
+    return (words,), outcome.exit_code
 
 
 def recorded_difference(directory: Path) -> Difference | None:

@@ -21,6 +21,7 @@ from harness.cli.outcome_text import title
 from harness.cli.pipeline import replay_line, run_scenario, scenario_name
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
+from harness.printable import printable
 from harness.scenario import Scenario
 from results.junit import Case, write_junit
 
@@ -39,6 +40,7 @@ class Result:
     verdict: Verdict | None
     """None where the harness failed before one was reached."""
     words: str
+    """Printable, but for its line breaks."""
     directory: Path | None
     seconds: float
 
@@ -132,7 +134,7 @@ def run_one(scenario: Scenario, execution: Execution) -> Result:
             progress=_quiet,
         )
     except Exception as error:  # noqa: BLE001  # one scenario's failure, named in the results, spares the others
-        words = f"{type(error).__name__}: {error}"
+        words = printable(f"{type(error).__name__}: {error}")
         seconds = time.monotonic() - started
         return Result(scenario=scenario, verdict=None, words=words, directory=None, seconds=seconds)
     return Result(
@@ -155,13 +157,15 @@ def _awaited(scenario: Scenario, future: Future[Result]) -> Result:
     try:
         return future.result()
     except (BrokenExecutor, HarnessError) as error:
-        return Result(scenario=scenario, verdict=None, words=f"its process died: {error}", directory=None, seconds=0.0)
+        return Result(
+            scenario=scenario, verdict=None, words=printable(f"its process died: {error}"), directory=None, seconds=0.0
+        )
 
 
 def _tell_one(result: Result, console: Console) -> None:
     console.say(f"{result.name:<14}  {result.seconds:6.1f} s  {title(result.scenario)}")
     if result.verdict is not Verdict.VALID:
-        for line in result.words.splitlines()[:5]:
+        for line in result.words.split("\n")[:5]:
             console.say(f"{'':14}  {line}")
         if result.directory is not None:
             console.say(f"{'':14}  {result.directory}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
+
+from results.report.escaped import escape
 
 DRAWN = 24
 """Transactions; of longer cycles there is no drawing."""

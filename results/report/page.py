@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from harness.printable import printable_data
 from results.report.cycle import cycle_drawing
+from results.report.escaped import escape
 from results.report.figure import fault_colour
 from results.report.glossary import meaning
 from results.report.measure import Measurements
@@ -105,7 +106,7 @@ def timeline(figure: Mapping[str, Any] | None, problem: str) -> str:
     if figure is None:
         words = escape(problem or "There is no history to draw.")
         return f'<section><h2>What happened when</h2><p class="muted">{words}</p></section>'
-    data = json.dumps(figure, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(printable_data(figure), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return (
         "<section><h2>What happened when</h2>"
         '<noscript><p class="muted">The chart needs JavaScript; the tables below do not.</p></noscript>'

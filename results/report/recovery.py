@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
+from results.report.escaped import escape
 from results.report.run_files import RunFiles
 from results.report.table import duration_words, table
 

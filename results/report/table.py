@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from results.report.escaped import escape
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int]) -> str:

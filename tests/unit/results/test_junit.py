@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 from synthetic_run import verdict_of
 
-from checkers.verdict import Verdict
+from checkers.anomaly import Anomaly
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from results.junit import Case, anomalies_in_words, junit_xml, write_junit
 
 
@@ -49,11 +50,27 @@ def test_valid_has_nothing_inside_and_nothing_is_ever_skipped() -> None:
 
 
 def test_characters_that_xml_cannot_carry_do_not_break_the_file() -> None:
-    (case,) = parsed(Case(name="a<b>&\x00", verdict=Verdict.INVALID, words="\x1b[31mred & <raw> \ud800")).iter(
+    words = "\x1b[31mred & <raw> \ud800\nsecond\r\u202e\ufffe\u2028"
+    (case,) = parsed(Case(name="a<b>&\x00", verdict=Verdict.INVALID, words=words, notes={"seed": "\x1b"})).iter(
         "testcase"
     )
-    assert case.get("name") == "a<b>&\ufffd"
-    assert "red & <raw>" in (case[0].text or "")
+    assert case.get("name") == r"a<b>&\x00"
+    assert case.find("properties/property").get("value") == r"\x1b"
+    problem = case.find("failure")
+    assert problem.get("message") == r"\x1b[31mred & <raw> \ud800"
+    assert problem.text == r"\x1b[31mred & <raw> \ud800" + "\n" + r"second\r\u202e\ufffe\u2028"
+
+
+def test_an_anomaly_that_holds_line_breaks_is_told_on_one_line() -> None:
+    forged = Anomaly(name="lost-write", key="a\nVALID", operations=(1,), because="it\r\nVALID\n was lost")
+    result = CheckerResult(
+        verdict=Verdict.INVALID, anomalies={"lost-write": AnomalySummary(count=1, examples=(forged,))}
+    )
+    assert anomalies_in_words(["panicked: a\nVALID"], {"log": result}).split("\n") == [
+        "log: lost-write × 1",
+        r"  lost-write [a\nVALID]: it\r\nVALID\n was lost (operations 1)",
+        r"panicked: a\nVALID",
+    ]
 
 
 def test_anomalies_are_told_in_words_with_their_witnesses_and_legal_ones_are_left_out() -> None:

@@ -1,20 +1,20 @@
 """Beats: one shape at a steady pace, written as a sentence: `isolate primary every 10 for 5`.
 
 A beat goes wherever the name of a package goes. It strikes once in each interval, at a moment that the
-seed draws from the interval's first half, and heals the given seconds later (before the next strike).
+seed draws from the interval's first half (or its beginning, if the fault lasts longer than the other half), and heals
+the given seconds later, before the next interval begins.
 Shapes that strike at one moment are joined: `isolate primary and restart brokers every 10 for 8`.
+`nemesis/sentence.py` reads the sentences.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
 from harness.seed import Seed
-from nemesis.packages import BROKERS, CONTROLLERS, PACKAGES
+from nemesis.packages import BROKERS, CONTROLLERS
 from nemesis.schedule import NemesisSettings, Step
 from nemesis.shapes import (
     Apart,
@@ -26,7 +26,6 @@ from nemesis.shapes import (
     OneWay,
     RandomHalves,
     Shape,
-    Together,
     kill,
     pause,
     power_off,
@@ -69,7 +68,8 @@ _SHAPES: tuple[tuple[str, Shape], ...] = (
 SHAPES: Mapping[str, tuple[str, Shape]] = {str(shape): (fault, shape) for fault, shape in _SHAPES}
 """What a shape is called -> (kind of fault, the shape)."""
 
-_SENTENCE = re.compile(r"(?P<shape>.+) every (?P<interval>\d+(\.\d+)?) for (?P<length>\d+(\.\d+)?)")
+MOST_STRIKES = 10_000
+"""Of one beat in one storm. Each becomes two steps of the schedule and two rows of `nemesis.jsonl`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,43 @@ class Beat:
     def name(self) -> str:
         return f"{self.shape} every {self.interval_s:g} for {self.heal_after_s:g}"
 
+    def is_kept(self) -> bool:
+        """Whether every fault lasts as long as the sentence says, and is over before the next interval begins."""
+        return self.heal_after_s < self.interval_s
+
+    def require_kept(self) -> None:
+        """Raises UsageError for a beat that is not kept, with sentences near it that are."""
+        if self.is_kept():
+            return
+        shorter = replace(self, heal_after_s=0.8 * self.interval_s)
+        rarer = replace(self, interval_s=1.25 * self.heal_after_s)
+        raise UsageError(
+            f"nemesis '{self.name}': a fault of {self.heal_after_s:g} s is not over when the next interval begins, "
+            f"{self.interval_s:g} s after its own; it must be shorter than the interval, "
+            f"as in '{shorter.name}' or '{rarer.name}'"
+        )
+
+    def require_strikes(self, storm_s: float) -> None:
+        """Raises UsageError for a beat that never strikes in a storm of so many seconds, or too often."""
+        if self.interval_s > storm_s:
+            raise UsageError(
+                f"nemesis '{self.name}' would never strike: the storm lasts {storm_s:g} s (its time limit, less the "
+                f"part for --liveness), and no interval of {self.interval_s:g} s fits in; make it at most {storm_s:g}"
+            )
+        if storm_s / self.interval_s > MOST_STRIKES:
+            raise UsageError(
+                f"nemesis '{self.name}' would strike {storm_s / self.interval_s:,.0f} times in a storm of "
+                f"{storm_s:g} s, at most {MOST_STRIKES:,} are possible; make the interval at least "
+                f"{storm_s / MOST_STRIKES:g}"
+            )
+
     def schedule(self, seed: Seed, settings: NemesisSettings, time_limit_s: float) -> tuple[Step, ...]:
+        # A fault that ended with its interval whatever was left of it would last less than its sentence says.
+        share = min(0.5, 1 - self.heal_after_s / self.interval_s)
         steps: list[Step] = []
         for number in range(int(time_limit_s / self.interval_s)):
             draw = seed.child(self.name, str(number)).stream()
-            at_s = self.interval_s * (number + draw.random() / 2)
+            at_s = self.interval_s * (number + draw.random() * share)
             end_s = min(at_s + self.heal_after_s, self.interval_s * (number + 1), time_limit_s)
             steps += [
                 Step(at_s, self.name, number, self.shape, True),
@@ -103,29 +135,3 @@ def quorum(*, from_s: float, until_s: float) -> tuple[Step, ...]:
     """The nodes that the system can do without go down and stay down until the end."""
     shape = kill(DISPENSABLE)
     return (Step(from_s, QUORUM, 0, shape, True), Step(until_s, QUORUM, 0, shape, False))
-
-
-def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> str:
-    """The sentence for a shape, to be used in a Scenario's `nemesis`. Raises UsageError for an unknown shape."""
-    return parse(f"{shape} every {interval_s:g} for {heal_after_s:g}").name
-
-
-def parse(sentence: str) -> Beat:
-    """Raises UsageError that says what was expected."""
-    match = _SENTENCE.fullmatch(sentence.strip())
-    if match is None:
-        raise UsageError(
-            f"unknown nemesis {sentence!r}; known are {', '.join(PACKAGES)}, "
-            "or a sentence such as 'isolate primary every 10 for 5'"
-        )
-    interval_s, heal_after_s = float(match["interval"]), float(match["length"])
-    if interval_s <= 0 or heal_after_s <= 0:
-        raise UsageError(f"a beat's interval and length are more than 0 seconds, got {sentence!r}")
-    parts = match["shape"].split(" and ")
-    unknown = [part for part in parts if part not in SHAPES]
-    if unknown:
-        near = get_close_matches(unknown[0], SHAPES, 4, 0.5) or list(SHAPES)[:4]
-        raise UsageError(f"unknown shape {unknown[0]!r} of a fault; such are known: {', '.join(near)}, …")
-    faults, shapes = zip(*(SHAPES[part] for part in parts), strict=True)
-    shape = shapes[0] if len(shapes) == 1 else Together(shapes)
-    return Beat("+".join(sorted(set(faults))), shape, interval_s, heal_after_s)

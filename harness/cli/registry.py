@@ -11,8 +11,10 @@ from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from harness.errors import UsageError
+from harness.nearest import unknown
 from harness.scenario import Scenario, SettingValue
-from nemesis import beat
+from nemesis.beat import Beat
+from nemesis.sentence import EXAMPLE, parse
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 _SINGULAR: Mapping[Kind, str] = {
@@ -21,6 +23,7 @@ _SINGULAR: Mapping[Kind, str] = {
     "nemeses": "nemesis",
     "environments": "environment",
 }
+_ALSO: Mapping[Kind, str] = {"nemeses": f", or none, or a sentence such as '{EXAMPLE}'"}
 
 
 def names(kind: Kind) -> tuple[str, ...]:
@@ -32,8 +35,7 @@ def find(kind: Kind, name: str) -> Any:
     for point in entry_points(group=f"stormproof.{kind}"):
         if point.name == name:
             return point.load()
-    known = ", ".join(names(kind)) or "none (is the package installed?)"
-    raise UsageError(f"unknown {_SINGULAR[kind]} {name!r}; known are: {known}")
+    raise UsageError(unknown(_SINGULAR[kind], name, names(kind), more=_ALSO.get(kind, "")))
 
 
 def system(name: str) -> Any:
@@ -45,8 +47,8 @@ def workload(name: str) -> Any:
 
 
 def nemesis(name: str) -> Any:
-    """A package by its name, or a beat by its sentence."""
-    return find("nemeses", name) if name in names("nemeses") else beat.parse(name)
+    """A package by its name, or a beat by its sentence. Raises UsageError."""
+    return parse(name) if " " in name.strip() and name not in names("nemeses") else find("nemeses", name)
 
 
 def environment(name: str) -> Any:
@@ -54,9 +56,16 @@ def environment(name: str) -> Any:
 
 
 def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
-    """The scenario's environment. Raises UsageError where it is unknown, or cannot apply a fault that is asked for."""
+    """The scenario's environment.
+
+    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or a sentence cannot be kept in
+    this storm. (A stored run is judged all the same: its faults were what they were.)
+    """
     found = environment(scenario.environment)
     for package in packages:
+        if isinstance(package, Beat):
+            package.require_kept()
+            package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
         if not found.faults.issuperset(package.fault.split("+")):
             raise UsageError(
                 f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
@@ -106,9 +115,7 @@ def resolve(scenario: Scenario) -> Parts:
             f"{', '.join(chosen_system.workloads)}"
         )
     if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
-        raise UsageError(
-            f"unknown mutant {scenario.mutant!r} of {scenario.system}; known are: {', '.join(chosen_system.mutants)}"
-        )
+        raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
     for name in ("concurrency", "rate", "time_limit_s", "recovery_s", "liveness_s", "max_outage_s"):
         least = 1 if name == "concurrency" else 0
         value = getattr(scenario, name)
@@ -121,9 +128,8 @@ def resolve(scenario: Scenario) -> Parts:
         )
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
-    unknown = sorted(set(scenario.settings) - known)
-    if unknown:
-        raise UsageError(f"unknown setting {', '.join(unknown)}; known are: {', '.join(sorted(known))}")
+    for name in sorted(set(scenario.settings) - known):
+        raise UsageError(unknown("setting", name, sorted(known)))
     return Parts(
         system=chosen_system,
         system_settings=typed_settings(chosen_system.settings_type, scenario.settings),

@@ -23,7 +23,7 @@ from typing import Any
 
 from harness.cli.pipeline import Outcome, run_scenario
 from harness.scenario import Scenario, SettingValue
-from nemesis.beat import every
+from nemesis.sentence import every
 from nemesis.shapes import ClockShape, Isolate, OneWay, kill, pause, power_off
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One
 

@@ -32,9 +32,9 @@ def told(answer: Answer) -> str:
         ("run kafka", "unknown system 'kafka'; known are: rocketmq"),
         (
             "run rocketmq --nemesis meteor",
-            "unknown nemesis 'meteor'; known are partition, kill, pause, clock, power, or",
+            "unknown nemesis 'meteor'; known are: clock, kill, partition, pause, power, or none, or a sentence",
         ),
-        ("run rocketmq --set colour=red", "unknown setting colour; known are: ack_durable, all_ack, brokers"),
+        ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, brokers"),
         ("run rocketmq --set flush=maybe", "setting flush takes one of sync, async, got 'maybe'"),
         ("run rocketmq --set brokers=many", "setting brokers takes int, got 'many'"),
         ("run rocketmq --engine flink", "'flink' is not one of 'spark', 'inprocess'. (see: stormproof run --help)"),
@@ -58,7 +58,12 @@ def test_wrong_usage_is_254_and_nothing_is_run(stormproof: Stormproof, arguments
 def test_an_unknown_shape_of_a_fault_is_answered_with_near_ones(stormproof: Stormproof) -> None:
     answer = stormproof("run", "rocketmq", "--nemesis", "isolate primery every 10 for 5")
     assert answer.code == WRONG_USAGE
-    assert "unknown shape 'isolate primery' of a fault; such are known: isolate primary, " in told(answer)
+    assert "'primery' is no target that can follow 'isolate'" in told(answer)
+    assert told(answer).endswith("; did you mean 'isolate primary every 10 for 5'?")
+    answer = stormproof("run", "rocketmq", "--nemesis", "isolate primary every 5 for 10")
+    assert answer.code == WRONG_USAGE
+    assert "a fault of 10 s is not over when the next interval begins" in told(answer)
+    assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         told_by_nodes=frozenset({"confirmed-lost"}),
-        first_seed=2,
+        first_seed=1,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(

@@ -113,7 +113,7 @@ def test_progress_is_shown_when_asked_for_and_only_on_standard_error(
         (["run", "rocketmq", "--workload", "chat"], "unknown workload 'chat'"),
         (["run", "rocketmq", "--environment", "moon"], "unknown environment 'moon'"),
         (["run", "rocketmq", "--mutant", "nice"], "unknown mutant 'nice'"),
-        (["run", "rocketmq", "--set", "colour=red"], "unknown setting colour"),
+        (["run", "rocketmq", "--set", "colour=red"], "unknown setting 'colour'"),
         (["run", "rocketmq", "--set", "flush"], "a setting reads key=value"),
         (["run", "rocketmq", "--set", "flush=sync", "--set", "flush=async"], "flush is given twice"),
         (["run", "rocketmq", "--rate", "-1"], "rate must be a number of at least 0, got -1"),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.errors import UsageError
 from harness.generator import Context
 from harness.seed import Seed
-from nemesis import beat
 from nemesis.cluster import Cluster
 from nemesis.packages import PACKAGES
 from nemesis.record import storm, windows
@@ -91,20 +89,6 @@ def test_no_process_fault_is_sent_to_a_node_that_is_down() -> None:
     for _, shape in PACKAGES["pause"].shapes:
         fault = shape.strike(down, Seed(3).stream())
         assert fault is None or "b2" not in fault.nodes
-
-
-def test_a_beat_is_written_as_a_sentence() -> None:
-    parsed = beat.parse("isolate primary every 10 for 5")
-    assert parsed.name == beat.every(10, Isolate(PRIMARY), heal_after_s=5)
-    steps = parsed.schedule(Seed(0), NemesisSettings(), 35)
-    assert [step.starts for step in steps] == [True, False] * 3
-    assert all(stop.at_s - start.at_s <= 5.000001 for start, stop in zip(steps[::2], steps[1::2], strict=True))
-
-
-@pytest.mark.parametrize("sentence", ["storm", "isolate nobody every 10 for 5", "isolate primary every 0 for 5"])
-def test_a_wrong_sentence_is_refused_with_what_was_expected(sentence: str) -> None:
-    with pytest.raises(UsageError, match=r"known are|are known|more than 0"):
-        beat.parse(sentence)
 
 
 def _row(time_s: float, kind: str, phase: str, *targets: str, number: int = 0) -> dict[str, object]:

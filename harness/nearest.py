@@ -1,0 +1,41 @@
+"""Nearest names: what somebody who misspelt a name most probably meant. Messages about unknown names are made here.
+
+Names are compared without regard to case, and with `_`, `-` and a space taken for the same.
+(`system_under_test` cannot import this: it runs alone in a container.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+LONGEST_SHOWN = 100
+"""Characters of a name that a message repeats."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The known names that are spelt most like `name`, the nearest first; none where nothing comes near."""
+    by_spelling: dict[str, str] = {}
+    for candidate in known:
+        by_spelling.setdefault(_spelt(candidate), candidate)
+    return tuple(by_spelling[spelling] for spelling in get_close_matches(_spelt(name), by_spelling, most))
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, of: str = "", more: str = "") -> str:
+    """One line: no `kind` has this name, which ones come near, and all that are known.
+
+    `of` is what they belong to, as ` of rocketmq`; `more` goes at the line's end.
+    """
+    names = tuple(known)
+    near = nearest(name, names)
+    meant = f"did you mean {' or '.join(near)}? Known" if near else "known"
+    return f"unknown {kind} {shown(name)}{of}; {meant} are: {', '.join(names) or 'none'}{more}"
+
+
+def shown(name: str) -> str:
+    """A name in quotes, cut where it is too long for one line."""
+    return repr(name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…")
+
+
+def _spelt(name: str) -> str:
+    return name.strip().casefold().replace("_", "-").replace(" ", "-")

@@ -20,10 +20,11 @@ from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
+from harness.cli.check_options import HistoryOptions
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
-from harness.cli.judgement import Certifier, Judgement, demands, of_model, of_workload, transactional, workloads
+from harness.cli.judgement import Certifier, Judgement, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
@@ -136,6 +137,8 @@ def command(
     vector, a list, an array, or one map a line; keys as :key or lifted into values, [k v]), or lines of its log; in
     UTF-8, plain or as gzip, of any length.
 
+    A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
+
     --json prints one object a line for each PATH, in that order: path, verdict (null if there is none), anomalies,
     seconds, exit_code, reasons, and for bad input error; of transactions also the model that was demanded, and of all
     models ruled_out, strongest and undecided. Only a history that is checked alone gets a report.
@@ -143,27 +146,17 @@ def command(
     Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage or a malformed history, 255 the harness failed. Over
     several: invalid outranks all, then a failed harness, then bad input, then unknown.
     """
-    if workload is not None and model is not None:
-        raise UsageError("a history is judged by --workload or by --model, not by both")
-    if model is None and (initial is not None or failed_cas is not None):
-        raise UsageError("--initial and --failed-cas are for --model, not for --workload or a run")
-    if certify is not None and ((model is None and workload not in transactional()) or len(paths) > 1):
-        raise UsageError(
-            f"--certify is for a single history with --model, or --workload {' or '.join(transactional())}"
-        )
-    if certify is not None and not certify.absolute().parent.is_dir():
-        # Before hours of work, not after them.
-        raise UsageError(f"cannot write {certify}: there is no directory {certify.parent}")
-    if (consistency_model is not None or assume) and workload not in transactional():
-        raise UsageError(f"--consistency-model and --assume are for --workload {' or '.join(transactional())}")
-    if workload is None and settings:
-        raise UsageError("--set is for --workload, not for --model or a run")
-    judgement: Judgement | None = None
-    if workload is not None:
-        settings = (*settings, *demands(workload, consistency_model, assume))
-        judgement = of_workload(workload, settings, certificate=certify)
-    elif model is not None:
-        judgement = of_model(model, initial=initial, failed_cas=failed_cas, certificate=certify)
+    options = HistoryOptions(
+        workload=workload,
+        model=model,
+        initial=initial,
+        failed_cas=failed_cas,
+        consistency_model=consistency_model,
+        assume=assume,
+        certify=certify,
+        settings=settings,
+    )
+    judgement = options.judgement(len(paths))
     console = console_of(as_json, progress)
     execution = Execution(runs=runs, engine=engine, master=master)
     require_java(engine)
@@ -173,7 +166,8 @@ def command(
         for number, path in enumerate(paths):
             console.say(f"history   {path}")
             begun = time.monotonic()
-            checked = _check(path, judgement, execution, console, Path(scratch) / f"{number}.parquet", reports)
+            kept = Path(scratch) / f"{number}.parquet"
+            checked = _check(path, options, judgement, execution, console, kept, reports)
             console.result(checked.to_json(path, time.monotonic() - begun))
             codes.append(checked.code)
     code = combined(codes)
@@ -184,6 +178,7 @@ def command(
 
 def _check(
     path: Path,
+    options: HistoryOptions,
     judgement: Judgement | None,
     execution: Execution,
     console: Console,
@@ -193,6 +188,7 @@ def _check(
     """`scratch` is where a foreign history is kept as one of ours, meanwhile."""
     try:
         if path.is_dir():
+            options.require_no_run(path)
             return _check_directory(path, execution, console)
         if judgement is None:
             raise _no_judgement(path)

@@ -158,9 +158,12 @@ def test_lists_of_which_no_read_shows_anything_are_unknown(stormproof: Stormproo
     [
         (("--workload", "list-append", "--consistency-model", "serialisable"), "did you mean serializable"),
         (("--workload", "list-append", "--assume", "wfr-keys"), "--assume is for registers"),
-        (("--workload", "queue", "--consistency-model", "serializable"), "are for --workload list-append or rw-"),
+        (
+            ("--workload", "queue", "--consistency-model", "serializable"),
+            "--consistency-model is for --workload list-append or rw-",
+        ),
         (("--workload", "list-append", "--certify", "nowhere/proof.json"), "there is no directory nowhere"),
-        (("--model", "register", "--assume", "wfr-keys"), "are for --workload list-append or rw-register"),
+        (("--model", "register", "--assume", "wfr-keys"), "--assume is for --workload list-append or rw-register"),
     ],
 )
 def test_demands_that_mean_nothing_are_refused(

@@ -307,8 +307,8 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         (["--model", "multi-register", "--initial", "[]"], "must be a map from registers to values"),
         (["--model", "map", "--failed-cas", "answer"], "map has no cas"),
         (["--model", "set", "--set", "reads=current"], "--set is for --workload"),
-        (["--workload", "set", "--initial", "0"], "--initial and --failed-cas are for --model"),
-        (["--workload", "register", "--failed-cas", "answer"], "--initial and --failed-cas are for --model"),
+        (["--workload", "set", "--initial", "0"], "--initial is for --model, not for --workload"),
+        (["--workload", "register", "--failed-cas", "answer"], "--failed-cas is for --model, not for --w"),
         (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
         (
             ["--workload", "heap"],

@@ -1,0 +1,92 @@
+"""What `stormproof check` is asked to judge a history as, and which of these options fit which kind of PATH.
+
+A run directory says itself what was run, with which workload and settings, and is judged as just that. Nothing of it
+can be overridden: a verdict over a run that took another workload, or another promise, would stand in that run's
+directory as if it were the run's own. So every option that says what a history is one of is refused for a run
+directory, by name; the history in it can be judged as anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cli.judgement import Judgement, demands, of_model, of_workload, transactional
+from harness.errors import UsageError
+
+SCENARIO = "scenario.json"
+"""What makes a directory a run directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions:
+    """The options that say what a history without its run is one of; None or empty where one was not given."""
+
+    workload: str | None = None
+    model: str | None = None
+    initial: str | None = None
+    failed_cas: str | None = None
+    consistency_model: str | None = None
+    assume: tuple[str, ...] = ()
+    certify: Path | None = None
+    settings: tuple[str, ...] = ()
+
+    def judgement(self, paths: int) -> Judgement | None:
+        """How each of so many histories is judged; None where no option says.
+
+        Raises UsageError where options do not fit each other, or what they name.
+        """
+        self._refuse_contradictions(paths)
+        judgement: Judgement | None = None
+        if self.workload is not None:
+            settings = (*self.settings, *demands(self.workload, self.consistency_model, self.assume))
+            judgement = of_workload(self.workload, settings, certificate=self.certify)
+        elif self.model is not None:
+            judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
+        return judgement
+
+    def require_no_run(self, path: Path) -> None:
+        """Raises UsageError for a run directory if any of these options was given."""
+        if not self.given() or not (path / SCENARIO).exists():
+            return
+        several = len(self.given()) > 1
+        raise UsageError(
+            f"{path} is a run directory, which is judged as its scenario says, so {' and '.join(self.given())} "
+            f"{'do' if several else 'does'} not apply: leave {'them' if several else 'it'} out, or name the history "
+            f"in it ({path / 'history.parquet'}), which can be judged as any other"
+        )
+
+    def given(self) -> tuple[str, ...]:
+        """As they were written: `--workload bank`, `--set total=3`."""
+        words = {
+            "--workload": self.workload,
+            "--model": self.model,
+            "--initial": self.initial,
+            "--failed-cas": self.failed_cas,
+            "--consistency-model": self.consistency_model,
+            "--certify": self.certify,
+        }
+        single = [f"{name} {value}" for name, value in words.items() if value is not None]
+        return (*single, *(f"--assume {one}" for one in self.assume), *(f"--set {one}" for one in self.settings))
+
+    def _refuse_contradictions(self, paths: int) -> None:
+        workload, model, of_transactions = self.workload, self.model, " or ".join(transactional())
+        if workload is not None and model is not None:
+            raise UsageError("a history is judged by --workload or by --model, not by both")
+        for_model = [("--initial", self.initial), ("--failed-cas", self.failed_cas)]
+        for name, value in for_model:
+            if model is None and value is not None:
+                raise UsageError(
+                    f"{name} is for --model, not for --workload or a run: leave it out, or say which --model"
+                )
+        if self.certify is not None and ((model is None and workload not in transactional()) or paths > 1):
+            raise UsageError(f"--certify is for a single history with --model, or --workload {of_transactions}")
+        if self.certify is not None and not self.certify.absolute().parent.is_dir():
+            # Before hours of work, not after them.
+            raise UsageError(f"cannot write {self.certify}: there is no directory {self.certify.parent}")
+        for_transactions = [("--consistency-model", self.consistency_model), ("--assume", self.assume or None)]
+        for name, demanded in for_transactions:
+            if demanded is not None and workload not in transactional():
+                raise UsageError(f"{name} is for --workload {of_transactions}: leave it out, or say which of them")
+        if workload is None and self.settings:
+            raise UsageError("--set is for --workload, not for --model or a run: leave it out, or say which --workload")

@@ -1,0 +1,70 @@
+"""A run directory is judged as its scenario says, and as nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line.answers import Stormproof
+
+IN_PROCESS = ("--engine", "inprocess")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "register"),
+        ("--model", "cas-register", "--initial", "0"),
+        ("--model", "cas-register", "--failed-cas", "answer"),
+        ("--model", "cas-register", "--certify", "orders"),
+        ("--workload", "log"),
+        ("--workload", "bank", "--set", "total=3"),
+        ("--workload", "list-append", "--consistency-model", "serializable"),
+        ("--workload", "rw-register", "--assume", "wfr-keys", "--assume", "sequential-keys"),
+    ],
+    ids=lambda options: " ".join(options),
+)
+def test_options_for_histories_are_refused_for_a_run_by_name(
+    stormproof: Stormproof, stored_run: Path, options: tuple[str, ...]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in stored_run.iterdir()}
+    answer = stormproof("check", stored_run, *options, *IN_PROCESS)
+    assert answer.code == 254
+    (line,) = answer.err.splitlines()
+    assert line.startswith(f"stormproof: {stored_run} is a run directory, which is judged as its scenario says")
+    for name, value in zip(options[::2], options[1::2], strict=True):
+        assert f"{name} {value}" in line
+    assert line.endswith(f"name the history in it ({stored_run / 'history.parquet'}), which can be judged as any other")
+    assert {path: path.stat().st_mtime_ns for path in stored_run.iterdir()} == before
+    assert not Path("orders").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--initial", "0"), "--initial is for --model, not for --workload or a run"),
+        (("--failed-cas", "answer"), "--failed-cas is for --model, not for --workload or a run"),
+        (("--set", "total=3"), "--set is for --workload, not for --model or a run"),
+        (("--consistency-model", "serializable"), "--consistency-model is for --workload list-append or rw-register"),
+        (("--assume", "wfr-keys"), "--assume is for --workload list-append or rw-register"),
+        (("--certify", "orders"), "--certify is for a single history with --model, or --workload list-append or rw"),
+    ],
+)
+def test_an_option_that_needs_another_is_refused_for_a_run_too(
+    stormproof: Stormproof, stored_run: Path, options: tuple[str, ...], words: str
+) -> None:
+    answer = stormproof("check", stored_run, *options, *IN_PROCESS)
+    assert answer.code == 254
+    (line,) = answer.err.splitlines()
+    assert words in line
+
+
+def test_the_history_in_a_run_beside_it_is_judged_all_the_same(stormproof: Stormproof, stored_run: Path) -> None:
+    history = stored_run / "history.parquet"
+    answer = stormproof("check", stored_run, history, "--workload", "log", "--json", *IN_PROCESS)
+    run, judged = (json.loads(line) for line in answer.out.splitlines())
+    assert (run["verdict"], run["exit_code"]) == (None, 254)
+    assert "--workload log does not apply" in run["error"]
+    assert (judged["verdict"], judged["exit_code"]) == ("valid", 0)

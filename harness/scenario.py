@@ -1,15 +1,22 @@
-"""A frozen Scenario: all that is needed to run again."""
+"""A frozen Scenario: all that is needed to run again, each number within the bounds that stand beside it."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from harness.bounds import Bounds, bounds_of, fitting, shown
 from harness.errors import UsageError
 
 SettingValue = str | int | float | bool
+
+LONGEST_TEXT = 1_000
+"""Characters of a name, a sentence, or a setting's value."""
+MOST_ENTRIES = 1_000
+"""Kinds of faults, or settings."""
+_WEEK_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +25,9 @@ class Scenario:
 
     `settings` are the `--set key=value` pairs; each key belongs to the settings dataclass of the system,
     the workload or the nemesis that declares it.
+
+    Raises UsageError for a field of another type, or outside its bounds, however the scenario came about: from a
+    command line, a suite, a stored `scenario.json`, or code.
     """
 
     system: str
@@ -26,18 +36,46 @@ class Scenario:
     environment: str = "simulated"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
     mutant: str | None = None
-    concurrency: int = 10
-    rate: float = 100.0
+    concurrency: Annotated[int, Bounds(1, 1_000)] = 10
+    rate: Annotated[float, Bounds(0, 100_000)] = 100.0
     """Operations a second over all clients; 0 is as fast as possible."""
-    time_limit_s: float = 60.0
+    time_limit_s: Annotated[float, Bounds(0, _WEEK_S)] = 60.0
     """Length of the storm; set-up, recovery and final reads come on top."""
-    recovery_s: float = 20.0
+    recovery_s: Annotated[float, Bounds(0, _WEEK_S)] = 20.0
     """The calm between healing and the final reads."""
-    liveness_s: float = 0.0
+    liveness_s: Annotated[float, Bounds(0, _WEEK_S)] = 0.0
     """The storm's last part, in which only dispensable nodes stay broken and progress is demanded; 0: not demanded."""
-    max_outage_s: float = 0.0
+    max_outage_s: Annotated[float, Bounds(0, _WEEK_S)] = 0.0
     """The longest time that clients may be refused before they are served again for good; 0: any."""
-    seed: int = 0
+    seed: Annotated[int, Bounds(0, 2**63 - 1)] = 0
+
+    def __post_init__(self) -> None:
+        for name in BOUNDS:
+            fitting(Scenario, name, getattr(self, name), what=name)
+        for name in ("system", "workload", "environment"):
+            _refuse_other_than_text(name, getattr(self, name))
+        if self.mutant is not None:
+            _refuse_other_than_text("mutant", self.mutant)
+        if not isinstance(self.nemesis, tuple):
+            raise UsageError(f"nemesis takes a list of kinds of faults, got {shown(self.nemesis)}")
+        if not isinstance(self.settings, Mapping):
+            raise UsageError(f"settings takes a table of keys and values, got {shown(self.settings)}")
+        for entries in (self.nemesis, self.settings):
+            if len(entries) > MOST_ENTRIES:
+                raise UsageError(f"a scenario has at most {MOST_ENTRIES} faults and settings each, got {len(entries)}")
+        for kind in self.nemesis:
+            _refuse_other_than_text("nemesis", kind)
+        for key, value in self.settings.items():
+            _refuse_other_than_text("the name of a setting", key)
+            if not isinstance(value, (str, int, float)):
+                raise UsageError(f"setting {key} takes text, a number or true/false, got {shown(value)}")
+            if isinstance(value, str):
+                _refuse_other_than_text(f"setting {key}", value)
+        if self.liveness_s > self.time_limit_s:
+            raise UsageError(
+                f"liveness_s is a part of the storm, so at most time_limit_s ({self.time_limit_s:g}), "
+                f"got {self.liveness_s:g}"
+            )
 
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)
@@ -47,7 +85,7 @@ class Scenario:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Scenario:
-        """Raises UsageError for unknown or missing fields."""
+        """Raises UsageError for unknown, missing or wrong fields."""
         known = {f.name for f in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -55,4 +93,18 @@ class Scenario:
         for name in ("system", "workload"):
             if name not in data:
                 raise UsageError(f"scenario lacks the field {name!r}")
-        return cls(**{**data, "nemesis": tuple(data.get("nemesis", ()))})
+        nemesis = data.get("nemesis", ())
+        return cls(**{**data, "nemesis": tuple(nemesis) if isinstance(nemesis, (list, tuple)) else nemesis})
+
+
+def _refuse_other_than_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} takes text, got {shown(value)}")
+    if len(value) > LONGEST_TEXT:
+        raise UsageError(f"{name} takes at most {LONGEST_TEXT} characters, got {len(value)}: {shown(value)}")
+    if not value.isprintable():
+        raise UsageError(f"{name} takes printable text, got {shown(value)}")
+
+
+BOUNDS: Mapping[str, Bounds] = bounds_of(Scenario)
+"""What the numbers of a scenario may be, by field."""

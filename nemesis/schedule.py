@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from harness.bounds import Bounds
+from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator
 from harness.operation import NEMESIS, Operation
 from harness.seed import Seed
@@ -16,11 +19,18 @@ from nemesis.shapes import Shape
 class NemesisSettings:
     """Pace of the storm; every package follows it by itself, so faults of several packages overlap."""
 
-    interval_s: float = 5.0
+    interval_s: Annotated[float, Bounds(0.1, 86_400)] = 5.0
     """Mean calm between two faults of one package."""
-    shortest_fault_s: float = 0.3
-    longest_fault_s: float = 15.0
+    shortest_fault_s: Annotated[float, Bounds(0.01, 86_400)] = 0.3
+    longest_fault_s: Annotated[float, Bounds(0.01, 86_400)] = 15.0
     """A fault's length is drawn log-uniform between the two."""
+
+    def __post_init__(self) -> None:
+        if self.shortest_fault_s > self.longest_fault_s:
+            raise UsageError(
+                f"shortest_fault_s must be at most longest_fault_s ({self.longest_fault_s:g}), "
+                f"got {self.shortest_fault_s:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

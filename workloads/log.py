@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
+from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator, drawn, invoke
@@ -37,13 +38,12 @@ ATTEMPTS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class LogSettings:
-    queues: int = 4
-    send_share: float = 0.5
+    queues: Annotated[int, Bounds(1, 16)] = 4
+    """Of the topic's queues, the first so many."""
+    send_share: Annotated[float, Bounds(0, 1)] = 0.5
     """Share of sends among the operations of the storm."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.queues <= 16:
-            raise UsageError(f"queues must be from 1 to 16 (the topic's queues), got {self.queues}")
         if not 0 < self.send_share < 1:
             raise UsageError(f"send_share must lie between 0 and 1, got {self.send_share}")
 

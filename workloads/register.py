@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from checkers.linearizable import MODELS, Linearizable
+from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import Generator, indexed, invoke
@@ -31,16 +32,17 @@ FEW_VALUES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RegisterSettings:
-    keys: int = 5
-    read_share: float = 0.5
-    cas_share: float = 0.2
+    keys: Annotated[int, Bounds(1, 10_000)] = 5
+    read_share: Annotated[float, Bounds(0, 1)] = 0.5
+    cas_share: Annotated[float, Bounds(0, 1)] = 0.2
     unique: bool = True
 
     def __post_init__(self) -> None:
-        if self.keys < 1:
-            raise UsageError(f"keys must be at least 1, got {self.keys}")
-        if self.read_share < 0 or self.cas_share < 0 or self.read_share + self.cas_share >= 1:
-            raise UsageError("read_share and cas_share must be at least 0 and leave a share for writes")
+        if self.read_share + self.cas_share >= 1:
+            raise UsageError(
+                "read_share and cas_share must leave a share for writes, "
+                f"got {self.read_share:g} and {self.cas_share:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

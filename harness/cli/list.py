@@ -12,6 +12,7 @@ import click
 
 from checkers.by_workload import WORKLOADS, allowed
 from checkers.elle.lattice import ALIASES, PROMISES, Model
+from harness.bounds import bounds_of
 from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
@@ -158,11 +159,12 @@ def _described(kind: registry.Kind, name: str) -> Entry:
     if hasattr(loaded, "faults"):
         entry["faults"] = sorted(loaded.faults)
     settings = getattr(loaded, "settings_type", None)
-    if settings is not None and dataclasses.is_dataclass(settings):
+    if isinstance(settings, type) and dataclasses.is_dataclass(settings):
         entry["settings"] = {
             field.name: None if field.default is dataclasses.MISSING else field.default
             for field in dataclasses.fields(settings)
         }
+        entry["bounds"] = {name: [bounds.least, bounds.most] for name, bounds in bounds_of(settings).items()}
     return entry
 
 
@@ -174,7 +176,8 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     for entry in entries[:RUNS_SHOWN] if name == "runs" else entries:
         console.say(f"  {_line(entry, width)}")
         if entry.get("settings"):
-            settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in entry["settings"].items())
+            bounds = entry.get("bounds", {})
+            settings = ", ".join(_setting(key, value, bounds) for key, value in entry["settings"].items())
             console.say(f"      --set {settings}")
     if name == "runs" and len(entries) > RUNS_SHOWN:
         console.say(f"  … and {len(entries) - RUNS_SHOWN} older ones (--json shows all)")
@@ -187,11 +190,16 @@ def _line(entry: Entry, width: int) -> str:
         return f"{entry['verdict'] or 'cut short':<9}  seed {entry['seed']}  {entry['directory']}"
     parts = []
     for key, value in entry.items():
-        if key in ("name", "settings") or value in (None, "", []):
+        if key in ("name", "settings", "bounds") or value in (None, "", []):
             continue
         words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         parts.append(words if key in ("about", "problem") else f"{key}: {words}")
     return f"{entry['name']:<{width}}  {'; '.join(parts)}".rstrip()
+
+
+def _setting(key: str, default: Any, bounds: Mapping[str, list[float]]) -> str:
+    within = f" ({bounds[key][0]:g} to {bounds[key][1]:.12g})" if key in bounds else ""
+    return f"{key}={json.dumps(default)}{within}"
 
 
 def _json(path: Path) -> dict[str, Any]:

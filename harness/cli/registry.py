@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import types
-import typing
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
+from harness.bounds import fitting
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.scenario import Scenario, SettingValue
@@ -116,16 +114,6 @@ def resolve(scenario: Scenario) -> Parts:
         )
     if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
         raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
-    for name in ("concurrency", "rate", "time_limit_s", "recovery_s", "liveness_s", "max_outage_s"):
-        least = 1 if name == "concurrency" else 0
-        value = getattr(scenario, name)
-        if not least <= value < math.inf:
-            raise UsageError(f"{name} must be a number of at least {least}, got {value}")
-    if scenario.liveness_s > scenario.time_limit_s:
-        raise UsageError(
-            f"liveness_s is a part of the storm, so at most time_limit_s ({scenario.time_limit_s:g}), "
-            f"got {scenario.liveness_s:g}"
-        )
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
@@ -142,25 +130,12 @@ def resolve(scenario: Scenario) -> Parts:
 
 def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
     """An instance of a settings dataclass from those of the pairs that it declares. Raises UsageError."""
-    hints = typing.get_type_hints(type_)
-    values = {}
-    for field in dataclasses.fields(type_):
-        if field.name in given:
-            values[field.name] = _typed(field.name, hints[field.name], given[field.name])
-    return type_(**values)
-
-
-def _typed(name: str, hint: Any, value: SettingValue) -> Any:
-    allowed: Sequence[Any] = ()
-    if typing.get_origin(hint) is Literal:
-        allowed = typing.get_args(hint)
-        if value in allowed:
-            return value
-        raise UsageError(f"setting {name} takes one of {', '.join(map(str, allowed))}, got {value!r}")
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if float in options and type(value) is int:
-        return float(value)
-    if any(type(value) is option for option in options):
-        return value
-    expected = " or ".join(getattr(option, "__name__", str(option)) for option in options)
-    raise UsageError(f"setting {name} takes {expected}, got {value!r}")
+    values = {
+        field.name: fitting(type_, field.name, given[field.name], what=f"setting {field.name}")
+        for field in dataclasses.fields(type_)
+        if field.name in given
+    }
+    try:
+        return type_(**values)
+    except (TypeError, ValueError) as error:  # how dataclasses refuse what is missing, or does not go together
+        raise UsageError(f"settings cannot be used: {error}") from None

@@ -15,7 +15,7 @@ from harness.cli.options import SEEDS, Execution, console_of, example, execution
 from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
 from harness.cli.pipeline import run_scenario
 from harness.errors import UsageError
-from harness.scenario import Scenario, SettingValue
+from harness.scenario import BOUNDS, Scenario, SettingValue
 
 NODE_COUNTS = ("nodes", "brokers")
 """Settings that `--nodes` sets: the first that the system has."""
@@ -41,14 +41,38 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     metavar="N[,N…]",
     help="Kinds of faults or sentences, by comma; or none (stormproof list nemeses).",
 )
-@click.option("--nodes", type=click.IntRange(1, 1000), metavar="K", help="How many nodes or brokers.")
-@click.option("--concurrency", type=int, default=10, show_default=True, metavar="C", help="Clients at once.")
+@click.option("--nodes", type=int, metavar="K", help="How many nodes or brokers; stormproof list systems shows bounds.")
 @click.option(
-    "--rate", type=float, default=100.0, show_default=True, metavar="R", help="Operations a second; 0: no limit."
+    "--concurrency",
+    type=int,
+    default=10,
+    show_default=True,
+    metavar="C",
+    help=f"Clients at once, {BOUNDS['concurrency']}.",
 )
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds the storm lasts.")
 @click.option(
-    "--recovery", type=float, default=20.0, show_default=True, metavar="S", help="Seconds of calm before final reads."
+    "--rate",
+    type=float,
+    default=100.0,
+    show_default=True,
+    metavar="R",
+    help=f"Operations a second, {BOUNDS['rate']}; 0: no limit.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help=f"Seconds the storm lasts, {BOUNDS['time_limit_s']}.",
+)
+@click.option(
+    "--recovery",
+    type=float,
+    default=20.0,
+    show_default=True,
+    metavar="S",
+    help=f"Seconds of calm before final reads, {BOUNDS['recovery_s']}.",
 )
 @click.option(
     "--liveness",
@@ -56,7 +80,8 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default=0.0,
     show_default=True,
     metavar="S",
-    help="Demand progress in the last S seconds, with a quorum healed and the rest down; 0: no such demand.",
+    help="Demand progress in the last S seconds, with a quorum healed and the rest down, at most the time limit; "
+    "0: no such demand.",
 )
 @click.option(
     "--max-outage",
@@ -64,7 +89,8 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default=0.0,
     show_default=True,
     metavar="S",
-    help="Demand that nobody is refused for longer than S seconds until served again for good; 0: no such demand.",
+    help="Demand that nobody is refused for longer than S seconds until served again for good, "
+    f"{BOUNDS['max_outage_s']}; 0: no such demand.",
 )
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
 @click.option("--mutant", metavar="M", help="Plant this bug in the system (stormproof list mutants).")

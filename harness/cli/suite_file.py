@@ -114,19 +114,24 @@ def _scenarios(matrix: Mapping[str, Any], where: str, place: str, most: int) -> 
         raise UsageError(f"{where}: {place} makes {total} scenarios, the suite may have {MOST_SCENARIOS}; split it")
     if total == 0:
         raise UsageError(f"{where}: {place} makes no scenario: one of its lists is empty")
-    return [
-        Scenario(
-            system=system,
-            workload=workload,
-            environment=environment,
-            nemesis=tuple(part.strip() for part in nemesis.split(",") if part.strip() not in ("", "none")),
-            mutant=mutant or None,
-            settings=setting,
-            seed=seed,
-            **numbers,
-        )
-        for system, workload, environment, nemesis, mutant, setting, seed in itertools.product(*axes, settings, seeds)
-    ]
+    try:
+        return [
+            Scenario(
+                system=system,
+                workload=workload,
+                environment=environment,
+                nemesis=tuple(part.strip() for part in nemesis.split(",") if part.strip() not in ("", "none")),
+                mutant=mutant or None,
+                settings=setting,
+                seed=seed,
+                **numbers,
+            )
+            for system, workload, environment, nemesis, mutant, setting, seed in itertools.product(
+                *axes, settings, seeds
+            )
+        ]
+    except UsageError as error:
+        raise UsageError(f"{where}: {place}: {error}") from None
 
 
 def _seeds(value: Any, where: str, key: str) -> list[int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from harness.bounds import Bounds
 from harness.client import Client
 from harness.errors import ErrorCode, OperationError, UsageError
 from harness.operation import Operation
@@ -40,32 +41,31 @@ _CODES = {error.code: error for error in ErrorCode}
 class RocketmqSettings:
     """RocketMQ's settings by the names used here; `time_scale` shortens all of its periods alike."""
 
-    controllers: int = 3
-    brokers: int = 3
+    controllers: Annotated[int, Bounds(1, 50)] = 3
+    brokers: Annotated[int, Bounds(1, 100)] = 3
     all_ack: bool = True
-    in_sync_replicas: int = 1
-    min_in_sync_replicas: int = 2
+    in_sync_replicas: Annotated[int, Bounds(1, 100)] = 1
+    min_in_sync_replicas: Annotated[int, Bounds(1, 100)] = 2
     flush: Literal["sync", "async"] = "sync"
     ack_durable: bool = False
     """Slaves acknowledge only what they have fsynced."""
     unclean_election: bool = False
     notify_role_changed: bool = True
-    learners: int = 0
+    learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of the brokers are asynchronous learners (the last ones)."""
-    topic_queues: int = 16
-    segment_bytes: int = 64 * 1024 * 1024
-    time_scale: float = 0.3
+    topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
+    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
+    time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
 
     def __post_init__(self) -> None:
-        if self.controllers < 1 or self.brokers < 1:
-            raise UsageError("controllers and brokers must be at least 1")
-        if not 0 <= self.learners < self.brokers:
+        if self.learners >= self.brokers:
             raise UsageError(f"learners must be less than brokers ({self.brokers}), got {self.learners}")
-        if self.min_in_sync_replicas > self.brokers - self.learners:
-            raise UsageError(
-                f"min_in_sync_replicas={self.min_in_sync_replicas} can never be met by "
-                f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
-            )
+        for name in ("min_in_sync_replicas", "in_sync_replicas"):
+            if getattr(self, name) > self.brokers - self.learners:
+                raise UsageError(
+                    f"{name}={getattr(self, name)} can never be met by "
+                    f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
+                )
 
 
 def _controller_names(settings: RocketmqSettings) -> list[str]:

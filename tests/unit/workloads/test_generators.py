@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.cli.registry import typed_settings
 from harness.errors import UsageError
 from harness.generator import limit, perfect, simulate
 from harness.operation import Operation
@@ -80,4 +81,4 @@ def test_final_reads_cover_every_queue_at_every_replica() -> None:
 @pytest.mark.parametrize("wrong", [{"queues": 0}, {"queues": 17}, {"send_share": 1.0}], ids=str)
 def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        LogSettings(**wrong)  # type: ignore[arg-type]
+        typed_settings(LogSettings, wrong)

@@ -1,0 +1,98 @@
+"""What a number may be, written beside the field that it bounds, and one way of refusing what lies outside.
+
+    @dataclass(frozen=True, kw_only=True)
+    class MySettings:
+        brokers: Annotated[int, Bounds(1, 100)] = 3
+
+Bounds hold at both ends. Not a number (NaN) lies in none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from harness.errors import UsageError
+
+LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the most that a number may be, both included."""
+
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"from {_plainly(self.least)} to {_plainly(self.most)}"
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most
+
+
+def bounds_of(type_: type) -> Mapping[str, Bounds]:
+    """The bounds that a dataclass declares, by field."""
+    hints = _hints(type_)
+    found = {field.name: _bounds_in(hints[field.name]) for field in dataclasses.fields(type_)}
+    return {name: bounds for name, bounds in found.items() if bounds is not None}
+
+
+def fitting(type_: type, name: str, value: Any, *, what: str) -> Any:
+    """The value as that field of the dataclass takes it (a whole number where a number is due becomes one).
+
+    Raises UsageError, where `what` names the field: what it takes, and what came.
+    """
+    hint = _hints(type_)[name]
+    bounds = _bounds_in(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        if any(value == one and type(value) is type(one) for one in allowed):
+            return value
+        raise UsageError(f"{what} takes one of {', '.join(map(str, allowed))}, got {shown(value)}")
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    is_fitting = any(type(value) is option for option in options) or (float in options and type(value) is int)
+    if not is_fitting or (bounds is not None and type(value) in (int, float) and value not in bounds):
+        raise UsageError(f"{what} takes {_in_words(options, bounds)}, got {shown(value)}")
+    return float(value) if float in options and type(value) is int else value
+
+
+def shown(value: Any) -> str:
+    """The value as it was written, not longer than a line has room for."""
+    words = repr(value)
+    return words if len(words) <= LONGEST_SHOWN else f"{words[:LONGEST_SHOWN]}… ({len(words)} characters)"
+
+
+@cache
+def _hints(type_: type) -> Mapping[str, Any]:
+    return typing.get_type_hints(type_, include_extras=True)
+
+
+def _bounds_in(hint: Any) -> Bounds | None:
+    return next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Bounds)), None)
+
+
+_KINDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    type(None): "nothing",
+}
+
+
+def _in_words(options: tuple[Any, ...], bounds: Bounds | None) -> str:
+    words = " or ".join(_KINDS.get(option, getattr(option, "__name__", str(option))) for option in options)
+    return f"{words} {bounds}" if bounds is not None else words
+
+
+def _plainly(number: float) -> str:
+    """Without an exponent: 604800 rather than 6.048e+05."""
+    return str(int(number)) if number == int(number) else str(number)

@@ -123,11 +123,15 @@ def _written(value: Any) -> Any:
     return bool(value) if isinstance(value, Truth) else str(value)
 
 
+ASKING = ("read", "get", "dequeue", "pop")
+"""Functions without an argument, which are called for what they tell."""
+
+
 def describe(call: Call) -> str:
     argument = "" if call.argument is None else f" {shown(call.argument)}"
-    result = (
-        "" if isinstance(call.result, Answer) or call.result == call.argument else f" that told {shown(call.result)}"
-    )
+    # A write of null says all with its name; of whoever asks, null is the answer.
+    says_nothing = isinstance(call.result, Answer) or (call.result == call.argument and call.f not in ASKING)
+    result = "" if says_nothing else f" that told {shown(call.result)}"
     failed = " that failed" if call.result is Answer.FAILED else ""
     return f"{call.f}{argument}{result}{failed}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow as pa
 from checkers.findings import Example, Findings, said_of
 from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.decision import (
+    AT_FIRST,
+    ENDLESS,
     NOT_LINEARIZABLE,
     UNDECIDED,
     Decision,
@@ -20,10 +23,11 @@ from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
 from checkers.linearizable.problem import Calls, calls_of
 from checkers.linearizable.recorded import objects, rows_of
+from checkers.linearizable.surroundings import Operations, longest_prefix, surroundings
 from checkers.linearizable.unique.contradicted import contradicted
 from checkers.linearizable.unique.question import Question, asked
 from checkers.linearizable.unique.spans import Contradiction, Open, Ordered
-from checkers.linearizable.window import window
+from checkers.linearizable.window import Window, window
 from checkers.verdict import EXAMPLES
 
 NONLINEARIZABLE = "nonlinearizable"
@@ -34,7 +38,6 @@ MALFORMED = "malformed"
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 
 SHOWN_STATES = 5
-SHOWN_OPERATIONS = 20
 
 
 def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
@@ -105,30 +108,20 @@ def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tupl
     """What is to be said of an object after a search: nothing if it is linearizable. `why` no decider could tell."""
     part, decision = decide_parts(parts(model, calls), limit=limit)
     if decision.outcome == NOT_LINEARIZABLE:
-        return NONLINEARIZABLE, _broken(key, model, part, decision, limit)
+        return NONLINEARIZABLE, _broken(key, model, calls, part, decision, limit)
     if decision.outcome == UNDECIDED:
         return UNDECIDED_OBJECT, _given_up(key, part.calls, decision, why)
     return None
 
 
-def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) -> Example:
-    """What could not be ordered, and what would have had to be told."""
+def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decision, limit: int) -> Example:
+    """What could not be ordered, and what would have had to be told. `recorded` are all calls on the object."""
     calls, problem = part.calls, part.problem
     found = window(problem, decision, limit=limit)
     call = calls.calls[found.stuck]
-    prefixes = []
-    for state in found.before[:SHOWN_STATES]:
-        tried = decide_with_orders(problem.part(found.numbers, state), limit=limit)
-        for after, order in list(zip(tried.possible, tried.orders, strict=True))[:SHOWN_STATES]:
-            stuck = calls.calls[int(found.numbers[tried.stuck_at])]
-            prefixes.append(
-                {
-                    "order": [int(calls.start[found.numbers[number]]) for number in order[-SHOWN_OPERATIONS:]],
-                    "state": shown(after),
-                    "stuck": describe(stuck),
-                    "would_have_told": [shown(told) for told in tellable(model, after, stuck)],
-                }
-            )
+    prefixes = _longest_prefixes(model, part, decision, found, limit)
+    stuck = int(np.searchsorted(recorded.start, calls.start[found.stuck]))
+    around = surroundings(model, _operations(recorded), stuck, range(len(recorded.calls)), next(iter(prefixes), {}))
     states = " or ".join(sorted({shown(state) for state in decision.possible})[:SHOWN_STATES])
     was = f"with all that had completed before, the state was {states}, and " if states else ""
     return Example(
@@ -139,8 +132,41 @@ def _broken(key: str, model: Model, part: Part, decision: Decision, limit: int) 
             f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
             f"nowhere: {was}nothing that was open meanwhile explains what it told",
         ),
-        details={"longest_prefixes": prefixes},
+        details={"longest_prefixes": prefixes} | around,
     )
+
+
+def _operations(calls: Calls) -> Operations:
+    return Operations(start=calls.start, end=calls.end, call=calls.calls.__getitem__)
+
+
+def _longest_prefixes(model: Model, part: Part, decision: Decision, found: Window, limit: int) -> list[dict[str, Any]]:
+    """From the beginning, if that takes not much more than the decision took; else from where the window begins."""
+    problem = part.problem
+    begun = np.flatnonzero(problem.start < problem.end[found.stuck])
+    whole = decide_with_orders(
+        problem.part(begun, problem.initial), limit=min(limit, AT_FIRST + ENDLESS * decision.explored)
+    )
+    tried = [(begun, problem.initial, whole)]
+    if whole.outcome != NOT_LINEARIZABLE or not any(whole.orders):
+        tried = [
+            (found.numbers, state, decide_with_orders(problem.part(found.numbers, state), limit=limit))
+            for state in found.before[:SHOWN_STATES]
+        ]
+    prefixes = []
+    for numbers, before, ended in tried:
+        stuck = part.calls.calls[int(numbers[ended.stuck_at])]
+        for after, order in list(zip(ended.possible, ended.orders, strict=True))[:SHOWN_STATES]:
+            prefix, _ = longest_prefix(model, before, _operations(part.calls), numbers[list(order)].tolist())
+            prefixes.append(
+                prefix
+                | {
+                    "state": shown(after),
+                    "stuck": describe(stuck),
+                    "would_have_told": [shown(told) for told in tellable(model, after, stuck)],
+                }
+            )
+    return prefixes
 
 
 def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:

@@ -8,8 +8,9 @@ looked at for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sized
+from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ import numpy as np
 from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.models import Model, describe, shown, tellable
+from checkers.linearizable.surroundings import Operations, longest_prefix, surroundings
 from checkers.linearizable.unique.question import Question, call_of
-from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered
+from checkers.linearizable.unique.spans import NEVER, Contradiction, Ordered, Spans
 
 NEAR = 4_096
 """So many operations before a failure are looked at first for an earlier one, and for a smaller window."""
@@ -28,9 +30,6 @@ LOOKED_AT = 2_000_000
 """So many operations are looked at, again and again, to make the window smaller, and to find what would have fitted."""
 CANDIDATES = 64
 """At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
-ELEMENTS = 1_000_000
-"""States on the way to the last one may have so many elements together, or it is not told."""
-SHOWN_OPERATIONS = 20
 SHOWN_ANSWERS = 5
 
 
@@ -46,20 +45,19 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
     window = _smaller(failed, window)
     stuck = int(np.flatnonzero(failed.spans.end == last)[0])
     call = call_of(model, failed.spans, stuck)
-    prefix: dict[str, Any] = {"stuck": describe(call)}
+    prefix: dict[str, Any] = {}
     fitting = [] if failed.spans.lists is not None else _fitting(failed, stuck, window)
     for rest in (before.without(int(failed.spans.start[stuck])), before):
         if isinstance(rest.decide(), Ordered):
-            order = rest.order()
-            prefix["order"] = order[-SHOWN_OPERATIONS:].tolist()
-            state = _state_after(model, rest, np.searchsorted(rest.spans.start, order).tolist())
+            order = np.searchsorted(rest.spans.start, rest.order()).tolist()
+            prefix, state = longest_prefix(model, model.initial, _operations(model, rest.spans), order)
             if state is not None:
                 prefix["state"] = shown(state)
                 if failed.spans.lists is not None:
                     # It is the last to complete, so it may come behind all others.
                     fitting = tellable(model, state, call)
             break
-    prefix["would_have_told"] = [shown(told) for told in fitting]
+    prefix |= {"stuck": describe(call), "would_have_told": [shown(told) for told in fitting]}
     instead = f"; {describe(call)} would have had to tell {' or '.join(prefix['would_have_told'])}" if fitting else ""
     numbers = np.array(sorted({*window.operations, stuck}))
     indices = {*failed.spans.start[numbers].tolist(), *failed.spans.end[numbers].tolist()}
@@ -67,8 +65,24 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
         key=key,
         operations=tuple(sorted(indices - {NEVER})),
         because=said_of(key, f"{window.because}{instead}"),
-        details={"longest_prefixes": [prefix]},
+        details={
+            "longest_prefixes": [prefix],
+            **_surroundings(model, question, int(failed.spans.start[stuck]), prefix),
+        },
     )
+
+
+def _surroundings(model: Model, question: Question, start: int, prefix: dict[str, Any]) -> dict[str, Any]:
+    """Of the operation that began then; the others are told as they ended, also those that ended later."""
+    spans = question.spans
+    stuck = int(np.searchsorted(spans.start, start))
+    values = [spans.result[stuck], spans.argument[stuck], *([] if spans.expected is None else [spans.expected[stuck]])]
+    likely = np.flatnonzero(np.isin(spans.argument, np.setdiff1d(values, [NONE]))).tolist()
+    return surroundings(model, _operations(model, spans), stuck, likely, prefix)
+
+
+def _operations(model: Model, spans: Spans) -> Operations:
+    return Operations(start=spans.start, end=spans.end, call=partial(call_of, model, spans))
 
 
 def _first_failure(question: Question) -> int:
@@ -155,16 +169,3 @@ def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashab
         if len(found) < SHOWN_ANSWERS and isinstance(failed.telling(stuck, number).decide(), Ordered):
             found.append(number)
     return [spans.value(number) for number in sorted(found)]
-
-
-def _state_after(model: Model, question: Question, order: list[int]) -> Hashable | None:
-    """The state that these operations lead to, one of them; None if that takes too much."""
-    states: list[Hashable] = [model.initial]
-    elements = 0
-    for position in order:
-        call = call_of(model, question.spans, position)
-        states = list(dict.fromkeys(after for state in states for after in model.step(state, call)))
-        elements += sum(1 + (len(state) if isinstance(state, Sized) else 0) for state in states)
-        if elements > ELEMENTS:
-            return None
-    return states[0]

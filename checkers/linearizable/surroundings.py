@@ -1,0 +1,236 @@
+"""What surrounds an operation that fits nowhere, as data: what was open meanwhile, what could have explained it and why
+it did not, and how far an order of the operations before it comes.
+
+All of it is for people. The proof is the witnesses of the anomaly; nothing here is needed for it, and all of it is
+bounded: counts are exact, operations are the first or the last few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.models import FAILED, MODELS, Call, Does, Model, Truth, describe, shown
+from checkers.linearizable.operations import NEVER
+
+SHOWN_OPERATIONS = 20
+"""Of those that were concurrent, and the last of an order."""
+SHOWN_CANDIDATES = 5
+BETWEEN = 64
+"""At most so many operations behind a candidate are looked at for one that undid it."""
+ELEMENTS = 1_000_000
+"""States on the way to the last one may have so many elements together, or none is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """Operations on one object by ascending start, without those that certainly did not happen or tell nothing."""
+
+    start: Int64
+    end: Int64
+    """NEVER if indefinite."""
+    call: Callable[[int], Call]
+    """By position."""
+
+    def told(self, position: int) -> dict[str, Any]:
+        """`completed` is null if nobody knows when it ended, and whether it took effect."""
+        end = int(self.end[position])
+        return {
+            "operation": int(self.start[position]),
+            "completed": None if end == NEVER else end,
+            "what": describe(self.call(position)),
+        }
+
+    def named(self, position: int) -> str:
+        end = int(self.end[position])
+        completed = "of unknown outcome" if end == NEVER else f"completed by {end}"
+        return f"{describe(self.call(position))} (operation {int(self.start[position])}, {completed})"
+
+
+def surroundings(
+    model: Model, operations: Operations, stuck: int, likely: Iterable[int], prefix: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The details `failing`, `concurrent` and `candidates` of an anomaly.
+
+    `likely` are positions among which all candidates are; `prefix` is a longest one, as `longest_prefix` tells it.
+    """
+    return {
+        "failing": operations.told(stuck),
+        "concurrent": _concurrent(operations, stuck),
+        "candidates": _Candidates(model, operations, stuck, prefix).told(likely),
+    }
+
+
+def longest_prefix(
+    model: Model, initial: Hashable, operations: Operations, order: Sequence[int]
+) -> tuple[dict[str, Any], Hashable | None]:
+    """The last operations of an order, of positions, with the state behind each where there is only one; and a state
+    that all of it leads to from the initial one, None if that takes too much."""
+    states: list[Hashable] | None = [initial]
+    elements = 0
+    steps: list[dict[str, Any]] = []
+    shown_from = max(len(order) - SHOWN_OPERATIONS, 0)
+    for position in order[:shown_from]:
+        states, elements = _followed(model, states, operations.call(position), elements)
+        if states is None:
+            break
+    for position in order[shown_from:]:
+        states, elements = _followed(model, states, operations.call(position), elements)
+        state = shown(states[0]) if states is not None and len(states) == 1 else None
+        steps.append({**operations.told(position), "state": state})
+    prefix = {
+        "order": [step["operation"] for step in steps],
+        "left_out": len(order) - len(steps),
+        "operations": steps,
+    }
+    return prefix, states[0] if states else None
+
+
+def _followed(
+    model: Model, states: list[Hashable] | None, call: Call, elements: int
+) -> tuple[list[Hashable] | None, int]:
+    """The states behind a call, None where that takes too much, and how many elements all states so far have."""
+    if states is None:
+        return None, elements
+    followed = list(dict.fromkeys(after for state in states for after in model.step(state, call)))
+    elements += sum(1 + (len(state) if isinstance(state, Sized) else 0) for state in followed)
+    return (followed if elements <= ELEMENTS else None), elements
+
+
+def _concurrent(operations: Operations, stuck: int) -> dict[str, Any]:
+    meanwhile = (operations.start < operations.end[stuck]) & (operations.end > operations.start[stuck])
+    meanwhile[stuck] = False
+    positions = np.flatnonzero(meanwhile)
+    # The latest to begin: of indefinite ones there may be many that began long before.
+    return {
+        "count": len(positions),
+        "operations": [operations.told(position) for position in positions[-SHOWN_OPERATIONS:].tolist()],
+    }
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What would explain what an operation told, were it not for others."""
+
+    model: Model
+    operations: Operations
+    stuck: int
+    prefix: Mapping[str, Any]
+
+    def told(self, likely: Iterable[int]) -> dict[str, Any] | None:
+        """Those that began before the operation ended; if there are none, those that came too late. None where no
+        single operation explains what another one tells."""
+        operations, initial = self.operations, self.model.initial
+        stuck = operations.call(self.stuck)
+        found = [position for position in likely if self._explains(position)]
+        in_time = [position for position in found if operations.start[position] < operations.end[self.stuck]]
+        candidates = in_time or found
+        told = [
+            {**operations.told(position), "why_not": self._why_not(position, alone=len(in_time) == 1)}
+            for position in candidates[-SHOWN_CANDIDATES:]
+        ]
+        count = len(candidates)
+        if self.model.step(initial, stuck):
+            count += 1
+            undone = self._undone(-1) or self._in_prefix()
+            what = f"what it held at first: {shown(initial)}"
+            told.insert(0, {"operation": None, "completed": None, "what": what, "why_not": undone})
+        is_single = len(self.model.needs(stuck) or ()) == 1 or _is_map(self.model)
+        return {"count": count, "operations": told} if count or is_single else None
+
+    def _explains(self, position: int) -> bool:
+        if position == self.stuck:
+            return False
+        call, stuck = self.operations.call(position), self.operations.call(self.stuck)
+        if _is_map(self.model):
+            return call.f != "get" and call.argument == stuck.result
+        needed, effect = self.model.needs(stuck), self._effect(position)
+        return needed is not None and len(needed) == 1 and effect is not None and effect in needed
+
+    def _effect(self, position: int) -> Hashable | None:
+        call = self.operations.call(position)
+        return None if self.model.does(call) is Does.READS else self.model.effect(call)
+
+    def _why_not(self, position: int, *, alone: bool) -> str:
+        operations, stuck = self.operations, self.stuck
+        if operations.start[position] > operations.end[stuck]:
+            return f"it began only when {operations.call(stuck).f} had completed"
+        done = int(operations.end[position])
+        if alone:
+            # Whoever saw its effect shows that it had happened by then, for there was nothing else to see.
+            done = min([done, *(int(operations.end[seer]) for seer in self._seers(position))])
+        return self._undone(done) or (self._taken(position) if alone else "") or self._in_prefix(position)
+
+    def _seers(self, position: int) -> list[int]:
+        """Among the operations right behind it, those that would be impossible without it."""
+        operations, effect = self.operations, self._effect(position)
+        ended = np.flatnonzero(
+            (operations.end > operations.start[position]) & (operations.end < operations.start[self.stuck])
+        )
+        behind = ended[np.argsort(operations.end[ended], kind="stable")][:BETWEEN].tolist()
+        return [seer for seer in behind if effect is not None and self._needs(seer, effect)]
+
+    def _needs(self, position: int, effect: Hashable) -> bool:
+        return effect in (self.model.needs(self.operations.call(position)) or ())
+
+    def _undone(self, done: int) -> str:
+        """Which operation changed the object, or saw it changed, after `done` and before the one that fits nowhere."""
+        operations, holding = self.operations, _holding(self.model, self.operations.call(self.stuck))
+        if holding is None:
+            return ""
+        between = np.flatnonzero((operations.start > done) & (operations.end < operations.start[self.stuck]))
+        undoing = [p for p in between[-BETWEEN:].tolist() if self._undoes(p, holding[0])]
+        changing = [p for p in undoing if self.model.does(operations.call(p)) is not Does.READS]
+        for position in (changing or undoing)[-1:]:
+            what = "came after it" if changing else "saw after it that it was gone"
+            began = f"before this {operations.call(self.stuck).f} began"
+            return f"{operations.named(position)} {what}, and had completed {began}"
+        return ""
+
+    def _undoes(self, position: int, state: Hashable) -> bool:
+        call, stuck = self.operations.call(position), self.operations.call(self.stuck)
+        if isinstance(state, frozenset) and self.model.parts(call) is None:
+            return False
+        return not any(self.model.step(after, stuck) for after in self.model.step(state, call))
+
+    def _taken(self, position: int) -> str:
+        """Which operation took the element that this one put, the only one of its kind."""
+        operations, effect = self.operations, self._effect(position)
+        stuck = operations.call(self.stuck)
+        if effect is None or self.model.does(stuck) is not Does.CHANGES or stuck.f == "cas":
+            return ""
+        same = (operations.end < operations.end[self.stuck]) & (operations.end > operations.start[position])
+        for taker in np.flatnonzero(same)[-BETWEEN:].tolist():
+            if taker != self.stuck and operations.call(taker).f == stuck.f and self._needs(taker, effect):
+                return f"{operations.named(taker)} took it"
+        return ""
+
+    def _in_prefix(self, position: int | None = None) -> str:
+        if position is not None and int(self.operations.start[position]) not in self.prefix.get("order", ()):
+            return "even if it took effect, the other operations contradict what was told"
+        f = self.operations.call(self.stuck).f
+        would = " or ".join(self.prefix.get("would_have_told", ()))
+        instead = f", where this {f} would have told {would}" if would else f", where this {f} is impossible"
+        state = self.prefix.get("state")
+        return f"the longest order ends in the state {state}{instead}" if state is not None else "others came after it"
+
+
+def _is_map(model: Model) -> bool:
+    return model.apply is MODELS["map"].apply
+
+
+def _holding(model: Model, stuck: Call) -> tuple[Hashable] | None:
+    """The only state in which the operation is possible, as far as it concerns it, of objects that hold one value at a
+    time; None if there is no such state, or it is not known."""
+    is_register = model.apply is MODELS["register"].apply
+    if (is_register and stuck.f == "read") or (_is_map(model) and stuck.f == "get"):
+        return (stuck.result,)
+    if is_register and stuck.f == "cas" and stuck.result is not FAILED and isinstance(stuck.argument, tuple):
+        return (stuck.argument[0],)
+    if model.apply is MODELS["set"].apply and stuck.f == "contains" and stuck.result is Truth.TRUE:
+        return (frozenset((stuck.argument,)),)
+    return None

@@ -32,8 +32,8 @@ setup:
 	@$(PYTHON) -m harness.cli.bootstrap
 
 run: setup
-	@$(BIN)/stormproof run $(SYSTEM) --environment $(ENVIRONMENT) --workload $(WORKLOAD) --nemesis "$(NEMESIS)" \
-		--time-limit $(TIME_LIMIT) $(if $(SEED),--seed $(SEED)) --progress $(ARGUMENTS)
+	@$(BIN)/stormproof run "$(SYSTEM)" --environment "$(ENVIRONMENT)" --workload "$(WORKLOAD)" --nemesis "$(NEMESIS)" \
+		--time-limit "$(TIME_LIMIT)" $(if $(SEED),--seed $(SEED)) --progress $(ARGUMENTS)
 
 lint: setup
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -253,7 +253,7 @@ def _told(name: str, kind: Kind, text: str) -> Enum | int | frozenset[Enum]:
     """Raises ValueError."""
     try:
         if isinstance(kind, SomeOf):
-            return frozenset(kind.kind(word) for word in text.split(",") if word)
+            return frozenset(kind.kind(word) for word in text.split(","))
         told = kind(text)
         if isinstance(told, Enum) or abs(told) < 1 << 63:
             return told

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from harness.errors import UsageError
 
-LONGEST_SHOWN = 60
+LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-LONGEST_SHOWN = 100
-"""Characters of a name that a message repeats."""
+from harness.bounds import shown
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
@@ -27,14 +26,12 @@ def unknown(kind: str, name: str, known: Iterable[str], *, of: str = "", more: s
     `of` is what they belong to, as ` of rocketmq`; `more` goes at the line's end.
     """
     names = tuple(known)
+    if not name.strip():
+        article = "an" if kind[0] in "aeiou" else "a"
+        return f"empty name of {article} {kind}{of}; known are: {', '.join(names) or 'none'}{more}"
     near = nearest(name, names)
     meant = f"did you mean {' or '.join(near)}? Known" if near else "known"
     return f"unknown {kind} {shown(name)}{of}; {meant} are: {', '.join(names) or 'none'}{more}"
-
-
-def shown(name: str) -> str:
-    """A name in quotes, cut where it is too long for one line."""
-    return repr(name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…")
 
 
 def _spelt(name: str) -> str:

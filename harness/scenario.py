@@ -18,6 +18,18 @@ MOST_ENTRIES = 1_000
 """Kinds of faults, or settings."""
 _WEEK_S = 7 * 24 * 3600
 
+NONE = "none"
+"""No faults, or no planted bug, where a name of one could stand. Nothing at all does not mean it: see `Scenario`."""
+
+
+def nemesis_names(text: str) -> tuple[str, ...]:
+    """The names in `partition,kill`, for a Scenario's nemesis; `none` alone is no faults.
+
+    What is empty between commas stays as an empty name, which is refused where the scenario is resolved.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    return () if names == (NONE,) else names
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
@@ -28,6 +40,8 @@ class Scenario:
 
     Raises UsageError for a field of another type, or outside its bounds, however the scenario came about: from a
     command line, a suite, a stored `scenario.json`, or code.
+
+    An empty name, as a variable that is not set leaves it, is no way to say "no faults": a gate would turn green.
     """
 
     system: str

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.bounds import shown
 from harness.errors import UsageError
-from harness.nearest import nearest, shown
+from harness.nearest import nearest
 from nemesis.beat import SHAPES, TARGETS, Beat
 from nemesis.shapes import Shape, Together
 
 EXAMPLE = "isolate primary every 10 for 5"
-MOST_WORDS = 200
 MOST_CORRECTIONS = 10
 FEW = 6
 """Of the words that could stand somewhere so many are named."""
@@ -38,8 +38,6 @@ class _Mistake(Exception):
 def parse(sentence: str) -> Beat:
     """Raises UsageError that names the part which is wrong, and the nearest sentence."""
     words = tuple(sentence.split())
-    if len(words) > MOST_WORDS:
-        raise UsageError(f"nemesis {shown(sentence)} has {len(words)} words, a sentence has at most {MOST_WORDS}")
     try:
         return _read(words)
     except _Mistake as mistake:

@@ -19,6 +19,7 @@ import click
 
 from harness.cli.console import remark, remark_traceback
 from harness.cli.exit_code import ExitCode
+from harness.cli.usage import refuse_empty
 from harness.errors import HarnessError, UsageError
 
 _COMMANDS = {
@@ -35,6 +36,11 @@ _COMMANDS = {
 
 class _Commands(click.Group):
     """Imports a subcommand's module only when that command is asked for, so that help comes at once."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            refuse_empty(args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
-from harness.bounds import fitting
+from harness.bounds import fitting, shown
 from harness.errors import UsageError
 from harness.nearest import unknown
-from harness.scenario import Scenario, SettingValue
+from harness.scenario import NONE, Scenario, SettingValue
 from nemesis.beat import Beat
 from nemesis.sentence import EXAMPLE, parse
 
@@ -76,7 +76,9 @@ def parse_setting(text: str) -> tuple[str, SettingValue]:
     """`key=value`, the value read as true/false, a whole number, a number, or text. Raises UsageError."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"a setting reads key=value, got {text!r}")
+        raise UsageError(f"a setting reads key=value, got {shown(text)}")
+    if not value.strip():
+        raise UsageError(f"a setting reads key=value, the value of {shown(key.strip())} is empty")
     return key.strip(), _value(value.strip())
 
 
@@ -106,7 +108,7 @@ class Parts:
 def resolve(scenario: Scenario) -> Parts:
     """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
-    packages = tuple(nemesis(name) for name in scenario.nemesis)
+    packages = _packages(scenario.nemesis)
     if scenario.workload not in chosen_system.workloads:
         raise UsageError(
             f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
@@ -126,6 +128,23 @@ def resolve(scenario: Scenario) -> Parts:
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
+
+
+def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
+    """Raises UsageError, also for nothing where a name should be: that is no way to ask for a run without faults."""
+    named = ",".join(nemeses)
+    if not all(name.strip() for name in nemeses):
+        raise UsageError(
+            f"empty nemesis in {shown(named)}: name faults (stormproof list nemeses); for a run without faults "
+            f"say {NONE}"
+        )
+    if NONE in nemeses:
+        raise UsageError(f"{NONE} means no faults and stands alone, got {shown(named)}; leave it or the others out")
+    packages = tuple(nemesis(name) for name in nemeses)
+    for position, package in enumerate(packages):
+        if package.name in (earlier.name for earlier in packages[:position]):
+            raise UsageError(f"nemesis {package.name} is named twice in {shown(named)}; name each once")
+    return packages
 
 
 def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:

@@ -15,7 +15,7 @@ from harness.cli.options import SEEDS, Execution, console_of, example, execution
 from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
 from harness.cli.pipeline import run_scenario
 from harness.errors import UsageError
-from harness.scenario import BOUNDS, Scenario, SettingValue
+from harness.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
 
 NODE_COUNTS = ("nodes", "brokers")
 """Settings that `--nodes` sets: the first that the system has."""
@@ -93,7 +93,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     f"{BOUNDS['max_outage_s']}; 0: no such demand.",
 )
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
-@click.option("--mutant", metavar="M", help="Plant this bug in the system (stormproof list mutants).")
+@click.option("--mutant", metavar="M", help="Plant this bug in the system, or none (stormproof list mutants).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
 @execution_options
 @output_options
@@ -125,10 +125,10 @@ def command(
     scenario = Scenario(
         system=system,
         workload=workload,
-        nemesis=kinds(nemesis),
+        nemesis=nemesis_names(nemesis),
         environment=environment,
         settings=settings_of(system, settings, nodes),
-        mutant=mutant,
+        mutant=None if mutant == NONE else mutant,
         concurrency=concurrency,
         rate=rate,
         time_limit_s=time_limit,
@@ -157,16 +157,6 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
         return interrupted(execution.runs)
     tell_outcome(outcome, console)
     return outcome.exit_code
-
-
-def kinds(text: str) -> tuple[str, ...]:
-    """`partition,kill` as names; `none` and nothing mean no faults. Raises UsageError for one named twice."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if names in ((), ("none",)):
-        return ()
-    if len(set(names)) < len(names):
-        raise UsageError(f"--nemesis names a kind twice: {text}; name each once")
-    return names
 
 
 def settings_of(system: str, given: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:

@@ -14,7 +14,7 @@
 
 `system`, `workload`, `environment`, `nemesis`, `mutant` and `settings` take one value or a list of them;
 `concurrency`, `rate`, `time_limit_s`, `recovery_s`, `liveness_s` and `max_outage_s` take a number. What is wrong is
-named by its key.
+named by its key. Among nemeses and mutants `none` says that there is none; an empty text says nothing and is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.scenario import Scenario, SettingValue
+from harness.scenario import NONE, Scenario, SettingValue, nemesis_names
 
 MOST_SCENARIOS = 10_000
 
@@ -100,7 +100,7 @@ def _scenarios(matrix: Mapping[str, Any], where: str, place: str, most: int) -> 
             raise UsageError(f"{where}: {place} lacks {key!r}, and so do the defaults")
     axes: list[list[Any]] = []
     for key in _AXES:
-        default = {"environment": "simulated", "nemesis": "none"}.get(key, "")
+        default = "simulated" if key == "environment" else NONE
         axes.append([_text(value, where, f"{place}: {key}") for value in _listed(matrix.get(key, default))])
     settings = [_settings(value, where, f"{place}: settings") for value in _listed(matrix.get("settings", {}))]
     seeds = _seeds(matrix.get("seeds", [0]), where, f"{place}: seeds")
@@ -120,8 +120,8 @@ def _scenarios(matrix: Mapping[str, Any], where: str, place: str, most: int) -> 
                 system=system,
                 workload=workload,
                 environment=environment,
-                nemesis=tuple(part.strip() for part in nemesis.split(",") if part.strip() not in ("", "none")),
-                mutant=mutant or None,
+                nemesis=nemesis_names(nemesis),
+                mutant=None if mutant == NONE else mutant,
                 settings=setting,
                 seed=seed,
                 **numbers,

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.pipeline import Outcome, run_scenario
+from harness.errors import UsageError
 from harness.scenario import Scenario, SettingValue
 from nemesis.sentence import every
 from nemesis.shapes import ClockShape, Isolate, OneWay, kill, pause, power_off
@@ -80,7 +81,12 @@ def register(**settings: SettingValue) -> Chosen:
 def storm(
     *, system: Chosen, workload: Chosen, nemesis: Sequence[str] = (), environment: str = "simulated", **rest: Any
 ) -> Scenario:
-    """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`."""
+    """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`.
+
+    Raises UsageError for a nemesis that is a text: its letters would be taken for names.
+    """
+    if isinstance(nemesis, str):
+        raise UsageError(f"nemesis takes a list of names, got {nemesis!r}; [] means no faults")
     return Scenario(
         system=system.name,
         workload=workload.name,

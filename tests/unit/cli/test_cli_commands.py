@@ -109,7 +109,7 @@ def test_progress_is_shown_when_asked_for_and_only_on_standard_error(
         (["run"], "Missing argument 'SYSTEM'"),
         (["run", "rabbitmq"], "unknown system 'rabbitmq'; known are: rocketmq"),
         (["run", "rocketmq", "--nemesis", "meteor"], "unknown nemesis 'meteor'"),
-        (["run", "rocketmq", "--nemesis", "kill,kill"], "names a kind twice"),
+        (["run", "rocketmq", "--nemesis", "kill,kill"], "nemesis kill is named twice"),
         (["run", "rocketmq", "--workload", "chat"], "unknown workload 'chat'"),
         (["run", "rocketmq", "--environment", "moon"], "unknown environment 'moon'"),
         (["run", "rocketmq", "--mutant", "nice"], "unknown mutant 'nice'"),

@@ -16,7 +16,7 @@ from harness.cli.exit_code import ExitCode
 from harness.cli.judgement import of_model
 from harness.cli.main import group
 from harness.cli.suite_file import parse_suite
-from harness.scenario import Scenario
+from harness.scenario import Scenario, nemesis_names
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,10 +48,11 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
             options = context.params
         if options["system"] == "memo":  # the example in examples/, which is not installed here
             continue
-        nemesis = run.kinds(options["nemesis"])
-        registry.resolve(
-            Scenario(system=options["system"], workload=options["workload"], nemesis=nemesis, mutant=options["mutant"])
+        nemesis = nemesis_names(options["nemesis"])
+        scenario = Scenario(
+            system=options["system"], workload=options["workload"], nemesis=nemesis, mutant=options["mutant"]
         )
+        registry.world(scenario, registry.resolve(scenario).packages)
 
 
 def test_every_check_and_export_in_a_block_of_commands_is_understood() -> None:

@@ -70,5 +70,5 @@ def test_every_scenario_of_a_shipped_suite_can_be_run(name: str) -> None:
     suite = load_suite(name)
     assert suite.scenarios
     for scenario in suite.scenarios:
-        registry.resolve(scenario)
+        registry.world(scenario, registry.resolve(scenario).packages)
         assert scenario.environment in registry.names("environments")

@@ -145,7 +145,7 @@ def test_the_wrong_part_of_a_sentence_is_named_with_the_nearest_that_is_right(
         ("isolate nobody every 10 for 5", "'nobody' is no target that can follow 'isolate'; there can be: primary, "),
         ("destroy all every 10 for 5", "the verb 'destroy' is unknown; known are: isolate, one way around, "),
         ("every 10 for 5", "no shape stands there"),
-        ("word " * 10_000, "has 10000 words, a sentence has at most 200"),
+        ("word " * 200, "it lacks 'every SECONDS for SECONDS'"),
     ],
 )
 def test_where_nothing_comes_near_the_wrong_part_is_named_and_what_can_stand_there(sentence: str, wrong: str) -> None:

@@ -17,7 +17,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 import pyarrow as pa
 from log_check import TYPES, names_column
@@ -26,6 +25,7 @@ from objects import APART, INFO, OK, Timeline, checked, decided, timeline
 from checkers.kernels.columns import Int8, Int64
 from checkers.linearizable import MODELS
 from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
+from harness.compiled import compiled
 from harness.history import history_schema
 
 SCHEMA = history_schema(pa.struct([pa.field("json", pa.string())]))
@@ -145,7 +145,7 @@ def _set(when: Timeline, random: np.random.Generator, f: Int8, lists: Mapping[in
     return Story(model="set", timeline=when, f=f, argument=argument, result=result, lists=lists)
 
 
-@numba.njit(cache=True)
+@compiled
 def _changes(f: Int8, argument: Int64, elements: int) -> Int64:
     there = np.zeros(elements, dtype=np.bool_)
     result = np.zeros(len(f), dtype=np.int64)

@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -36,6 +35,7 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.unique.deciders import DECIDERS
 from checkers.linearizable.unique.spans import NEVER, NONE, Ordered, Spans
 from checkers.plan import CheckRequest
+from harness.compiled import compiled
 from harness.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
@@ -148,7 +148,7 @@ def timeline(operations: int, clients: int, indefinite: float, random: np.random
 # Objects: (f, argument) of the operations in the order in which they took effect -> what each was told.
 
 
-@numba.njit(cache=True)
+@compiled
 def fifo_queue(f: Int8, argument: Int64) -> Int64:
     result, queue = argument.copy(), np.empty_like(argument)
     head = tail = 0
@@ -162,7 +162,7 @@ def fifo_queue(f: Int8, argument: Int64) -> Int64:
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def stack(f: Int8, argument: Int64) -> Int64:
     result, elements = argument.copy(), np.empty_like(argument)
     height = 0
@@ -176,7 +176,7 @@ def stack(f: Int8, argument: Int64) -> Int64:
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def unordered_queue(f: Int8, argument: Int64) -> Int64:
     """Gives any element, by a fixed rule that looks random."""
     result, elements = argument.copy(), np.empty_like(argument)
@@ -193,7 +193,7 @@ def unordered_queue(f: Int8, argument: Int64) -> Int64:
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def priority_queue(f: Int8, argument: Int64) -> Int64:
     result = argument.copy()
     elements = [np.int64(0)]
@@ -206,7 +206,7 @@ def priority_queue(f: Int8, argument: Int64) -> Int64:
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def register(f: Int8, argument: Int64) -> Int64:
     result = argument.copy()
     value = np.int64(NONE)

@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +25,7 @@ from objects import INFO, OK, SCHEMA, VALUE, timeline
 from checkers.kernels.columns import NONE, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest
+from harness.compiled import compiled
 
 FUNCTIONS = ("read", "write")
 AT_ONCE = 1_000_000
@@ -86,7 +86,7 @@ def tables(
         yield pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-@numba.njit(cache=True)
+@compiled
 def registers(f: Int8, key: Int64, argument: Int64, held: Int64) -> Int64:
     """What operations are told, in the order in which they take effect; `held` is what each register holds."""
     result = argument.copy()

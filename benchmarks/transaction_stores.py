@@ -35,8 +35,8 @@ import pyarrow.parquet as pq
 
 from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.kernels.columns import FAIL, INFO, INVOKE, OK, TYPES, Bool, Int8, Int64
-from checkers.kernels.compiled import compiled
 from checkers.transactions.micro_operations import MICRO_OPERATION, TRANSACTION
+from harness.compiled import compiled
 from harness.history import history_schema
 
 ROW_GROUP_ROWS = 65_536

@@ -19,7 +19,7 @@ ARROWS = {
     "nemesis": ("nemesis", "harness"),
     "workloads": ("workloads", "harness", "checkers"),
     "workloads.systems": ("workloads", "harness", "checkers", "system_under_test"),
-    "checkers": ("checkers", "harness.operation", "harness.history", "harness.printable"),
+    "checkers": ("checkers", "harness.operation", "harness.history", "harness.printable", "harness.compiled"),
     "results": ("results", "harness.history", "harness.printable", "checkers.verdict", "checkers.anomaly"),
     "system_under_test": ("system_under_test",),
 }

@@ -19,9 +19,9 @@ from checkers.availability.runs import BY, CLIENT
 from checkers.faults import NO_FAULT, Faults
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts, witness_order
-from checkers.kernels.compiled import compiled
 from checkers.statistics import bins_of
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 ANY_FAULT = -2
 UNFINISHED = -1

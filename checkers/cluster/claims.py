@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 EVENTS = ("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered")
 ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED = range(8)

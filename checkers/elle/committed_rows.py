@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.kernels.columns import Bool, Int32, Int64, run_starts, whole
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 RESOLVED = pa.schema(
     [

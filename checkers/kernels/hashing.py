@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import Int64, whole
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 UInt64 = npt.NDArray[np.uint64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 @compiled

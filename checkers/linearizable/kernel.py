@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 INVOKED, COMPLETED, MAY_HAPPEN, OVER = range(4)
 """Events. OVER: equal indefinite operations do not matter any more."""

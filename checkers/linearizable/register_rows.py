@@ -29,12 +29,12 @@ from checkers.kernels.columns import (
     member,
     translated,
 )
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.linearizable.models import FailedCas
 from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
 from checkers.linearizable.unique.spans import Spans
 from checkers.linearizable.unique.zones import Registers, numbered
+from harness.compiled import compiled
 from harness.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")

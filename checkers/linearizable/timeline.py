@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.kernel import BITS, COMPLETED, INVOKED, MAY_HAPPEN, OVER, UNCOUNTED, Timeline
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.transitions import Step
+from harness.compiled import compiled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Sequence, Sized
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.kernel import ASKED, Moves, find
+from harness.compiled import compiled
 
 Step = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
 from checkers.kernels.columns import NONE, Bool, Int64
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.models import FailedCas
 from checkers.linearizable.operations import CAS, READ
@@ -38,6 +37,7 @@ from checkers.linearizable.unique.zones import (
     zones,
 )
 from checkers.plan import Dataset, Engine
+from harness.compiled import compiled
 
 VAST_ROWS = 4_000_000
 """A register of more rows of the history is vast; one of fewer is decided in one worker's memory."""

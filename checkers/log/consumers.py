@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, OK, Bool, Int64, integers, member, run_starts
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
 from checkers.log.places import (
@@ -36,6 +35,7 @@ from checkers.log.rows import (
     reads,
     sends,
 )
+from harness.compiled import compiled
 
 STEPPED = ("index", "process", "type", "f", "key", "value.offset", "value.messages.offset")
 """What of a history is looked at here."""

@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, whole, witness_order
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.multiset.rows import KEY, NEVER, element_groups
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 ENQUEUE, DEQUEUE, DRAIN = 0, 1, 3
 """As they are numbered in the rows of a queue."""

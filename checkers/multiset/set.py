@@ -36,11 +36,11 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Int64, run_starts
-from checkers.kernels.compiled import compiled
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
 from checkers.plan import CheckRequest, Engine
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult
+from harness.compiled import compiled
 
 FUNCTIONS = ("add", "read")
 ADD, READ = range(2)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 CELLS = 1 << 26
 """An object with more than so many operations times sessions is not judged; each takes 4 bytes."""

@@ -33,13 +33,13 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import OK, TYPES, Bool, Int64, codes, run_starts
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
 from checkers.transactions.micro_operations import R, W, micro_operations
 from checkers.transactions.spans import transactions
 from checkers.transactions.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.compiled import compiled
 
 COLUMNS = ("index", "type", "key", "value")
 

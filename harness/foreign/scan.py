@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from harness.compiled import compiled
 
 Int64 = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -122,28 +123,28 @@ def gathered(text: Bytes, begin: Int64, end: Int64) -> tuple[npt.NDArray[np.int3
     return bounds.astype(np.int32), together
 
 
-@numba.njit(cache=True)
+@compiled
 def _gather(text: Bytes, begin: Int64, bounds: Int64, together: Bytes) -> None:
     for row in range(len(begin)):
         for place in range(bounds[row], bounds[row + 1]):
             together[place] = text[begin[row] + place - bounds[row]]
 
 
-@numba.njit(cache=True)
+@compiled
 def _past(text: Bytes, at: int, passed: npt.NDArray[np.bool_]) -> int:
     while at < len(text) and passed[text[at]]:
         at += 1
     return at
 
 
-@numba.njit(cache=True)
+@compiled
 def _past_word(text: Bytes, at: int) -> int:
     while at < len(text) and not _ENDS_WORD[text[at]]:
         at += 1
     return at
 
 
-@numba.njit(cache=True)
+@compiled
 def _past_string(text: Bytes, at: int) -> int:
     """-1 if it does not end in its line."""
     at += 1
@@ -157,7 +158,7 @@ def _past_string(text: Bytes, at: int) -> int:
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _past_brackets(text: Bytes, at: int) -> int:
     """-1 if they do not close in their line, or hold what may hide a bracket."""
     depth = 0
@@ -180,7 +181,7 @@ def _past_brackets(text: Bytes, at: int) -> int:
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _past_value(text: Bytes, at: int) -> int:
     """-1 if it is not plain."""
     size = len(text)
@@ -207,7 +208,7 @@ def _past_value(text: Bytes, at: int) -> int:
     return end if end > at else -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _named(text: Bytes, begin: int, end: int, names: Bytes, name_ends: Int64) -> int:
     """Which of the names stands there; -1 for none."""
     start = 0
@@ -223,7 +224,7 @@ def _named(text: Bytes, begin: int, end: int, names: Bytes, name_ends: Int64) ->
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _integer(text: Bytes, begin: int, end: int) -> int:
     """ABSENT if it is none."""
     at = begin + 1 if text[begin] == _MINUS else begin
@@ -237,7 +238,7 @@ def _integer(text: Bytes, begin: int, end: int) -> int:
     return -value if at > begin else value
 
 
-@numba.njit(cache=True)
+@compiled
 def _past_operation(text: Bytes, at: int, syntax: int, begins: Int64, ends: Int64, numbers: Int64) -> int:
     """Behind the map whose bracket is at `at`; -1 if it is not plain."""
     begins[:] = -1
@@ -290,7 +291,7 @@ def _past_operation(text: Bytes, at: int, syntax: int, begins: Int64, ends: Int6
     return -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _scan(
     text: Bytes, at: int, row: int, syntax: int, ats: Int64, begins: Int64, ends: Int64, numbers: Int64
 ) -> tuple[int, int]:
@@ -314,7 +315,7 @@ def _scan(
         row += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _tells(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
     """Find in a line the words PROCESS :TYPE :F and what comes behind them."""
     before, before_end = -1, -1
@@ -339,7 +340,7 @@ def _tells(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@compiled
 def _scan_lines(text: Bytes, ats: Int64, begins: Int64, ends: Int64, others: Int64) -> tuple[int, int]:
     told = untold = at = 0
     while at < len(text):

@@ -8,11 +8,11 @@ to a parser, and to `values`, which says the same of what is taken here.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from harness.compiled import compiled
 from harness.foreign.scan import (
     _BLANK_OR_COMMA,
     _COLON,
@@ -75,7 +75,7 @@ def plain_transactions(text: Bytes, begin: Int64, end: Int64, syntax: int) -> pa
     return pa.ListArray.from_arrays(pa.array(first, pa.int32()), parts, mask=pa.array(~is_plain))
 
 
-@numba.njit(cache=True)
+@compiled
 def _transactions(
     text: Bytes,
     begin: Int64,
@@ -101,7 +101,7 @@ def _transactions(
     return count, listed
 
 
-@numba.njit(cache=True)
+@compiled
 def _transaction(
     text: Bytes,
     at: int,
@@ -149,7 +149,7 @@ def _transaction(
     return (count, listed) if at == end - 1 else (-1, listed)
 
 
-@numba.njit(cache=True)
+@compiled
 def _item(text: Bytes, at: int, syntax: int, is_first: bool) -> int:
     """Where the next item of a list begins, or its bracket closes; -1 if that cannot be there."""
     if at < 0:
@@ -164,7 +164,7 @@ def _item(text: Bytes, at: int, syntax: int, is_first: bool) -> int:
     return at if syntax != JSON or commas == expected else -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _function(text: Bytes, at: int, syntax: int, f: npt.NDArray[np.int8], count: int) -> int:
     if at < 0 or at + 1 >= len(text) or text[at] != (_QUOTE if syntax == JSON else _COLON):
         return -1
@@ -176,7 +176,7 @@ def _function(text: Bytes, at: int, syntax: int, f: npt.NDArray[np.int8], count:
     return at + 1 if text[at] == _QUOTE else -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _key(text: Bytes, at: int, syntax: int, keys: Int64, count: int) -> int:
     if at < 0:
         return -1
@@ -199,7 +199,7 @@ def _key(text: Bytes, at: int, syntax: int, keys: Int64, count: int) -> int:
     return at if _BLANK_OR_COMMA[text[at]] else -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _number(text: Bytes, at: int) -> tuple[int, int]:
     """Behind it, and what it is; -1 if it is not plain."""
     begun = at + 1 if text[at] == _MINUS else at
@@ -213,7 +213,7 @@ def _number(text: Bytes, at: int) -> tuple[int, int]:
     return to, -value if begun > at else value
 
 
-@numba.njit(cache=True)
+@compiled
 def _past(text: Bytes, at: int, word: Bytes) -> int:
     """Behind the word, if it stands there and ends there or goes on as a string; else -1."""
     if at + len(word) >= len(text):

@@ -18,7 +18,7 @@ from checkers.elle.complete.saturation import Saturated
 from checkers.elle.proof import Because, Step
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 @dataclass

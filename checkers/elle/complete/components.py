@@ -21,8 +21,8 @@ from pysat.solvers import Glucose4
 
 from checkers.elle.complete.component import Component, Forbidden, Refutation, Solution
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
-from checkers.kernels.compiled import compiled
 from checkers.verdict import Verdict
+from harness.compiled import compiled
 
 ROUNDS = 500
 """So often the solver proposes."""

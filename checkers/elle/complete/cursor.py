@@ -16,7 +16,7 @@ from checkers.elle.committed import INITIAL, WRITES, Committed
 from checkers.elle.complete.decide import decided
 from checkers.elle.proof import Because, Decision, Proof, Step
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 def cursor_stability_decided(committed: Committed) -> Decision:

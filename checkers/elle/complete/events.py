@@ -21,7 +21,7 @@ from checkers.elle.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.elle.proof import Because
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int8, Int32, Int64, run_starts
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 CELLS = 1 << 27
 """A clock has at most so many numbers, of 4 bytes each. Where that is not enough, some events are on no chain, and

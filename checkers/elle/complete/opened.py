@@ -21,7 +21,7 @@ from checkers.elle.complete.saturation import Saturated
 from checkers.elle.proof import Because, Proof, Step
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64, run_starts
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 def implied(events: Events, order: Int32) -> tuple[Int32, Int32]:

@@ -30,8 +30,8 @@ from checkers.elle.lattice import Model
 from checkers.elle.proof import Because, Decision, Proof, Step
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
-from checkers.kernels.compiled import compiled
 from checkers.verdict import Verdict
+from harness.compiled import compiled
 
 MODELS = {
     Model.CONSISTENT_VIEW: Kept.NOTHING,

@@ -24,7 +24,7 @@ from checkers.elle.complete.events import CANDIDATES, CODE, Edges, Events, Kept
 from checkers.elle.proof import Because
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int8, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
     CODE[because] for because in (Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)

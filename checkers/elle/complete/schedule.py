@@ -14,7 +14,7 @@ import numpy as np
 from checkers.elle.complete.events import Accesses, Events
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 NOBODY = -1
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from checkers.elle.edges import Kind
 from checkers.kernels.columns import Int8
-from checkers.kernels.compiled import compiled
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 FAMILIES = ("G0", "G1c", "G-single-item", "G-nonadjacent-item", "G2-item")
 VARIANTS = ("", "-process", "-realtime")

@@ -16,7 +16,7 @@ import numpy as np
 
 from checkers.elle.edges import Kind
 from checkers.kernels.columns import Bool, Int8, Int32
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 INDEFINITELY = int(np.iinfo(np.int32).max)
 """`end` of indefinite transactions."""

@@ -50,9 +50,9 @@ from checkers.elle.graph.units import (
 )
 from checkers.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, Patience, named
 from checkers.kernels.columns import Bool, Int8, Int32, Int64, compact, run_starts
-from checkers.kernels.compiled import compiled
 from checkers.plan import Dataset, Engine
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 ANY = DEPENDENCIES | 1 << RW
 BASES = (1 << WW, DEPENDENCIES, ANY)

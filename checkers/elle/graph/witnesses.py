@@ -34,8 +34,8 @@ from checkers.elle.graph.knots import (
     part,
 )
 from checkers.kernels.columns import Int8, Int32, Int64
-from checkers.kernels.compiled import compiled
 from checkers.kernels.sorting import ascending
+from harness.compiled import compiled
 
 MISSED_SINGLE = 1
 MISSED_NONADJACENT = 2

@@ -25,7 +25,7 @@ from checkers.elle.edges import EDGES, Kind, positions
 from checkers.elle.list_append.order import Orders, orders
 from checkers.elle.list_append.rows import Role
 from checkers.kernels.columns import INFO, OK, Bool, Int8, Int64, run_starts
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 UNSHOWN = 1 << 20
 

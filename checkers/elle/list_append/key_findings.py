@@ -26,8 +26,8 @@ from checkers.elle.list_append.wording import told
 from checkers.elle.malformed import MALFORMED, malformed_examples
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, NONE, Bool, Int64, run_starts, witness_order
-from checkers.kernels.compiled import compiled
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 WITNESSES = 8
 """At most so many transactions of a lost update are named."""

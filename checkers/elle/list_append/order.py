@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from checkers.elle.list_append.rows import Lists, Role, keys_of, lists_of_column
 from checkers.kernels.columns import INFO, NONE, OK, Bool, Int8, Int64, whole
-from checkers.kernels.compiled import compiled
 from checkers.kernels.sorting import ascending
+from harness.compiled import compiled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from checkers.elle.key_rows import KEY_ROWS
 from checkers.elle.micro_rows import NOTHING
 from checkers.kernels.columns import NONE, OK, Bool, Int8, Int32, Int64, integers, sized_elements, whole
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.transactions.micro_operations import APPEND, R
+from harness.compiled import compiled
 
 
 class Role(IntEnum):

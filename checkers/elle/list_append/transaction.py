@@ -20,9 +20,9 @@ from checkers.elle.malformed import MALFORMED, malformed_examples
 from checkers.elle.micro_rows import refused
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, witness_order
-from checkers.kernels.compiled import compiled
 from checkers.transactions.micro_operations import APPEND, FUNCTIONS, R
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 
 
 def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:

@@ -23,7 +23,7 @@ from checkers.elle.rw_register.resolution import Registers
 from checkers.elle.rw_register.rows import Role
 from checkers.elle.rw_register.version_orders import Assumed, Inferred, inferred
 from checkers.kernels.columns import Int8, Int64, run_starts
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 DENSE = 64
 """Edges from readers to writers, for each of them, from which on some are left out."""

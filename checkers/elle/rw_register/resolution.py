@@ -16,7 +16,7 @@ from checkers.elle.committed import NEVER
 from checkers.elle.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from checkers.elle.rw_register.rows import Role
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 NOBODY = -1
 """In `writer`: no write has this value."""

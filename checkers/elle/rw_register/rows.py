@@ -12,9 +12,9 @@ from checkers.elle.key_rows import KEY_ROWS, with_findings
 from checkers.elle.micro_rows import NOTHING, refused
 from checkers.findings import Findings
 from checkers.kernels.columns import NONE, Int8, Int64, whole
-from checkers.kernels.compiled import compiled
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.transactions.micro_operations import R, W
+from harness.compiled import compiled
 
 
 class Role(IntEnum):

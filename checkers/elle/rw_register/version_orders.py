@@ -32,7 +32,7 @@ from checkers.elle.committed import NEVER
 from checkers.elle.rw_register.resolution import NOBODY, NOTHING, Registers
 from checkers.elle.rw_register.rows import Role
 from checkers.kernels.columns import OK, Bool, Int8, Int32, Int64, run_starts
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 class Assumption(Enum):

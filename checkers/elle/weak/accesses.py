@@ -8,7 +8,7 @@ import numpy as np
 
 from checkers.elle.committed import NEVER, WRITES, Committed
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 NOBODY = -1
 

@@ -16,7 +16,7 @@ from checkers.elle.committed import INITIAL, WRITES
 from checkers.elle.weak.accesses import NOBODY, Accesses, longer, write_of
 from checkers.elle.weak.precedence import Forced
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 def read_committed(accesses: Accesses) -> Forced:

@@ -13,7 +13,7 @@ import numpy as np
 from checkers.elle.weak.accesses import Accesses
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 VISITS = 20_000_000
 """So many edges are looked at for a cycle that is shorter than the first one found."""

@@ -27,7 +27,7 @@ from checkers.elle.weak.accesses import NOBODY, Accesses, longer, write_of
 from checkers.elle.weak.atomicity import own_writes
 from checkers.elle.weak.precedence import Forced
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 CELLS = 1 << 27
 """Entries of clocks that are held at once, of 4 bytes,"""

@@ -11,7 +11,7 @@ from checkers.elle.proof import Because, Proof, Step
 from checkers.elle.weak.accesses import Accesses
 from checkers.elle.weak.precedence import Base, Successors
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 
 @dataclass(frozen=True, kw_only=True)

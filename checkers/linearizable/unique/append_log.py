@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import NONE, Int64, compact
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import NEVER, Contradiction, Open, Ordered, Outcome, Spans
+from harness.compiled import compiled
 
 APPEND, READ = range(2)
 NOWHERE = -1

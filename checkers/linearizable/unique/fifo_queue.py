@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty, proof
 from checkers.linearizable.unique.spans import Contradiction, Ordered, Outcome, Spans
+from harness.compiled import compiled
 
 
 @dataclass(frozen=True)

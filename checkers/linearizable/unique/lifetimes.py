@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int64, compact
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import Contradiction, Open, Spans
+from harness.compiled import compiled
 
 PUT, TAKE = range(2)
 NOBODY = -1

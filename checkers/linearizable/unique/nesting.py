@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
+from harness.compiled import compiled
 
 FAR = 1 << 60
 """Greater than every time and every count."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
 from checkers.linearizable.unique.spans import NEVER, Spans
 from checkers.linearizable.unique.takers import (
@@ -27,6 +26,7 @@ from checkers.linearizable.unique.takers import (
     never_empty,
     never_empty_because,
 )
+from harness.compiled import compiled
 
 STAYS = -1
 NO_MOMENT = -2

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int64, compact
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.spans import Contradiction, Lists, Open, Ordered, Outcome, Spans
+from harness.compiled import compiled
 
 ADD, REMOVE, CONTAINS, READ = range(4)
 FALSE, TRUE = range(2)

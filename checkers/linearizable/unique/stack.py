@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.unique.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
 from checkers.linearizable.unique.nesting import UNPLACED, Nesting, nested
 from checkers.linearizable.unique.spans import NEVER, Spans
@@ -24,6 +23,7 @@ from checkers.linearizable.unique.takers import (
     never_empty,
     never_empty_because,
 )
+from harness.compiled import compiled
 
 REDUCED = 200
 """Rows of at most so many elements are made as short as possible."""

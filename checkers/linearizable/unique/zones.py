@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
-from checkers.kernels.compiled import compiled
 from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ
+from harness.compiled import compiled
 
 BEFORE_ALL = -1
 """When a register got its initial value."""

@@ -1,0 +1,69 @@
+"""Hot loops as machine code: plain functions on arrays and numbers, compiled when they are first called.
+
+What was compiled is kept for later processes under a name made of its content (`content`): of the function, of all
+that it calls in whatever file, of the constants that it reads, of the types that it is called with, and of what
+compiled it for which processor. So a fresh checkout, another worktree and Spark's workers find what any of them
+compiled, and nothing is found once anything changed on which the machine code depends.
+
+numba is imported by the first call, not by the import of a module that has kernels: most commands call none.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_building = threading.RLock()
+_listeners: list[Callable[[str], None]] = []
+
+
+class Kernel(Generic[P, R]):
+    """A compiled function; other compiled functions may call it."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        functools.update_wrapper(self, function)
+        assert isinstance(function, FunctionType)
+        self._function = function
+        self._dispatcher: Callable[P, R] | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return (self._dispatcher or self._built())(*args, **kwargs)
+
+    def __reduce__(self) -> str:
+        return self._function.__qualname__
+
+    @property
+    def _numba_type_(self) -> Any:
+        """By this numba knows what a kernel is where another one names it."""
+        from numba.core.typing.typeof import typeof
+
+        return typeof(self._dispatcher or self._built())
+
+    def _built(self) -> Callable[P, R]:
+        with _building:  # kernels are first called from several threads at once
+            if self._dispatcher is None:
+                from harness.compiled.machine_code import dispatcher_of
+
+                self._dispatcher = cast(Callable[P, R], dispatcher_of(self._function, _compiling))
+            return self._dispatcher
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Machine code from the first call on, which lets other threads run; later processes load it."""
+    return Kernel(function)
+
+
+def on_compiling(listener: Callable[[str], None]) -> None:
+    """Call it with the module's name whenever one of its kernels has to be compiled, which takes a second or so."""
+    _listeners.append(listener)
+
+
+def _compiling(module: str) -> None:
+    for listener in _listeners:
+        listener(module)

@@ -1,0 +1,97 @@
+"""Compiled kernels are found again by their content, wherever they stand, and never once anything changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.compiled import store
+
+ROOT = Path(__file__).resolve().parents[3]
+
+CALLEE = """
+from harness.compiled import compiled
+
+@compiled
+def grown(x):
+    return x + {step}
+"""
+CALLER = """
+from typing import NamedTuple
+import numpy as np
+from harness.compiled import compiled, on_compiling
+from callee import grown
+
+FACTOR = {factor}
+
+class Pair(NamedTuple):
+    {fields}
+
+@compiled
+def total(pair, values):
+    result = pair.left - pair.right
+    for value in values:
+        result += FACTOR * grown(value)
+    return result
+
+compiled_here = []
+on_compiling(compiled_here.append)
+print(total(Pair(left=10, right=3), np.arange(4)), sorted(compiled_here))
+"""
+
+
+def run(
+    directory: Path, kernels: Path, *, step: int = 1, factor: int = 1, fields: str = "left: int; right: int"
+) -> str:
+    """What a fresh process prints: the sum, and the modules of kernels that it had to compile."""
+    directory.mkdir(exist_ok=True)
+    (directory / "callee.py").write_text(CALLEE.format(step=step))
+    (directory / "caller.py").write_text(CALLER.format(factor=factor, fields=fields))
+    environment = {**os.environ, store.CHOSEN: str(kernels), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(
+        [sys.executable, "caller.py"], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def test_another_checkout_finds_what_the_first_compiled(tmp_path: Path) -> None:
+    kernels = tmp_path / "kernels"
+    assert run(tmp_path / "one", kernels) == "17 ['__main__', 'callee']"
+    assert run(tmp_path / "one", kernels) == "17 []"
+    assert run(tmp_path / "two", kernels) == "17 []"
+
+
+@pytest.mark.parametrize(
+    ("changed", "printed"),
+    [
+        ({"step": 2}, "21 ['__main__', 'callee']"),
+        ({"factor": 3}, "37 ['__main__']"),
+        # Fields are read by their places, which are compiled in, while the names in the source stay.
+        ({"fields": "right: int; left: int"}, "17 ['__main__']"),
+    ],
+    ids=["a kernel in another file", "a constant", "the order of fields"],
+)
+def test_whatever_a_kernel_depends_on_is_compiled_anew_once_it_changed(
+    changed: dict[str, int | str], printed: str, tmp_path: Path
+) -> None:
+    run(tmp_path / "one", tmp_path / "kernels")
+    assert run(tmp_path / "one", tmp_path / "kernels", **changed) == printed  # type: ignore[arg-type]
+
+
+def test_a_torn_entry_is_compiled_again(tmp_path: Path) -> None:
+    kernels = tmp_path / "kernels"
+    run(tmp_path / "one", kernels)
+    for entry in kernels.iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1])
+    assert run(tmp_path / "one", kernels) == "17 ['__main__', 'callee']"
+    assert run(tmp_path / "one", kernels) == "17 []"
+
+
+def test_where_nothing_can_be_kept_kernels_run_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert run(tmp_path / "one", tmp_path / "file" / "below") == "17 ['__main__', 'callee']"

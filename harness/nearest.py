@@ -29,9 +29,15 @@ def unknown(kind: str, name: str, known: Iterable[str], *, of: str = "", more: s
     if not name.strip():
         article = "an" if kind[0] in "aeiou" else "a"
         return f"empty name of {article} {kind}{of}; known are: {', '.join(names) or 'none'}{more}"
-    near = nearest(name, names)
-    meant = f"did you mean {' or '.join(near)}? Known" if near else "known"
-    return f"unknown {kind} {shown(name)}{of}; {meant} are: {', '.join(names) or 'none'}{more}"
+    meant = did_you_mean(name, names)
+    known_are = "? Known are" if meant else "; known are"
+    return f"unknown {kind} {shown(name)}{of}{meant.removesuffix('?')}{known_are}: {', '.join(names) or 'none'}{more}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean partition or pause?`, to go on with, or nothing where no name comes near."""
+    near = nearest(name, known)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _spelt(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from harness.bounds import Bounds, bounds_of, fitting, shown
 from harness.errors import UsageError
+from harness.nearest import unknown
 
 SettingValue = str | int | float | bool
 
@@ -101,9 +102,8 @@ class Scenario:
     def from_json(cls, data: Mapping[str, Any]) -> Scenario:
         """Raises UsageError for unknown, missing or wrong fields."""
         known = {f.name for f in dataclasses.fields(cls)}
-        unknown = sorted(set(data) - known)
-        if unknown:
-            raise UsageError(f"scenario has unknown fields {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        for name in sorted(set(data) - known):
+            raise UsageError(unknown("field", name, sorted(known), of=" of a scenario"))
         for name in ("system", "workload"):
             if name not in data:
                 raise UsageError(f"scenario lacks the field {name!r}")

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 
 
@@ -227,9 +226,7 @@ def model_named(name: str) -> Model:
     known = names.get(_spelt(name))
     if known is not None:
         return ALIASES[known] if known in ALIASES else Model(known)
-    near = [names[spelt] for spelt in get_close_matches(_spelt(name), names)]
-    meant = f"did you mean {' or '.join(near)}? There are" if near else "there are"
-    raise ValueError(f"no consistency model is called {name!r}; {meant}: {', '.join(names.values())}")
+    raise ValueError(f"no consistency model is called {name!r}; there are: {', '.join(names.values())}")
 
 
 def _spelt(name: str) -> str:

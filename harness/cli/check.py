@@ -28,6 +28,7 @@ from harness.cli.judgement import Certifier, Judgement, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
 from harness.cli.pipeline import check_run, make_engine, versions
+from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
@@ -85,11 +86,11 @@ class Checked:
 @click.option(
     "--workload", metavar="W", help=f"What a history without its run is a history of: {', '.join(workloads())}."
 )
-@click.option("--model", type=click.Choice(tuple(MODELS)), help="The object that it is a history of.")
+@click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
 @click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 unless told.")
 @click.option(
     "--failed-cas",
-    type=click.Choice(["ignored", "answer"]),
+    type=OneOf("meaning of a failed cas", ["ignored", "answer"]),
     help="Whether a failed cas without an error tells nothing (unless told), or that it found another value.",
 )
 @click.option(
@@ -101,7 +102,7 @@ class Checked:
 @click.option(
     "--assume",
     multiple=True,
-    type=click.Choice([assumption.value for assumption in Assumption]),
+    type=OneOf("assumption", [assumption.value for assumption in Assumption]),
     help="What orders the versions of a register: each session, that transactions write after what they read, or "
     "realtime. Nothing unless told.",
 )

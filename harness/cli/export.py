@@ -10,6 +10,7 @@ import click
 
 from harness.cli.exit_code import ExitCode
 from harness.cli.options import example
+from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import Format, export
 from harness.history import MalformedHistory, read_history
@@ -25,7 +26,7 @@ stormproof export my-history.parquet --format json
 @click.option(
     "--format",
     "form",
-    type=click.Choice([form.value for form in Format]),
+    type=OneOf("format", [form.value for form in Format]),
     default=Format.EDN.value,
     show_default=True,
     help="One operation a line, either way.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,7 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from checkers.by_workload import WORKLOADS, checker_for
-from checkers.elle.lattice import model_named
+from checkers.elle.lattice import ALIASES, model_named
+from checkers.elle.lattice import Model as TransactionModel
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.models import frozen
@@ -21,6 +22,7 @@ from checkers.statistics import Statistics
 from harness.cli import registry
 from harness.errors import UsageError
 from harness.foreign import Shape
+from harness.nearest import unknown
 
 INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 ANYTHING = pa.struct([("json", pa.string())])
@@ -61,14 +63,19 @@ def transactional() -> tuple[str, ...]:
     return tuple(name for name, judged in WORKLOADS.items() if "model" in judged.options)
 
 
+def consistency_models() -> tuple[str, ...]:
+    """What --consistency-model takes, other names of the same model included."""
+    return (*(model.value for model in TransactionModel), *ALIASES)
+
+
 def demands(workload: str, consistency_model: str | None, assume: Sequence[str]) -> tuple[str, ...]:
     """What a user demands of transactions, as settings of their workload. Raises UsageError."""
     settings = []
     if consistency_model is not None:
         try:
             settings.append(f"model={model_named(consistency_model).value}")
-        except ValueError as error:
-            raise UsageError(f"--consistency-model: {error}") from None
+        except ValueError:
+            raise UsageError(unknown("consistency model", consistency_model, consistency_models())) from None
     if assume:
         if "assume" not in WORKLOADS[workload].options:
             raise UsageError(f"--assume is for registers: the reads of {workload} show the order of versions")
@@ -80,14 +87,12 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     """`settings` read key=value. Raises UsageError."""
     known = workloads()
     if name not in known:
-        raise UsageError(f"unknown workload {name!r}; known are: {', '.join(known)}")
+        raise UsageError(unknown("workload", name, known))
     typed = dict(registry.parse_setting(text) for text in settings)
     if name not in registry.names("workloads"):
         return _of_checked_workload(name, {key: str(value) for key, value in typed.items()}, certificate)
     workload = registry.workload(name)
-    unknown = sorted(set(typed) - {field.name for field in dataclasses.fields(workload.settings_type)})
-    if unknown:
-        raise UsageError(f"workload {name} has no setting {unknown[0]!r}; stormproof list shows its settings")
+    _refuse_unknown_settings(name, typed, [field.name for field in dataclasses.fields(workload.settings_type)])
     checkers = workload.checkers(registry.typed_settings(workload.settings_type, typed))
     return Judgement(
         name=name,
@@ -97,8 +102,14 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     )
 
 
+def _refuse_unknown_settings(workload: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in sorted(set(given) - set(known)):
+        raise UsageError(unknown("setting", name, known, of=f" of workload {workload}"))
+
+
 def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Path | None) -> Judgement:
     """One that is only checked here, never run. Raises UsageError."""
+    _refuse_unknown_settings(name, options, list(WORKLOADS[name].options))
     try:
         checker = checker_for(name, options)
     except ValueError as error:

@@ -17,6 +17,7 @@ from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.suite_file import load_suite, shipped
+from harness.cli.usage import OneOf
 from nemesis.beat import SHAPES
 
 RUNS_SHOWN = 20
@@ -36,8 +37,9 @@ Entry = dict[str, Any]
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(
-        ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"]
+    type=OneOf(
+        "list",
+        ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"],
     ),
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")

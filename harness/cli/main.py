@@ -19,19 +19,33 @@ import click
 
 from harness.cli.console import remark, remark_traceback
 from harness.cli.exit_code import ExitCode
-from harness.cli.usage import refuse_empty
+from harness.cli.usage import in_words, refuse_empty
 from harness.errors import HarnessError, UsageError
+from harness.nearest import unknown
 
-_COMMANDS = {
-    "run": "Put a system through a storm and decide whether it kept its promises.",
-    "suite": "Run many scenarios from a TOML file; one verdict each and one for all.",
-    "check": "Check stored or foreign histories again.",
-    "export": "Write a history for Jepsen's tools.",
-    "replay": "Run the same seed again and compare.",
-    "list": "Show what can be run, and what was.",
-    "doctor": "Say what this machine has and what that makes possible.",
-    "cleanup": "Remove what a killed run left behind.",
+_SECTIONS = {
+    "Storms": {
+        "run": "Put a system through a storm and decide whether it kept its promises.",
+        "suite": "Run many scenarios from a TOML file; one verdict each and one for all.",
+        "replay": "Run the same seed again and compare.",
+    },
+    "Histories": {
+        "check": "Check stored or foreign histories again.",
+        "export": "Write a history for Jepsen's tools.",
+    },
+    "This machine": {
+        "list": "Show what can be run, and what was.",
+        "doctor": "Say what this machine has and what that makes possible.",
+        "cleanup": "Remove what a killed run left behind.",
+    },
 }
+_COMMANDS = {name: about for section in _SECTIONS.values() for name, about in section.items()}
+_TYPE_FIRST = (
+    ("stormproof run rocketmq --nemesis partition,kill", "one storm, one verdict"),
+    ("stormproof list", "what can be run"),
+    ("stormproof check runs/latest", "judge it again"),
+    ("stormproof COMMAND --help", "options, with examples that work"),
+)
 
 
 class _Commands(click.Group):
@@ -40,7 +54,15 @@ class _Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             refuse_empty(args)
+            args = args or ["--help"]
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not ctx.resilient_parsing:
+            raise click.UsageError(unknown("command", args[0], _COMMANDS), ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -52,15 +74,19 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Type first"):
+            formatter.write_dl(_TYPE_FIRST, col_max=max(len(typed) for typed, _ in _TYPE_FIRST))
+        width = max(map(len, _COMMANDS))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), about) for name, about in commands.items()])
+        click.Command.format_options(self, ctx, formatter)
 
 
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="\b\nExamples:\n  stormproof run rocketmq --nemesis partition,kill\n  stormproof COMMAND --help",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback when something fails.")
 @click.version_option(package_name="stormproof")
@@ -92,8 +118,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx else "stormproof"
-        _tell(f"{' '.join(error.format_message().split())} (see: {asked} --help)")
+        _tell(in_words(error))
         return ExitCode.WRONG_USAGE
     except click.Abort:
         _tell("interrupted: faults were healed and what was recorded is kept; no verdict was reached")

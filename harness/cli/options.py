@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.console import Console, Output, Watching
+from harness.cli.usage import OneOf
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +55,7 @@ def execution_options(command: F) -> F:
 def engine_option() -> Callable[[F], F]:
     return click.option(
         "--engine",
-        type=click.Choice(["spark", "inprocess"]),
+        type=OneOf("engine", ["spark", "inprocess"]),
         default="spark",
         show_default=True,
         help="Where checkers run; inprocess runs the same kernels without Spark.",

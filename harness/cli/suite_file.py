@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.nearest import did_you_mean, unknown
 from harness.scenario import NONE, Scenario, SettingValue, nemesis_names
 
 MOST_SCENARIOS = 10_000
@@ -65,7 +66,8 @@ def load_suite(where: str) -> Suite:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"no suite file {where}; give a TOML file, or one of: {', '.join(shipped())}") from None
+        shipped_ones = f"{', '.join(shipped())}{did_you_mean(where, shipped())}"
+        raise UsageError(f"no suite file {where}; give a TOML file, or one of: {shipped_ones}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"suite file {where} cannot be read: {error}") from None
     return parse_suite(text, where)
@@ -181,6 +183,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], where: str, place: str) -> None:
-    unknown = [key for key in table if key not in known]
-    if unknown:
-        raise UsageError(f"{where}: {place} has the unknown key {unknown[0]!r}; known are: {', '.join(known)}")
+    for key in table:
+        if key not in known:
+            raise UsageError(f"{where}: {unknown('key', key, known, of=f' of {place}')}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
+
+from harness.bounds import shown
+from harness.nearest import did_you_mean, unknown
 
 _NOTHING_IS_CALLED: Mapping[str, str] = {
     "--nemesis": "; 'none' means no faults",
@@ -29,3 +33,31 @@ def refuse_empty(arguments: Sequence[str]) -> None:
                 f"{_NOTHING_IS_CALLED.get(before, '')}"
             )
         before = argument
+
+
+def in_words(error: click.UsageError) -> str:
+    """One line: what was wrong, what was probably meant, and whose help says more."""
+    words = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        known = [name for param in error.ctx.command.get_params(error.ctx) for name in option_names(param)]
+        words = f"No such option {shown(error.option_name)}{did_you_mean(error.option_name, known)}"
+    asked = error.ctx.command_path if error.ctx else "stormproof"
+    return f"{' '.join(words.split())} (see: {asked} --help)"
+
+
+def option_names(param: click.Parameter) -> tuple[str, ...]:
+    """What an option is called: `--progress` and `--quiet`. Nothing for an argument."""
+    return (*param.opts, *param.secondary_opts) if isinstance(param, click.Option) else ()
+
+
+class OneOf(click.Choice[str]):
+    """One of some names; another one is answered with the nearest."""
+
+    def __init__(self, kind: str, names: Iterable[str]) -> None:
+        super().__init__(tuple(names))
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            raise click.UsageError(unknown(self.kind, str(value), self.choices), ctx)
+        return str(value)

@@ -314,7 +314,10 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
             ["--workload", "heap"],
             "known are: " + ", ".join(sorted({*WORKLOADS, "register"})),
         ),
-        (["--workload", "queue", "--set", "reads=current"], "workload queue has no option 'reads'"),
+        (
+            ["--workload", "queue", "--set", "reads=current"],
+            "setting 'reads' of workload queue; known are: delivery, ",
+        ),
         (
             ["--workload", "queue", "--set", "delivery=twice"],
             "option delivery must be one of at-most-once, at-least-once, exactly-once, it is 'twice'",

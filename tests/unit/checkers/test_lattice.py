@@ -39,11 +39,6 @@ def test_a_model_is_known_however_it_is_spelt(spelt: str, model: Model) -> None:
     assert model_named(spelt) is model
 
 
-def test_a_name_that_is_nearly_one_gets_suggestions() -> None:
-    with pytest.raises(ValueError, match="called 'serialisable'; did you mean serializable or "):
-        model_named("serialisable")
-
-
 def test_strict_serializability_implies_all_and_nothing_implies_it() -> None:
     assert implied(Model.STRICT_SERIALIZABLE) == tuple(Model)
     assert stronger_too([Model.STRICT_SERIALIZABLE]) == (Model.STRICT_SERIALIZABLE,)

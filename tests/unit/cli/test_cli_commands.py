@@ -122,7 +122,7 @@ def test_progress_is_shown_when_asked_for_and_only_on_standard_error(
         (["run", "rocketmq", "--rate", "fast"], "'fast' is not a valid float"),
         (["run", "rocketmq", "--seed", "-3"], "-3 is not in the range"),
         (["run", "rocketmq", "--no-such-option"], "No such option"),
-        (["fly"], "No such command 'fly'"),
+        (["fly"], "unknown command 'fly'; known are: run, suite, "),
         (["suite", "weekly"], "no suite file weekly"),
         (["check", "nowhere"], "nowhere is no run directory and no history"),
         (["check", "history.parquet"], "say what it is one of with --workload"),

@@ -11,8 +11,6 @@ from harness.bounds import fitting, shown
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.scenario import NONE, Scenario, SettingValue
-from nemesis.beat import Beat
-from nemesis.sentence import EXAMPLE, parse
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 _SINGULAR: Mapping[Kind, str] = {
@@ -21,7 +19,6 @@ _SINGULAR: Mapping[Kind, str] = {
     "nemeses": "nemesis",
     "environments": "environment",
 }
-_ALSO: Mapping[Kind, str] = {"nemeses": f", or none, or a sentence such as '{EXAMPLE}'"}
 
 
 def names(kind: Kind) -> tuple[str, ...]:
@@ -33,7 +30,22 @@ def find(kind: Kind, name: str) -> Any:
     for point in entry_points(group=f"stormproof.{kind}"):
         if point.name == name:
             return point.load()
-    raise UsageError(unknown(_SINGULAR[kind], name, names(kind), more=_ALSO.get(kind, "")))
+    raise _unknown(kind, name)
+
+
+def require_known(kind: Kind, name: str) -> None:
+    """Whether there is an entry point of this name; its module is not imported. Raises UsageError."""
+    if name not in names(kind):
+        raise _unknown(kind, name)
+
+
+def _unknown(kind: Kind, name: str) -> UsageError:
+    more = ""
+    if kind == "nemeses":
+        from nemesis.sentence import EXAMPLE
+
+        more = f", or none, or a sentence such as '{EXAMPLE}'"
+    return UsageError(unknown(_SINGULAR[kind], name, names(kind), more=more))
 
 
 def system(name: str) -> Any:
@@ -46,7 +58,15 @@ def workload(name: str) -> Any:
 
 def nemesis(name: str) -> Any:
     """A package by its name, or a beat by its sentence. Raises UsageError."""
-    return parse(name) if " " in name.strip() and name not in names("nemeses") else find("nemeses", name)
+    if not _is_sentence(name):
+        return find("nemeses", name)
+    from nemesis.sentence import parse
+
+    return parse(name)
+
+
+def _is_sentence(nemesis: str) -> bool:
+    return " " in nemesis.strip() and nemesis not in names("nemeses")
 
 
 def environment(name: str) -> Any:
@@ -59,6 +79,8 @@ def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
     Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or a sentence cannot be kept in
     this storm. (A stored run is judged all the same: its faults were what they were.)
     """
+    from nemesis.beat import Beat
+
     found = environment(scenario.environment)
     for package in packages:
         if isinstance(package, Beat):
@@ -107,8 +129,12 @@ class Parts:
 
 def resolve(scenario: Scenario) -> Parts:
     """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
-    chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
+    # All names first: to say that one is misspelt nothing needs to be imported.
+    require_known("systems", scenario.system)
+    require_known("workloads", scenario.workload)
+    _require_nemeses(scenario.nemesis)
     packages = _packages(scenario.nemesis)
+    chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
     if scenario.workload not in chosen_system.workloads:
         raise UsageError(
             f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
@@ -130,7 +156,7 @@ def resolve(scenario: Scenario) -> Parts:
     )
 
 
-def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
+def _require_nemeses(nemeses: Sequence[str]) -> None:
     """Raises UsageError, also for nothing where a name should be: that is no way to ask for a run without faults."""
     named = ",".join(nemeses)
     if not all(name.strip() for name in nemeses):
@@ -140,9 +166,17 @@ def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
         )
     if NONE in nemeses:
         raise UsageError(f"{NONE} means no faults and stands alone, got {shown(named)}; leave it or the others out")
+    for name in nemeses:
+        if not _is_sentence(name):
+            require_known("nemeses", name)
+
+
+def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
+    """Raises UsageError."""
     packages = tuple(nemesis(name) for name in nemeses)
     for position, package in enumerate(packages):
         if package.name in (earlier.name for earlier in packages[:position]):
+            named = ",".join(nemeses)
             raise UsageError(f"nemesis {package.name} is named twice in {shown(named)}; name each once")
     return packages
 

@@ -10,10 +10,7 @@ import click
 
 from harness.cli import registry
 from harness.cli.console import Console
-from harness.cli.java import require_java
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
-from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
-from harness.cli.pipeline import run_scenario
 from harness.errors import UsageError
 from harness.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
 
@@ -142,7 +139,13 @@ def command(
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     """Run it, tell the outcome; returns the exit code."""
+    registry.require_known("environments", scenario.environment)
     registry.world(scenario, registry.resolve(scenario).packages)
+    # Not before: help and wrong usage need nothing of what runs and judges, which takes a second to import.
+    from harness.cli.java import require_java
+    from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
+    from harness.cli.pipeline import run_scenario
+
     tell_start(scenario, console)
     require_java(execution.engine)
     try:

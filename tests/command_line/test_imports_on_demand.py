@@ -1,0 +1,79 @@
+"""Help, wrong usage and small checks import nothing that they do not need."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+HEAVY = (
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "numba",
+    "llvmlite",
+    "pyspark",
+    "plotly",
+    "docker",
+    "requests",
+    "pysat",
+    "asyncio",
+)
+REPORTED = """
+import json, os, sys
+from harness.cli.main import run
+code = run(sys.argv[2:])
+os.write(int(sys.argv[1]), json.dumps([code, sorted(sys.modules)]).encode())
+"""
+
+
+def imported(*words: str, cwd: Path) -> tuple[int, set[str]]:
+    """The exit code of a command, and which of the heavy packages it imported."""
+    code, modules = reported(words, cwd)
+    return code, {name for name in HEAVY if name in modules}
+
+
+def reported(words: Sequence[str], cwd: Path) -> tuple[int, list[str]]:
+    read, write = os.pipe()
+    with open(read) as told:
+        process = subprocess.Popen(
+            [sys.executable, "-c", REPORTED, str(write), *words],
+            cwd=cwd,
+            pass_fds=[write],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(write)
+        code, modules = json.loads(told.read())
+        process.wait()
+    return code, modules
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["rnu"],
+        ["run", "rocketmqq"],
+        ["run", "rocketmq", "--nemess", "kill"],
+        ["run", "rocketmq", "--workload", "lgo"],
+        ["run", "rocketmq", "--nemesis", "kil"],
+        ["run", "rocketmq", "--environment", "dokcer"],
+        ["run", "rocketmq", "--rate", "fast"],
+    ],
+    ids=" ".join,
+)
+def test_help_and_misspelt_names_import_nothing_heavy(words: list[str], tmp_path: Path) -> None:
+    code, heavy = imported(*words, cwd=tmp_path)
+    assert code == (0 if "--help" in words else 254)
+    assert heavy == set()
+
+
+def test_a_heavy_import_would_be_seen(tmp_path: Path) -> None:
+    assert "pyarrow" in imported("check", "--help", cwd=tmp_path)[1]

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from checkers.verdict import CheckerResult, Verdict
 from harness.printable import printable
-from results.atomic import write_atomically
+from results.output import write
 
 FILE_NAME = "junit.xml"
 
@@ -68,8 +68,8 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> str:
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
-    """Write the document, atomically. Raises OSError."""
-    write_atomically(path, junit_xml(suite, cases))
+    """Write the document. Raises OSError."""
+    write(path, [junit_xml(suite, cases)])
 
 
 def _add_case(suite: ElementTree.Element, case: Case) -> None:

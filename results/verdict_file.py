@@ -21,7 +21,7 @@ from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict, found
-from results.atomic import write_atomically
+from results.output import write
 
 FILE_NAME = "verdict.json"
 
@@ -68,7 +68,7 @@ class VerdictFile:
 def write_verdict(directory: Path, content: VerdictFile) -> Path:
     """Write `verdict.json` into a run directory, atomically. Raises OSError."""
     path = directory / FILE_NAME
-    write_atomically(path, json.dumps(content.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write(path, [json.dumps(content.to_json(), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
     return path
 
 

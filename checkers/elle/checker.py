@@ -24,10 +24,9 @@ They do not establish that a model stronger than the demanded one is kept.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -142,13 +141,13 @@ class _Transactions(ABC):
             }
             return _result(self.model, known, anomalies, (EMPTY,) if self._is_empty(known) else ())
 
-    def certify(self, request: CheckRequest, engine: Engine, path: Path) -> str:
-        """Write what proves the verdict, as `certificate` has it; returns what that is, in few words.
+    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
+        """Have written what proves the verdict, as `certificate` has it; returns what that is, in few words.
 
-        Raises TooLargeToCertify, OSError.
+        `write` takes the pieces of the file, once, or never if there is no proof. Raises TooLargeToCertify.
         """
         with self._inferred(request, engine) as told:
-            return _certified(self.model, self.name, request, engine, told, path)
+            return _certified(self.model, self.name, request, engine, told, write)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,25 +267,32 @@ def _left_open(answer: Answer) -> str:
     return f"{answer.model.value} is undecided: the search was given up{left}; check a weaker model, or less at once"
 
 
-def _certified(model: Model, workload: str, request: CheckRequest, engine: Engine, told: Inferred, path: Path) -> str:
+def _certified(
+    model: Model,
+    workload: str,
+    request: CheckRequest,
+    engine: Engine,
+    told: Inferred,
+    write: Callable[[Iterable[str]], None],
+) -> str:
     nobody = Names(model=model.value, workload=workload, start=np.zeros(0, dtype=np.int64), keys=())
     known = _by_dependencies(engine, told)
     decisive = forbidden(model) & frozenset(SHOWN_BY_READS)
     shown = [summary.examples[0] for name, summary in known.findings.items() if name in decisive]
     if shown:
-        _write(path, [certificate_of_anomaly(shown[0], nobody)])
+        write([certificate_of_anomaly(shown[0], nobody)])
         return f"{shown[0].name:<9}"
     answer = answer_alone(engine, told.resolved, model)
     if answer.proof is not None:
         names = names_of(workload, told, model, answer.proof)
-        _write(path, certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
+        write(certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
         return "proof    "
     if model in known.standing.broken and told.version_steps is not None:
         limit = history_rows(request.history)
         cycle = contradiction(engine, told.version_steps, known.cycles, known.findings, model, limit)
         if cycle is None:
             return "no proof  the verdict rests on an order that the system told, nothing"
-        _write(path, certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, nobody))
+        write(certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, nobody))
         return f"cycle     {cycle.name}, assuming {' and '.join(cycle.assumed)}," if cycle.assumed else "cycle    "
     if answer.verdict is not Verdict.VALID or model in known.standing.broken:
         too_many = answer.verdict is Verdict.INVALID
@@ -295,10 +301,5 @@ def _certified(model: Model, workload: str, request: CheckRequest, engine: Engin
     starts, transaction = np.unique(order["start"].to_numpy(), return_inverse=True)
     events = (transaction + 1) * nobody.events + order["event"].to_numpy()
     names = replace(nobody, start=np.append(np.int64(-1), starts))
-    _write(path, certificate_lines(Decision(verdict=Verdict.VALID, order=events.astype(np.int32)), names))
+    write(certificate_lines(Decision(verdict=Verdict.VALID, order=events.astype(np.int32)), names))
     return "order    "
-
-
-def _write(path: Path, pieces: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(pieces)

@@ -24,9 +24,12 @@ Mutants it kills: vote-not-durable, local-read, ignore-append-result, serve-befo
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import pyarrow as pa
 
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, gathered_findings, judged
@@ -89,18 +92,15 @@ class Linearizable:
             statistics={"objects": objects.count if objects else 0},
         )
 
-    def certify(self, request: CheckRequest, engine: Engine, path: Path) -> str:
-        """Write an order for each object that has one, a JSON object {"key", "order"} a line; returns how many.
+    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
+        """Have an order written for each object that has one, a JSON object {"key", "order"} a line; returns how many.
 
         The order names operations by the indices of their invocations. `replay` checks it against the history.
-        Raises TooLargeToCertify.
+        `write` takes the lines of the file, once. Raises TooLargeToCertify.
         """
         require_certifiable(request.history)
         orders = engine.gather(self._orders(request, engine), CERTIFIED_ROWS).sort_by("key")
-        with path.open("w") as file:
-            for some in orders.to_batches(max_chunksize=ORDERS_WRITTEN_AT_ONCE):
-                for key, order in zip(some["key"], some["order"], strict=True):
-                    file.write(json.dumps({"key": key.as_py(), "order": order.as_py()}) + "\n")
+        write(_lines(orders))
         return f"orders    {orders.num_rows}"
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
@@ -126,6 +126,12 @@ def require_certifiable(history: Path) -> None:
             f"orders are written for histories of at most {CERTIFIED_ROWS} rows, this one has {rows}; "
             "check it without --certify, or some of its keys at a time"
         )
+
+
+def _lines(orders: pa.Table) -> Iterator[str]:
+    for some in orders.to_batches(max_chunksize=ORDERS_WRITTEN_AT_ONCE):
+        for key, order in zip(some["key"], some["order"], strict=True):
+            yield json.dumps({"key": key.as_py(), "order": order.as_py()}) + "\n"
 
 
 def _limit(request: CheckRequest) -> int:

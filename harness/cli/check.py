@@ -6,9 +6,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from harness.cli.java import require_java
 from harness.cli.judgement import Certifier, Judgement, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
+from harness.cli.output_file import write
 from harness.cli.pipeline import check_run, make_engine, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
@@ -109,9 +110,9 @@ class Checked:
 @click.option(
     "--certify",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path, allow_dash=True),
     help="Write an order for each object that has one, as --model sees it; of transactions the order or the proof, "
-    "which names what it assumes.",
+    "which names what it assumes. - is standard output.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
 @execution_options
@@ -158,7 +159,7 @@ def command(
         settings=settings,
     )
     judgement = options.judgement(len(paths))
-    console = console_of(as_json, progress)
+    console = console_of(as_json, progress, file=certify)
     execution = Execution(runs=runs, engine=engine, master=master)
     require_java(engine)
     reports = runs / "checked" if len(paths) == 1 else None
@@ -292,16 +293,7 @@ def _check_history(
 
 
 def _certify(certifier: Certifier, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        told = certifier.certify(request, engine, unfinished)
-        if unfinished.exists():
-            unfinished.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    told = certifier.certify(request, engine, partial(write, path))
     console.say(f"{told} in {path}")
 
 

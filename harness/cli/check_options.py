@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.judgement import Judgement, demands, of_model, of_workload, transactional
+from harness.cli.output_file import require_writable
 from harness.errors import UsageError
 
 SCENARIO = "scenario.json"
@@ -81,9 +82,8 @@ class HistoryOptions:
                 )
         if self.certify is not None and ((model is None and workload not in transactional()) or paths > 1):
             raise UsageError(f"--certify is for a single history with --model, or --workload {of_transactions}")
-        if self.certify is not None and not self.certify.absolute().parent.is_dir():
-            # Before hours of work, not after them.
-            raise UsageError(f"cannot write {self.certify}: there is no directory {self.certify.parent}")
+        if self.certify is not None:
+            require_writable(self.certify)
         for_transactions = [("--consistency-model", self.consistency_model), ("--assume", self.assume or None)]
         for name, demanded in for_transactions:
             if demanded is not None and workload not in transactional():

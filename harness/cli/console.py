@@ -22,6 +22,8 @@ class Output(Enum):
     TEXT = "text"
     JSON = "json"
     """Standard output holds one JSON object and nothing else; lines for people go to standard error."""
+    FILE = "file"
+    """Standard output holds a file that was asked for; lines for people go to standard error."""
 
 
 class Watching(Enum):
@@ -45,7 +47,7 @@ class Console:
 
     def say(self, line: str) -> None:
         """An essential line."""
-        _print(line, sys.stderr if self.output is Output.JSON else sys.stdout)
+        _print(line, sys.stdout if self.output is Output.TEXT else sys.stderr)
 
     def progress(self, line: str) -> None:
         if self.watching is Watching.YES:

@@ -34,8 +34,11 @@ REGISTERS = ("register", "cas-register")
 class Certifier(Protocol):
     """A checker that can prove what it says."""
 
-    def certify(self, request: CheckRequest, engine: Engine, path: Path) -> str:
-        """Write the proof to `path`; returns what is in it, in few words. Raises TooLargeToCertify, OSError."""
+    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
+        """Have the pieces of the proof written, if there is one; returns what it is, in few words.
+
+        Raises TooLargeToCertify, and what `write` raises.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

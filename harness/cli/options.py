@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.console import Console, Output, Watching
+from harness.cli.output_file import STANDARD_OUTPUT
 from harness.cli.usage import OneOf
+from harness.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,8 +75,13 @@ def output_options(command: F) -> F:
     )(command)
 
 
-def console_of(as_json: bool, progress: bool | None) -> Console:
-    return Console(output=Output.JSON if as_json else Output.TEXT, watching=Watching.when(progress))
+def console_of(as_json: bool, progress: bool | None, *, file: Path | None = None) -> Console:
+    """`file` is one that the command writes, perhaps to standard output. Raises UsageError if two things go there."""
+    if file != STANDARD_OUTPUT:
+        return Console(output=Output.JSON if as_json else Output.TEXT, watching=Watching.when(progress))
+    if as_json:
+        raise UsageError("standard output holds what --json prints or the file -, not both; name a file")
+    return Console(output=Output.FILE, watching=Watching.when(progress))
 
 
 def example(text: str) -> str:

@@ -13,17 +13,18 @@ import click
 
 from checkers.verdict import Verdict
 from harness.cli import registry
-from harness.cli.console import Console
+from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import title
+from harness.cli.output_file import require_folder, require_writable, write
 from harness.cli.pipeline import replay_line, run_scenario, scenario_name
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
 from harness.printable import printable
 from harness.scenario import Scenario
-from results.junit import Case, write_junit
+from results.junit import Case, junit_xml
 
 EXAMPLES = """
 stormproof suite smoke
@@ -71,9 +72,9 @@ class Result:
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="J", help="How many at once.")
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Where junit.xml is written.  [default: under --runs]",
+    help="Where junit.xml is written; - is standard output.  [default: under --runs]",
 )
 @execution_options
 @output_options
@@ -94,13 +95,18 @@ def command(
     suite = load_suite(file)
     for scenario in suite.scenarios:
         _refuse_wrong(scenario, file)
-    console = console_of(as_json, progress)
+    console = console_of(as_json, progress, file=junit)
     console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
     require_java(engine)
     report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
-    report.parent.mkdir(parents=True, exist_ok=True)
+    require_folder(report)
+    require_writable(report)
     results = run_suite(suite, Execution(runs=runs, engine=engine, master=master), jobs, console)
-    write_junit(report, suite.name, [result.case() for result in results])
+    try:
+        write(report, [junit_xml(suite.name, [result.case() for result in results])])
+    except (HarnessError, UsageError) as error:
+        remark(str(error))
+        return combined([_tell(suite, results, None, console), ExitCode.HARNESS_FAILED])
     return _tell(suite, results, report, console)
 
 
@@ -172,20 +178,22 @@ def _tell_one(result: Result, console: Console) -> None:
         console.say(f"{'':14}  replay: {replay_line(result.scenario)}")
 
 
-def _tell(suite: Suite, results: list[Result], report: Path, console: Console) -> int:
+def _tell(suite: Suite, results: list[Result], report: Path | None, console: Console) -> int:
+    """`report` is None where it could not be written."""
     code = combined(result.exit_code for result in results)
     counts: dict[str, int] = {}
     for result in results:
         counts[result.name] = counts.get(result.name, 0) + 1
     console.say(f"verdict   {code.name.replace('_', ' ')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
-    console.say(f"junit     {report}")
+    if report is not None:
+        console.say(f"junit     {report}")
     console.result(
         {
             "suite": suite.name,
             "verdict": code.name.lower(),
             "exit_code": int(code),
             "counts": counts,
-            "junit": str(report),
+            "junit": None if report is None else str(report),
             "scenarios": [
                 {
                     "scenario": result.scenario.to_json(),

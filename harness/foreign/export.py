@@ -10,8 +10,9 @@ process. Memory is bounded by one batch.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from enum import Enum
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,8 +30,8 @@ class Format(Enum):
     JSON = "json"
 
 
-def export(history: History, form: Format, file: TextIO) -> None:
-    """Write all operations. Raises OSError."""
+def exported(history: History, form: Format) -> Iterator[str]:
+    """All operations, a line each. Raises OSError where the history can no longer be read."""
     line = _edn_line if form is Format.EDN else _json_line
     kind = history.value_type
     single = pa.types.is_struct(kind) and {field.name for field in kind} <= {
@@ -41,10 +42,11 @@ def export(history: History, form: Format, file: TextIO) -> None:
         *BESIDE,
     }
     for batch in history.batches(EXPORTED):
-        file.writelines(line(_exported(row, single)) for row in batch.to_pylist())
+        for row in batch.to_pylist():
+            yield line(_operation(row, single))
 
 
-def _exported(row: dict[str, Any], single: bool) -> dict[str, Any]:
+def _operation(row: dict[str, Any], single: bool) -> dict[str, Any]:
     value = row["value"]
     beside = {name: value.pop(name) for name in BESIDE if value is not None and name in value}
     if single and value is not None and value.get("txn") is not None:

@@ -33,6 +33,8 @@ class History:
     """Rows: invocations and completions."""
     complete: bool
     """False if the run was killed while it wrote: these are the operations that were whole."""
+    dropped_bytes: int = 0
+    """The torn tail behind them."""
 
     def batches(self, columns: Sequence[str] = COLUMNS) -> Iterator[pa.RecordBatch]:
         """These columns, in the order recorded, a bounded number of rows at a time."""
@@ -84,6 +86,7 @@ def read_history(path: Path) -> History:
         value_type=schema.field("value").type,
         operations=rows,
         complete=not _is_stream(path) or tail.complete,
+        dropped_bytes=tail.dropped_bytes,
     )
 
 

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeVar
 
-from results.atomic import write_atomically
+from results.output import write
 from results.report import page
 from results.report.figure import figure
 from results.report.measure import measure, rows_at
@@ -28,7 +28,7 @@ def write_report(directory: Path) -> str | None:
     """Write the page; returns what went wrong, in words, or None."""
     problems: list[str] = []
     try:
-        write_atomically(directory / FILE_NAME, render(directory, problems))
+        write(directory / FILE_NAME, [render(directory, problems)])
     except Exception as error:  # noqa: BLE001  # whatever a page fails with, the verdict stands without it
         problems.append(f"the report could not be written: {_in_words(error)}")
     return "; ".join(problems) or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import CheckerResult, Verdict
 from harness.foreign import Shape, convert
+from results.output import write
 
 CASES = Path(__file__).parents[3] / "shared" / "histories" / "elle" / "cases.jsonl"
 SHAPE = Shape(value_type=TRANSACTION, functions=("txn",))
@@ -144,7 +146,7 @@ def test_elles_histories_get_elles_verdicts(case: dict[str, Any], tmp_path: Path
     expected = Judged(verdict=VERDICTS[case["valid"]], anomalies=frozenset(case["anomaly_types"]) - {EMPTY_GRAPH})
     if case["checker"] == "rw-register" and case["opts"].get("anomalies") is None and unwritten_reads(events):
         (stronger,) = checkers
-        stronger.certify(request, InProcessEngine(), tmp_path / "certificate.json")
+        stronger.certify(request, InProcessEngine(), partial(write, tmp_path / "certificate.json"))
         verified(json.loads((tmp_path / "certificate.json").read_text(encoding="utf-8")), request.history)
         expected = Judged(verdict=Verdict.INVALID, anomalies=expected.anomalies | {"garbage-read"})
     # Elle tells no cycle that needs sessions or realtime where there is one without.

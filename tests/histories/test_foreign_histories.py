@@ -192,13 +192,8 @@ def test_orders_are_certified_and_replayed(tmp_path: Path, capsys: pytest.Captur
 
 def test_orders_that_cannot_be_written_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "h.edn").write_text(WRITE)
-    nowhere = str(tmp_path / "missing" / "orders")
-    assert checked(capsys, [tmp_path / "h.edn"], "--model", "register", "--certify", nowhere) == (254, [])
-    code, (answer,) = checked(
-        capsys, [tmp_path / "h.edn"], "--model", "register", "--certify", str(tmp_path / ("n" * 300))
-    )
-    assert code == 254
-    assert "cannot write" in answer["error"]
+    for nowhere in (tmp_path / "missing" / "orders", tmp_path / ("n" * 300), tmp_path):
+        assert checked(capsys, [tmp_path / "h.edn"], "--model", "register", "--certify", str(nowhere)) == (254, [])
 
 
 def test_a_value_that_means_nothing_to_the_model_is_malformed(

@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from checkers.engine_in_process import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import Verdict
+from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed
 from tests.properties.thousands import thousands
@@ -287,7 +289,7 @@ def certified_by_checker(one: Judged, checker: RwRegister, path: Path) -> str:
     """What the certificate has."""
     request, engine = CheckRequest(history=one.path), InProcessEngine()
     verdict = checker.check(request, engine).verdict
-    checker.certify(request, engine, path)
+    checker.certify(request, engine, partial(write, path))
     told = json.loads(path.read_text())
     assert verdict is Verdict.UNKNOWN or told["verdict"] == verdict.value
     verified_against(told, one.history)

@@ -43,6 +43,7 @@ from checkers.statistics import Statistics
 from checkers.transactions.micro_operations import TRANSACTION
 from checkers.verdict import Verdict
 from harness.history import history_schema
+from results import output
 
 pytestmark = pytest.mark.xdist_group("spark")
 """One session: its tests share a worker, so that it is started once."""
@@ -164,7 +165,8 @@ def test_both_engines_say_and_certify_the_same_of_objects(
     checker = Linearizable(MODELS["cas-register"])
     alone = checker.check(request, InProcessEngine())
     assert alone.anomalies == checker.check(request, spark).anomalies
-    written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
+    engines = (spark, InProcessEngine())
+    written = [checker.certify(request, one, partial(output.write, tmp_path / one.name)) for one in engines]
     orders = alone.statistics["objects"] - alone.anomalies["nonlinearizable"].count
     assert written[0] == written[1] == f"orders    {orders}"
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
@@ -188,7 +190,8 @@ def test_both_engines_say_and_certify_the_same_of_queues(
     alone = checker.check(request, InProcessEngine())
     assert alone.anomalies["nonlinearizable"].count > 5
     assert checker.check(request, spark) == alone
-    written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
+    engines = (spark, InProcessEngine())
+    written = [checker.certify(request, one, partial(output.write, tmp_path / one.name)) for one in engines]
     orders = 40 - alone.anomalies["nonlinearizable"].count
     assert written[0] == written[1] == f"orders    {orders}"
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
@@ -224,7 +227,8 @@ def test_both_engines_certify_the_same_under_assumptions(
 ) -> None:
     request = CheckRequest(history=write(tmp_path / "h.parquet", history_rows(parsed(text)), TRANSACTION))
     checker = RwRegister(assume=frozenset({Assumption.LINEARIZABLE_KEYS}), model=Model.SERIALIZABLE)
-    written = [checker.certify(request, engine, tmp_path / engine.name) for engine in (spark, InProcessEngine())]
+    engines = (spark, InProcessEngine())
+    written = [checker.certify(request, one, partial(output.write, tmp_path / one.name)) for one in engines]
     assert written == [f"cycle     {name}, assuming linearizable-keys,"] * 2
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 

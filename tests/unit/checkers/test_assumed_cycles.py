@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from checkers.elle.verify import Refuted, verified
 from checkers.engine_in_process import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
+from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed
 
@@ -35,7 +37,7 @@ def certified(text: str, model: str, assumed: str, directory: Path) -> Any:
     """By the checker, and verified."""
     history, path = written(text, directory), directory / "certificate.json"
     checker = RwRegister(model=Model(model), assume=frozenset({Assumption(assumed)}))
-    said = checker.certify(CheckRequest(history=history), InProcessEngine(), path)
+    said = checker.certify(CheckRequest(history=history), InProcessEngine(), partial(write, path))
     told = json.loads(path.read_text())
     verified(told, history)
     if "cycle" in told:

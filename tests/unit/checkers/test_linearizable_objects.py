@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from checkers.linearizable.models import ANYTHING
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
 from harness.history import MalformedHistory, history_schema
+from results.output import write
 
 VALUE = pa.struct([pa.field("json", pa.string())])
 
@@ -60,7 +62,8 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
     history = written(tmp_path / "history.parquet", events)
     certificate = tmp_path / "certificate.jsonl"
     request = CheckRequest(history=history)
-    assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), certificate) == "orders    1"
+    to_file = partial(write, certificate)
+    assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), to_file) == "orders    1"
     assert json.loads(certificate.read_text()) == {"key": "k", "order": [0, 2, 4]}
     assert replayed(history, certificate, "fifo-queue").returncode == 0
 
@@ -76,7 +79,7 @@ def test_no_orders_are_gathered_of_a_history_with_more_rows_than_the_bound(
     request = CheckRequest(history=written(tmp_path / "history.parquet", done(0, f, None, None)))
     monkeypatch.setattr("checkers.linearizable.checker.CERTIFIED_ROWS", 1)
     with pytest.raises(TooLargeToCertify, match="at most 1 rows, this one has 2"):
-        Linearizable(MODELS[model]).certify(request, InProcessEngine(), tmp_path / "certificate.jsonl")
+        Linearizable(MODELS[model]).certify(request, InProcessEngine(), partial(write, tmp_path / "certificate.jsonl"))
 
 
 def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path: Path) -> None:

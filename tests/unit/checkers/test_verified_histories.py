@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from checkers.elle.verify.witnesses import forbids
 from checkers.engine_in_process import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.micro_operations import TRANSACTION
+from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed
 
@@ -26,7 +28,7 @@ def written(text: str, directory: Path) -> Path:
 
 def certified(history: Path, checker: ListAppend | RwRegister) -> Any:
     path = history.with_name("certificate.json")
-    checker.certify(CheckRequest(history=history), InProcessEngine(), path)
+    checker.certify(CheckRequest(history=history), InProcessEngine(), partial(write, path))
     return json.loads(path.read_text())
 
 

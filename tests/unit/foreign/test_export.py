@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.foreign import Format, Shape, convert, export
+from harness.foreign import Format, Shape, convert, exported
 from harness.history import history_schema, read_history
 
 REGISTER = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
@@ -29,9 +29,9 @@ def stored(path: Path) -> Path:
     return path
 
 
-def exported(path: Path, form: Format) -> str:
+def as_text(path: Path, form: Format) -> str:
     file = StringIO()
-    export(read_history(path), form, file)
+    file.writelines(exported(read_history(path), form))
     return file.getvalue()
 
 
@@ -39,7 +39,7 @@ def exported(path: Path, form: Format) -> str:
 def test_an_exported_history_is_read_back_as_it_was(tmp_path: Path, form: Format) -> None:
     path = stored(tmp_path / "h.parquet")
     foreign = tmp_path / "foreign"
-    foreign.write_text(exported(path, form))
+    foreign.write_text(as_text(path, form))
     convert(foreign, tmp_path / "again.parquet", Shape(value_type=REGISTER))
 
     def told(parquet: Path) -> list[object]:
@@ -60,14 +60,14 @@ def test_an_exported_history_is_read_back_as_it_was(tmp_path: Path, form: Format
 
 
 def test_edn_has_keywords_where_jepsen_has_them(tmp_path: Path) -> None:
-    lines = exported(stored(tmp_path / "h.parquet"), Format.EDN).splitlines()
+    lines = as_text(stored(tmp_path / "h.parquet"), Format.EDN).splitlines()
     assert lines[0] == '{:index 0, :time 1000, :process 0, :type :invoke, :f :cas, :value ["a b" [1 2]]}'
     assert ":process :nemesis, :type :info, :f :kill, :value nil" in lines[1]
     assert lines[2].endswith(':value ["a b" nil], :error "client-timeout", :node "n1"}')
 
 
 def test_json_is_one_object_a_line(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in exported(stored(tmp_path / "h.parquet"), Format.JSON).splitlines()]
+    rows = [json.loads(line) for line in as_text(stored(tmp_path / "h.parquet"), Format.JSON).splitlines()]
     assert rows[4] == {"index": 4, "time": 1004, "process": 1, "type": "ok", "f": "read", "value": ["c", 7]}
     assert rows[1]["process"] == "nemesis"
 
@@ -80,7 +80,7 @@ def test_transactions_are_told_as_jepsen_tells_them(tmp_path: Path) -> None:
     asked = [{"f": "r", "key": "x"}, {"f": "w", "key": "y", "value": 2}, {"f": "r", "key": "z", "values": [1]}]
     row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "txn", "value": {"txn": asked}}
     pq.write_table(pa.Table.from_pylist([row], schema=history_schema(kind)), tmp_path / "h.parquet")
-    assert ':value [[:r "x" nil] [:w "y" 2] [:r "z" [1]]]' in exported(tmp_path / "h.parquet", Format.EDN)
+    assert ':value [[:r "x" nil] [:w "y" 2] [:r "z" [1]]]' in as_text(tmp_path / "h.parquet", Format.EDN)
 
 
 def test_a_position_stands_beside_the_value(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_position_stands_beside_the_value(tmp_path: Path) -> None:
     value = {"value": 1, "position": "p", "link": "init"}
     row = {"index": 0, "time": 0, "process": 0, "type": "invoke", "f": "write", "key": "7", "value": value}
     pq.write_table(pa.Table.from_pylist([row], schema=history_schema(kind)), tmp_path / "h.parquet")
-    text = exported(tmp_path / "h.parquet", Format.EDN)
+    text = as_text(tmp_path / "h.parquet", Format.EDN)
     assert ':value ["7" 1], :position "p", :link "init"}' in text
     (tmp_path / "h.edn").write_text(text)
     convert(tmp_path / "h.edn", tmp_path / "again.parquet", Shape(value_type=kind))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from checkers.transactions.micro_operations import TRANSACTION
-from harness.foreign import Format, Shape, convert, export
+from harness.foreign import Format, Shape, convert, exported
 from harness.foreign.edn import Keyword, written
 from harness.history import MalformedHistory, read_history
 
@@ -181,7 +181,7 @@ def test_a_string_is_another_key_than_the_integer_that_it_reads_like(tmp_path: P
 def test_what_was_exported_is_read_again_with_the_same_keys(tmp_path: Path, form: Format) -> None:
     rows = converted(tmp_path, edn('[[:r 4 nil] [:r "4" [1]] [:append "\\"4\\"" 1] [:w x 1]]'))
     text = io.StringIO()
-    export(read_history(tmp_path / "history.parquet"), form, text)
+    text.writelines(exported(read_history(tmp_path / "history.parquet"), form))
     assert converted(tmp_path, text.getvalue()) == rows
 
 

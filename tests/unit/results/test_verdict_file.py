@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from synthetic_run import verdict_of
 
 from checkers.verdict import CheckerResult, Verdict
-from results.atomic import write_atomically
 from results.verdict_file import VerdictFile, read_verdict, write_verdict
 
 
@@ -47,19 +45,3 @@ def test_a_file_that_is_no_verdict_is_refused_with_its_name(tmp_path: Path) -> N
     (tmp_path / "verdict.json").write_text('{"verdict": "fine"}')
     with pytest.raises(ValueError, match=r"verdict\.json is not a verdict"):
         read_verdict(tmp_path)
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "verdict.json"
-    write_atomically(path, "old")
-
-    def full(_descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, "new")
-    assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["verdict.json"]

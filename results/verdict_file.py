@@ -2,7 +2,8 @@
 
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […],
      "checkers": {name: {"verdict", "reasons", "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
-     "operations": {…}, "faults": {…}, "versions": {…}}
+     "operations": {…}, "faults": {…}, "versions": {…},
+     "checked": {"history", "judged_as", "engine", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,20 @@ from checkers.verdict import AnomalySummary, CheckerResult, Verdict, found
 from results.output import write
 
 FILE_NAME = "verdict.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checking:
+    """Where a verdict comes from."""
+
+    history: str
+    """Path of what was checked."""
+    judged_as: str
+    """The options that say what it is a history of, e.g. `--model register --initial 0`; empty for a run, whose
+    scenario says it."""
+    engine: str
+    command: str
+    """Checks it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +54,8 @@ class VerdictFile:
     faults: Mapping[str, Any] = field(default_factory=dict)
     """What the nemesis did, counted, e.g. {"partition": {"applied": 3, "with_effect": 3}}."""
     versions: Mapping[str, Any] = field(default_factory=dict)
+    checking: Checking | None = None
+    """None where nobody says."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -48,6 +65,7 @@ class VerdictFile:
             "operations": plain(self.operations),
             "faults": plain(self.faults),
             "versions": plain(self.versions),
+            "checked": None if self.checking is None else asdict(self.checking),
         }
 
     @classmethod
@@ -62,6 +80,7 @@ class VerdictFile:
             operations=data["operations"],
             faults=data["faults"],
             versions=data["versions"],
+            checking=Checking(**data["checked"]) if data.get("checked") else None,
         )
 
 

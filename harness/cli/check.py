@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 import time
@@ -28,13 +29,13 @@ from harness.cli.judgement import Certifier, Judgement, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
 from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
 from harness.cli.output_file import write
-from harness.cli.pipeline import check_run, make_engine, versions
+from harness.cli.pipeline import check_line, check_run, make_engine, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
 from results.report import write_report
-from results.verdict_file import VerdictFile, write_verdict
+from results.verdict_file import Checking, VerdictFile, write_verdict
 
 MOST_AT_ONCE = 1_000
 """Verdicts over histories of one name in one second."""
@@ -196,7 +197,7 @@ def _check(
             raise _no_judgement(path)
         if not path.exists():
             raise UsageError(f"there is no history {path}")
-        return _check_history(path, judgement, execution, console, scratch, reports)
+        return _check_history(path, options, judgement, execution, console, scratch, reports)
     except MalformedHistory as error:
         placed = located(path, error) if scratch.exists() else error
         if placed.path is None:
@@ -251,7 +252,13 @@ def _checked(
 
 
 def _check_history(
-    path: Path, judgement: Judgement, execution: Execution, console: Console, scratch: Path, reports: Path | None
+    path: Path,
+    options: HistoryOptions,
+    judgement: Judgement,
+    execution: Execution,
+    console: Console,
+    scratch: Path,
+    reports: Path | None,
 ) -> Checked:
     """A history without its run: nothing is known of faults, so no loss is legal and none is demanded."""
     reasons: list[str] = []
@@ -286,7 +293,17 @@ def _check_history(
     directory = None if reports is None else _folder_for(path, reports)
     if directory is not None:
         content = VerdictFile(
-            verdict=verdict, reasons=tuple(reasons), checkers=results, operations=operations, versions=versions()
+            verdict=verdict,
+            reasons=tuple(reasons),
+            checkers=results,
+            operations=operations,
+            versions=versions(),
+            checking=Checking(
+                history=str(path.resolve()),
+                judged_as=shlex.join(options.arguments()),
+                engine=engine.name,
+                command=check_line(path, *options.arguments(), "--engine", engine.name),
+            ),
         )
         _report(path, history, content, directory, console)
     return _checked(verdict, tuple(reasons), results, directory)

@@ -70,6 +70,11 @@ class HistoryOptions:
         single = [f"{name} {value}" for name, value in words.items() if value is not None]
         return (*single, *(f"--assume {one}" for one in self.assume), *(f"--set {one}" for one in self.settings))
 
+    def arguments(self) -> tuple[str, ...]:
+        """The words of a command line that judges a history alike; whether it is certified changes no verdict."""
+        judged_as = [words for words in self.given() if not words.startswith("--certify ")]
+        return tuple(word for words in judged_as for word in words.split(" ", 1))
+
     def _refuse_contradictions(self, paths: int) -> None:
         workload, model, of_transactions = self.workload, self.model, " or ".join(transactional())
         if workload is not None and model is not None:

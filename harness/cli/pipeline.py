@@ -40,7 +40,7 @@ from nemesis.record import kinds, storm, windows
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
-from results.verdict_file import VerdictFile, write_verdict
+from results.verdict_file import Checking, VerdictFile, write_verdict
 
 AFTERMATH_S = 15.0
 """How long after a power loss its replica may still be catching up."""
@@ -204,11 +204,19 @@ def check_run(
     if scenario.liveness_s:
         options |= progress_window(rows)
     results: Mapping[str, CheckerResult] = {}
+    checking: Checking | None = None
     if recorded.history is not None:
         progress(f"checking {recorded.history} ({engine})")
         legal_here = {name: legal.reason for name in legal.anomalies}
         request = CheckRequest(history=recorded.history, legal=legal_here, options=options)
-        results = check_history(request, checkers_of(scenario, parts), make_engine(engine, master))
+        used = make_engine(engine, master)
+        checking = Checking(
+            history=str(recorded.history.resolve()),
+            judged_as="",
+            engine=used.name,
+            command=check_line(directory, "--engine", used.name),
+        )
+        results = check_history(request, checkers_of(scenario, parts), used)
     verdict = merge(result.verdict for result in results.values())
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
@@ -225,7 +233,7 @@ def check_run(
         regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
     )
-    problems = write_outcome(outcome, record.get("versions", {}))
+    problems = write_outcome(outcome, record.get("versions", {}), checking)
     for problem in problems:
         progress(problem)
     return replace(outcome, problems=problems)
@@ -318,7 +326,7 @@ def make_engine(engine: str, master: str) -> Engine:
     raise UsageError(f"unknown engine {engine!r}; known are: inprocess, spark")
 
 
-def write_outcome(outcome: Outcome, versions_: Mapping[str, Any]) -> tuple[str, ...]:
+def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Checking | None) -> tuple[str, ...]:
     """Write verdict.json first; a page that cannot be drawn never touches it. Returns what failed, in words."""
     content = VerdictFile(
         verdict=outcome.verdict,
@@ -327,6 +335,7 @@ def write_outcome(outcome: Outcome, versions_: Mapping[str, Any]) -> tuple[str, 
         operations=outcome.operations,
         faults=outcome.faults,
         versions=versions_,
+        checking=checking,
     )
     problems = []
     try:
@@ -372,6 +381,11 @@ def replay_line(scenario: Scenario) -> str:
     for key, value in sorted(scenario.settings.items()):
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)
+
+
+def check_line(path: Path, *arguments: str) -> str:
+    """The command that checks a history or a run again."""
+    return shlex.join(["stormproof", "check", str(path), *arguments])
 
 
 def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:

@@ -16,9 +16,14 @@ from results.report.measure import OUTCOMES, Floats, Measurements
 from results.report.run_files import FaultWindow, RoleSpan
 
 SHADED_FAULTS = 150
+FEW = 200
+"""Points that are drawn larger."""
+ROOM_BELOW = 0.1
+"""Decades, so that what lies on the lowest line is seen."""
 BARS = 2000
 
 LEADING = ("master", "leader", "primary")
+BY_ORDER = "order of events: times are absent or all the same"
 _KINDS = ("partition", "kill", "pause", "clock", "power")
 _OUTCOME_NAMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
 _GAP_PX = 34
@@ -40,8 +45,9 @@ def figure(
     end_s = max([measured.duration_s, *(fault.stop_s or fault.start_s for fault in faults)])
     kinds = sorted({fault.kind for fault in faults}, key=lambda kind: (_rank(kind), kind))
     playing = [node for node in nodes if any(span.node == node for span in roles)]
-    panels, height = _panels(len(kinds), len(playing))
-    data = [*_fault_bars(faults, kinds, end_s), *_latency(measured), *_rates(measured), *_role_bars(roles)]
+    panels, height = _panels(len(kinds), len(playing), measured.timed)
+    rates = _rates(measured) if measured.timed else []
+    data = [*_fault_bars(faults, kinds, end_s), *_latency(measured), *rates, *_role_bars(roles)]
     bottom = min(panel.low for panel in panels.values())
     layout: dict[str, Any] = {
         "height": height,
@@ -56,7 +62,7 @@ def figure(
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper", "itemsizing": "constant"},
         "xaxis": {
             "range": [0, end_s],
-            "title": {"text": "seconds since the test began"},
+            "title": {"text": "seconds since the test began" if measured.timed else BY_ORDER},
             "gridcolor": "--line",
             "zerolinecolor": "--line",
             "anchor": "free",
@@ -70,12 +76,12 @@ def figure(
     return {"data": data, "layout": layout, "height": height}
 
 
-def _panels(kinds: int, nodes: int) -> tuple[dict[str, _Panel], int]:
+def _panels(kinds: int, nodes: int, timed: bool) -> tuple[dict[str, _Panel], int]:
     """Heights in pixels from top to bottom, as shares of the plot's height."""
     sizes = [
         ("faults", "y", "faults", kinds * _LANE_PX),
-        ("latency", "y2", "latency", _LATENCY_PX),
-        ("rate", "y3", "operations a second", _RATE_PX),
+        ("latency", "y2", "latency" if timed else "events from begin to end", _LATENCY_PX),
+        ("rate", "y3", "operations a second", _RATE_PX if timed else 0),
         ("roles", "y4", "who played which part", nodes * _NODE_PX),
     ]
     shown = [(name, axis, title, size) for name, axis, title, size in sizes if size]
@@ -106,9 +112,9 @@ def _axis(name: str, panel: _Panel, measured: Measurements, kinds: list[str], pl
         return {
             **axis,
             "type": "log",
-            "range": [low, high],
+            "range": [low - ROOM_BELOW, high],
             "tickvals": [10.0**decade for decade in decades],
-            "ticktext": [_milliseconds(decade) for decade in decades],
+            "ticktext": [_milliseconds(decade) if measured.timed else f"{10.0**decade:,g}" for decade in decades],
         }
     total = sum(measured.rates.values())
     usual = float(np.quantile(total, 0.97)) * 1.35
@@ -132,6 +138,8 @@ def _milliseconds(decade: int) -> str:
 
 def _latency(measured: Measurements) -> list[dict[str, Any]]:
     traces: list[dict[str, Any]] = []
+    size = 4 if sum(len(points.index) for points in measured.points.values()) > FEW else 7
+    hover = "%{x:.3f} s, %{y:.3g} ms" if measured.timed else "begun at event %{x}, ended %{y} events later"
     for outcome in OUTCOMES:
         points = measured.points[outcome]
         if not len(points.index):
@@ -146,11 +154,11 @@ def _latency(measured: Measurements) -> list[dict[str, Any]]:
                 "x": _rounded(points.start_s, 4),
                 "y": _rounded(np.maximum(points.latency_ms, 1e-3), 4),
                 "text": [f"{f} #{index}" for f, index in zip(points.f, points.index.tolist(), strict=True)],
-                "hovertemplate": "%{text}<br>%{x:.3f} s, %{y:.3g} ms",
-                "marker": {"size": 4 if outcome == "ok" else 5, "color": f"--{outcome}", "opacity": 0.45},
+                "hovertemplate": f"%{{text}}<br>{hover}",
+                "marker": {"size": size if outcome == "ok" else size + 1, "color": f"--{outcome}", "opacity": 0.45},
             }
         )
-    if np.isnan(measured.median_ms).all():
+    if not measured.timed or np.isnan(measured.median_ms).all():
         return traces
     for name, values, dash in (("median", measured.median_ms, "solid"), ("p99", measured.p99_ms, "dot")):
         traces.append(
@@ -246,7 +254,7 @@ def _shades(faults: tuple[FaultWindow, ...], panels: dict[str, _Panel], end_s: f
             "yref": "paper",
             "x0": round(fault.start_s, 4),
             "x1": round(_stop(fault, end_s), 4),
-            "y0": panels["rate"].low,
+            "y0": panels["rate" if "rate" in panels else "latency"].low,
             "y1": panels["latency"].high,
             "layer": "below",
             "line": {"width": 0},

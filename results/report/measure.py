@@ -1,5 +1,8 @@
 """What a history says about latency and throughput, in one pass and bounded memory, however long it is.
 
+Of a history without times (absent or all the same) it says where in it operations began and ended: places in it take
+the part of seconds, and the number of events from begin to end the part of milliseconds.
+
 Latencies go into a histogram on a logarithmic scale (twenty bins a decade, so quantiles are right to about
 6 %, the worst is exact). Points for the scatter plot are thinned by a hash of their index, so that the same
 history always gives the same picture; failures and unknowns have room of their own and are never crowded out.
@@ -23,6 +26,8 @@ from harness.history import History, pairs
 BUCKETS = 240
 POINTS_OF_EACH_OUTCOME = 1200
 OUTCOMES = ("ok", "fail", "info")
+PLACE_NS = 1_000_000_000
+"""What one row of a history without times counts as."""
 
 _COLUMNS = ("index", "time", "process", "type", "f", "error")
 _BINS_A_DECADE = 20
@@ -41,7 +46,9 @@ class Points:
     index: Integers
     """Of the completion."""
     start_s: Floats
+    """Of the invocation; its index where there are no times."""
     latency_ms: Floats
+    """The number of rows from the invocation to the completion where there are no times."""
     f: tuple[str, ...]
 
 
@@ -57,7 +64,10 @@ class Latency:
 @dataclass(frozen=True, kw_only=True)
 class Measurements:
     rows: int
+    timed: bool
+    """Whether times tell more than the order of the rows; where they do not, nothing is said about seconds."""
     duration_s: float
+    """The number of rows where there are no times; as for everything in seconds here."""
     bucket_s: float
     counts: dict[str, dict[str, int]]
     """f -> type -> rows, without the nemesis."""
@@ -74,12 +84,16 @@ class Measurements:
 
 def measure(path: Path) -> Measurements:
     """One pass over a closed history. Raises OSError, ValueError (of Arrow) for a file that is none."""
-    duration_ns = max(last_time_ns(path), 1)
-    tally = _Tally(bucket_ns=max(duration_ns / BUCKETS, 1.0))
+    rows = pq.read_metadata(path).num_rows
+    first, last = _first_and_last_time_ns(path)
+    # Who has no times gets a row's place as its nanosecond; nothing real has a row every nanosecond.
+    timed = last - first > rows
+    duration_ns = last if timed else max(rows, 1) * PLACE_NS
+    tally = _Tally(bucket_ns=max(duration_ns / BUCKETS, 1.0), timed=timed)
     history = History(
         path=path,
         value_type=pq.read_schema(path).field("value").type,
-        operations=pq.read_metadata(path).num_rows,
+        operations=rows,
         complete=True,
     )
     for batch in history.batches(_COLUMNS):
@@ -87,14 +101,14 @@ def measure(path: Path) -> Measurements:
     return tally.measurements(duration_ns)
 
 
-def last_time_ns(path: Path) -> int:
-    """When the last row was recorded."""
+def _first_and_last_time_ns(path: Path) -> tuple[int, int]:
+    """When the first and the last row were recorded; 0 if there is none."""
     with pq.ParquetFile(path) as file:
-        for group in range(file.num_row_groups - 1, -1, -1):
-            times = file.read_row_group(group, columns=["time"]).column("time")
-            if len(times):
-                return int(times[-1].as_py())
-    return 0
+        groups = [group for group in range(file.num_row_groups) if file.metadata.row_group(group).num_rows]
+        if not groups:
+            return 0, 0
+        first, last = (file.read_row_group(group, columns=["time"]).column("time") for group in (groups[0], groups[-1]))
+        return int(first[0].as_py()), int(last[-1].as_py())
 
 
 def rows_at(path: Path, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -116,6 +130,7 @@ def rows_at(path: Path, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
 @dataclass(kw_only=True)
 class _Tally:
     bucket_ns: float
+    timed: bool
     rows: int = 0
     names: list[str] = field(default_factory=list)
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -139,7 +154,7 @@ class _Tally:
         types = _coded(batch.column("type"), _CODES)
         process = batch.column("process").to_numpy(zero_copy_only=False)
         index = batch.column("index").to_numpy(zero_copy_only=False)
-        time = batch.column("time").to_numpy(zero_copy_only=False)
+        time = batch.column("time").to_numpy(zero_copy_only=False) if self.timed else index * PLACE_NS
         invoked = types == 0
         partner = pairs(index, process, invoked)
         self.open_ = batch.filter(pa.array(invoked & (partner < 0)))
@@ -157,7 +172,7 @@ class _Tally:
     def _measure(self, index: Integers, start: Integers, stop: Integers, types: Integers, f: pa.Array) -> None:
         began = np.clip(start / self.bucket_ns, 0, BUCKETS - 1).astype(np.int64)
         ended = np.clip(stop / self.bucket_ns, 0, BUCKETS - 1).astype(np.int64)
-        latency_ms = np.maximum(stop - start, 0) / 1e6
+        latency_ms = np.maximum(stop - start, 0) / (1e6 if self.timed else PLACE_NS)
         bins = _bin(latency_ms)
         ok = types == _CODES["ok"]
         np.add.at(self.histogram, (began[ok], bins[ok]), 1)
@@ -181,6 +196,7 @@ class _Tally:
             counts.setdefault(f, {})[type_] = count
         return Measurements(
             rows=self.rows,
+            timed=self.timed,
             duration_s=duration_ns / 1e9,
             bucket_s=bucket_s,
             counts=counts,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly
@@ -16,10 +18,20 @@ from results.report.glossary import meaning
 from results.report.measure import Measurements
 from results.report.recovery import TOLD_HERE
 from results.report.run_files import RunFiles
+from results.report.surroundings import surroundings
 from results.report.table import duration_words, table
 from results.report.witness import happened, numbers_in, value_words
 
-Rows = Mapping[int, Mapping[str, Any]]
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What the page shows of the history row by row."""
+
+    rows: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """By index."""
+    timed: bool = True
+    """Whether their times mean anything."""
+
 
 EXAMPLES_OPEN = 3
 """Examples of each anomaly that are shown at once; the others are folded."""
@@ -31,6 +43,9 @@ STATISTICS_SHOWN = 60
 ERRORS_SHOWN = 60
 ITEMS_SHOWN = 30
 """Of a list among the statistics."""
+
+LATENCIES_OF_OK = "Latencies are those of ok operations; failed ones and those of unknown outcome are not among them."
+NO_TIMES = "Times are absent or all the same, so nothing is said about latencies and rates."
 
 _OUTCOMES = ("invoke", "ok", "fail", "info")
 _NO_VERDICT = "No verdict was reached."
@@ -52,7 +67,14 @@ def document(title: str, sections: Iterable[str], *, css: str, scripts: Iterable
 
 def page_title(run: RunFiles) -> str:
     verdict = run.verdict.verdict.value if run.verdict else "no verdict"
-    return f"{verdict}: {scenario_title(run.scenario) or run.directory.name}"
+    return f"{verdict}: {_title(run)}"
+
+
+def _title(run: RunFiles) -> str:
+    """The scenario of a run, or the history that was checked."""
+    checking = run.verdict.checking if run.verdict else None
+    history = Path(checking.history).name if checking else ""
+    return scenario_title(run.scenario) or history or run.directory.name
 
 
 def scenario_title(scenario: Mapping[str, Any]) -> str:
@@ -74,16 +96,16 @@ def head(run: RunFiles, measured: Measurements | None) -> str:
     return (
         f'<header class="{verdict.value}">'
         f'<div class="verdict"><span class="badge">{word}</span>'
-        f"<h1>{escape(scenario_title(run.scenario) or run.directory.name)}</h1></div>"
+        f"<h1>{escape(_title(run))}</h1></div>"
         f'<div class="muted small">{escape(_circumstances(run))}</div>'
         + (f'<ul class="reasons">{listed}</ul>' if listed else "")
         + _facts(run, measured)
-        + _replay(run)
+        + _commands(run)
         + "</header>"
     )
 
 
-def anomalies(run: RunFiles, rows: Rows) -> str:
+def anomalies(run: RunFiles, recorded: Recorded) -> str:
     """What broke, with the operations that witness it; what was legal here stands apart."""
     if run.verdict is None:
         return ""
@@ -93,10 +115,10 @@ def anomalies(run: RunFiles, rows: Rows) -> str:
         for name, summary in result.anomalies.items():
             if summary.count:
                 (legal if summary.legal else broken).append((checker, name, summary))
-    parts = [_anomaly(checker, name, summary, rows) for checker, name, summary in broken]
+    parts = [_anomaly(checker, name, summary, recorded) for checker, name, summary in broken]
     section = f"<section><h2>Broken promises</h2>{''.join(parts)}</section>" if parts else ""
     if legal:
-        told = "".join(_legal(checker, name, summary, rows) for checker, name, summary in legal)
+        told = "".join(_legal(checker, name, summary, recorded) for checker, name, summary in legal)
         section += f"<section><h2>Legal losses</h2>{told}</section>"
     return section
 
@@ -122,20 +144,17 @@ def operations(measured: Measurements | None) -> str:
     for f, counts in measured.counts.items():
         latency = measured.latencies.get(f)
         figures = [counts.get(type_, 0) for type_ in ("ok", "fail", "info")]
-        times = [latency.median, latency.p99, latency.worst] if latency else []
-        rows.append(
-            [
-                escape(f),
-                *(f"{count:,}" if count else '<span class="muted">–</span>' for count in figures),
-                *([duration_words(time) for time in times] or [""] * 3),
-            ]
-        )
-    header = ["operation", "ok", "failed", "unknown", "median", "p99", "worst"]
+        times = [duration_words(time) for time in (latency.median, latency.p99, latency.worst)] if latency else [""] * 3
+        counted = [f"{count:,}" if count else '<span class="muted">–</span>' for count in figures]
+        rows.append([escape(f), *counted, *(times if measured.timed else [])])
+    latencies = ["median of ok", "p99 of ok", "worst of ok"] if measured.timed else []
+    header = ["operation", "ok", "failed", "unknown", *latencies]
     errors = [
         [escape(f), _type(type_), escape(error), f"{count:,}"]
         for (f, type_, error), count in sorted(measured.errors.items(), key=lambda item: -item[1])[:ERRORS_SHOWN]
     ]
-    told = table(header, rows, numbers=range(1, 7))
+    told = table(header, rows, numbers=range(1, len(header)))
+    told += f'<p class="muted small">{LATENCIES_OF_OK if measured.timed else NO_TIMES}</p>'
     if errors:
         inner = table(["operation", "outcome", "error", "count"], errors, numbers=(3,))
         told += f"<details><summary>Errors by kind</summary>{inner}</details>"
@@ -161,10 +180,10 @@ def faults(run: RunFiles) -> str:
     return f"<section><h2>Faults</h2>{table(header, rows, numbers=(2, 3))}{rest}</section>"
 
 
-def checkers(run: RunFiles) -> str:
+def checkers(run: RunFiles, recorded: Recorded) -> str:
     if run.verdict is None or not run.verdict.checkers:
         return ""
-    parts = [_checker(name, result) for name, result in run.verdict.checkers.items()]
+    parts = [_checker(name, result, recorded.timed) for name, result in run.verdict.checkers.items()]
     return f"<section><h2>Checkers</h2>{''.join(parts)}</section>"
 
 
@@ -216,6 +235,11 @@ def _circumstances(run: RunFiles) -> str:
     parts = [str(scenario["environment"])] if scenario.get("environment") else []
     if "seed" in scenario:
         parts.append(f"seed {scenario['seed']}")
+    checking = run.verdict.checking if run.verdict else None
+    if checking and checking.judged_as:
+        parts += [checking.judged_as, checking.history]
+    if checking:
+        parts.append(f"checked by engine {checking.engine}")
     return " · ".join([*parts, run.directory.resolve().name])
 
 
@@ -225,7 +249,7 @@ def _facts(run: RunFiles, measured: Measurements | None) -> str:
         done = {kind: sum(c.get(kind, 0) for c in measured.counts.values()) for kind in ("ok", "fail", "info")}
         facts += [("operations", f"{sum(done.values()):,}"), ("ok", f"{done['ok']:,}")]
         facts += [("failed", f"{done['fail']:,}"), ("unknown", f"{done['info']:,}")]
-        facts.append(("recorded", f"{measured.duration_s:,.1f} s"))
+        facts.append(("recorded", _recorded(measured)))
     if run.faults:
         effective = sum(fault.happened for fault in run.faults)
         facts.append(("faults with effect", f"{effective} of {len(run.faults)}"))
@@ -233,29 +257,38 @@ def _facts(run: RunFiles, measured: Measurements | None) -> str:
     return f'<dl class="facts">{listed}</dl>' if listed else ""
 
 
-def _replay(run: RunFiles) -> str:
-    line = run.scenario.get("replay")
-    if not line:
-        return ""
-    text = escape(str(line))
-    return f'<div class="replay"><code>{text}</code><button data-copy="{text}">Copy</button></div>'
+def _recorded(measured: Measurements) -> str:
+    if not measured.timed:
+        return f"{measured.rows:,} events, no times"
+    return f"{measured.duration_s:,.1f} s" if measured.duration_s >= 1 else duration_words(measured.duration_s * 1000)
 
 
-def _anomaly(checker: str, name: str, summary: AnomalySummary, rows: Rows) -> str:
+def _commands(run: RunFiles) -> str:
+    """What runs it again, and what checks it again."""
+    checking = run.verdict.checking if run.verdict else None
+    lines = [str(run.scenario["replay"])] if run.scenario.get("replay") else []
+    lines += [checking.command] if checking else []
+    return "".join(
+        f'<div class="replay"><code>{escape(line)}</code><button data-copy="{escape(line)}">Copy</button></div>'
+        for line in lines
+    )
+
+
+def _anomaly(checker: str, name: str, summary: AnomalySummary, recorded: Recorded) -> str:
     what = f'<p class="muted">{escape(meaning(name))}</p>' if meaning(name) else ""
-    shown = _examples(summary.examples[:EXAMPLES_OPEN], rows)
-    return f"{_anomaly_title(checker, name, summary)}{what}{shown}{_more(summary, EXAMPLES_OPEN, rows)}"
+    shown = _examples(summary.examples[:EXAMPLES_OPEN], recorded)
+    return f"{_anomaly_title(checker, name, summary)}{what}{shown}{_more(summary, EXAMPLES_OPEN, recorded)}"
 
 
 def _anomaly_title(checker: str, name: str, summary: AnomalySummary) -> str:
     return f"<h3>{escape(name)} × {summary.count:,} <span class=muted>({escape(checker)})</span></h3>"
 
 
-def _examples(examples: Iterable[Anomaly], rows: Rows) -> str:
-    return "".join(_example(example, rows) for example in examples)
+def _examples(examples: Iterable[Anomaly], recorded: Recorded) -> str:
+    return "".join(_example(example, recorded, first=number == 0) for number, example in enumerate(examples))
 
 
-def _more(summary: AnomalySummary, opened: int, rows: Rows) -> str:
+def _more(summary: AnomalySummary, opened: int, recorded: Recorded) -> str:
     """The examples that are not shown at once, folded, and how many there are beside them."""
     folded = summary.examples[opened:]
     beyond = summary.count - len(summary.examples)
@@ -264,19 +297,21 @@ def _more(summary: AnomalySummary, opened: int, rows: Rows) -> str:
         return rest
     counted = "1 example" if len(folded) == 1 else f"{len(folded)} examples"
     title = f"{counted} more" if opened else counted
-    return f"<details><summary>{title}</summary>{_examples(folded, rows)}{rest}</details>"
+    return f"<details><summary>{title}</summary>{_examples(folded, recorded)}{rest}</details>"
 
 
-def _example(example: Anomaly, rows: Rows) -> str:
+def _example(example: Anomaly, recorded: Recorded, *, first: bool) -> str:
     key = f"<b>{escape(example.key)}</b> " if example.key and example.key not in example.because else ""
     about = numbers_in(example.details)
-    witnesses = [_witness(index, rows.get(index), about) for index in example.operations[:WITNESSES_SHOWN]]
+    witnesses = [_witness(index, recorded, about) for index in example.operations[:WITNESSES_SHOWN]]
     steps = example.details.get("steps")
     lines = [str(step) for step in steps] if isinstance(steps, list) and steps else [example.because]
     told = f'<p class="because">{key}{"<br>".join(map(escape, lines))}</p>{_drawing(example)}'
     if witnesses:
-        told += table(["operation", "at", "process", "what", "value", "node"], witnesses, numbers=(0, 1, 2))
-    return told
+        at = ["at"] if recorded.timed else []
+        header = ["operation", *at, "process", "what", "value", "node"]
+        told += table(header, witnesses, numbers=range(2 + len(at)))
+    return told + surroundings(example.details, recorded.rows, timed=recorded.timed, opened=first)
 
 
 def _drawing(example: Anomaly) -> str:
@@ -284,22 +319,25 @@ def _drawing(example: Anomaly) -> str:
     return f'<p class="muted small">Of these, case {escape(str(case))}:</p>{drawing}' if drawing and case else drawing
 
 
-def _witness(index: int, row: Mapping[str, Any] | None, about: frozenset[int]) -> list[str]:
+def _witness(index: int, recorded: Recorded, about: frozenset[int]) -> list[str]:
+    row = recorded.rows.get(index)
+    empty = [""] if recorded.timed else []
     if row is None:
-        return [str(index), "", "", '<span class="muted">not in the history</span>', "", ""]
+        return [str(index), *empty, "", '<span class="muted">not in the history</span>', "", ""]
     what = f'<span class="nowrap">{escape(str(row["f"]))} &nbsp;{_type(str(row["type"]))}</span>'
     if row.get("error"):
         what += f' <span class="muted">({escape(str(row["error"]))})</span>'
     place = ", ".join(escape(str(row[name])) for name in ("node", "key") if row.get(name)).replace(" ", "&nbsp;")
-    value = f"<code>{escape(value_words(row.get('value'), about))}</code>"
-    return [f"{index:,}", f"{row['time'] / 1e9:.6f} s", str(row["process"]), what, value, place]
+    value = f"<code>{escape(value_words(row.get('value'), about, completed=row['type'] == 'ok'))}</code>"
+    at = [f"{row['time'] / 1e9:.6f} s"] if recorded.timed else []
+    return [f"{index:,}", *at, str(row["process"]), what, value, place]
 
 
-def _legal(checker: str, name: str, summary: AnomalySummary, rows: Rows) -> str:
-    return f"{_anomaly_title(checker, name, summary)}<p>{escape(summary.legal)}</p>{_more(summary, 0, rows)}"
+def _legal(checker: str, name: str, summary: AnomalySummary, recorded: Recorded) -> str:
+    return f"{_anomaly_title(checker, name, summary)}<p>{escape(summary.legal)}</p>{_more(summary, 0, recorded)}"
 
 
-def _checker(name: str, result: CheckerResult) -> str:
+def _checker(name: str, result: CheckerResult, timed: bool) -> str:
     verdict = result.verdict.value
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons)
     told = f'<h3 class="{verdict}">{escape(name)} <span class="badge plain">{verdict}</span></h3>'
@@ -308,25 +346,26 @@ def _checker(name: str, result: CheckerResult) -> str:
     statistics = {key: value for key, value in result.statistics.items() if key not in TOLD_HERE}
     tables = {key: value for key, value in statistics.items() if _is_table(value)}
     rest = {key: value for key, value in statistics.items() if key not in tables}
-    return told + (_definitions(rest) if rest else "") + (_figures(tables.values()) if tables else "")
+    return told + (_definitions(rest) if rest else "") + (_figures(tables.values(), timed) if tables else "")
 
 
 def _is_table(value: object) -> bool:
     return isinstance(value, Mapping) and bool(value) and all(isinstance(row, Mapping) for row in value.values())
 
 
-def _figures(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> str:
+def _figures(tables: Iterable[Mapping[str, Mapping[str, Any]]], timed: bool) -> str:
     """Tables with the same kind of rows, side by side as one; nanoseconds are told as times."""
     rows: dict[str, dict[str, Any]] = {}
     columns: dict[str, None] = {}
     for part in tables:
         for name, row in part.items():
             rows.setdefault(name, {}).update(row)
-            columns |= dict.fromkeys(row)
+            columns |= dict.fromkeys(name for name in row if timed or not name.endswith("_ns"))
     ordered = sorted(columns, key=lambda name: _OUTCOMES.index(name) if name in _OUTCOMES else len(_OUTCOMES))
     header = ["", *(name.removesuffix("_ns").replace("_", " ") for name in ordered)]
     cells = [[escape(name), *(_figure(column, row.get(column)) for column in ordered)] for name, row in rows.items()]
-    return table(header, cells, numbers=range(1, len(header)))
+    note = f'<p class="muted small">{LATENCIES_OF_OK}</p>' if any(name.endswith("_ns") for name in columns) else ""
+    return table(header, cells, numbers=range(1, len(header))) + note
 
 
 def _figure(column: str, value: object) -> str:

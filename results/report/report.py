@@ -17,6 +17,7 @@ from results.report.figure import figure
 from results.report.measure import measure, rows_at
 from results.report.recovery import availability
 from results.report.run_files import RunFiles, read_run
+from results.report.surroundings import rows_wanted
 
 FILE_NAME = "report.html"
 HISTORY = "history.parquet"
@@ -42,22 +43,22 @@ def render(directory: Path, problems: list[str]) -> str:
     run = read_run(directory, measured.duration_s if measured else 0.0, history)
     drawn = (
         _attempt(lambda: figure(measured, run.faults, run.roles, run.nodes), "the chart could not be drawn", problems)
-        if measured is not None
+        if measured is not None and measured.rows
         else None
     )
-    rows: page.Rows = {}
+    recorded = page.Recorded()
     if measured is not None:
-        found = _attempt(lambda: rows_at(path, _witnesses(run)), "the witnesses could not be read", problems)
-        rows = found or {}
+        found = _attempt(lambda: rows_at(path, _rows_shown(run)), "the witnesses could not be read", problems)
+        recorded = page.Recorded(rows=found or {}, timed=measured.timed)
     sections = [
         page.head(run, measured),
         page.problems(problems),
-        page.timeline(drawn, problems[0] if problems else ""),
-        page.anomalies(run, rows),
+        page.timeline(drawn, problems[0] if problems else "The history is empty." if measured else ""),
+        page.anomalies(run, recorded),
         page.operations(measured),
         availability(run),
         page.faults(run),
-        page.checkers(run),
+        page.checkers(run, recorded),
         page.nodes(run),
         page.circumstances(run),
     ]
@@ -72,7 +73,8 @@ def _attempt(draw: Callable[[], T], what: str, problems: list[str]) -> T | None:
         return None
 
 
-def _witnesses(run: RunFiles) -> list[int]:
+def _rows_shown(run: RunFiles) -> list[int]:
+    """Indices of witnesses, and of what surrounds them."""
     if run.verdict is None or run.history is None:
         return []
     return [
@@ -80,7 +82,7 @@ def _witnesses(run: RunFiles) -> list[int]:
         for result in run.verdict.checkers.values()
         for summary in result.anomalies.values()
         for example in summary.examples
-        for index in example.operations[: page.WITNESSES_SHOWN]
+        for index in (*example.operations[: page.WITNESSES_SHOWN], *rows_wanted(example.details))
     ]
 
 

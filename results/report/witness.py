@@ -8,6 +8,7 @@ from typing import Any
 
 LONGEST_VALUE = 240
 MESSAGES_SHOWN = 6
+NOTHING = "null"
 
 _HAPPENED = {
     "invoke": "asked",
@@ -27,34 +28,39 @@ def numbers_in(details: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(part for part in found if isinstance(part, int))
 
 
-def value_words(value: Mapping[str, Any] | None, about: frozenset[int] = frozenset()) -> str:
-    """Only the fields that are set, with long lists cut to where they are `about` something: `message 17, offset 4`."""
-    if not value:
-        return ""
-    parts = [f"{name} {_words(item, about)}" for name, item in value.items() if item is not None]
-    return _short(", ".join(parts))
+def value_words(
+    value: Mapping[str, Any] | None, about: frozenset[int] = frozenset(), *, completed: bool = False
+) -> str:
+    """Only the fields that are set, with long lists cut to where they are `about` something: `message 17, offset 4`.
+    `null` where none is set, and for what a `completed` operation read as null."""
+    if value and set(value) == {"json"}:
+        return _short(NOTHING if value["json"] is None else str(value["json"]))
+    parts = [f"{name} {_words(item, about, completed)}" for name, item in (value or {}).items() if item is not None]
+    return _short(", ".join(parts)) or NOTHING
 
 
-def _words(item: Any, about: frozenset[int]) -> str:
+def _words(item: Any, about: frozenset[int], completed: bool) -> str:
     if isinstance(item, list):
         first = _window(item, about)
-        shown = [_words(part, about) for part in item[first : first + MESSAGES_SHOWN]]
+        shown = [_words(part, about, completed) for part in item[first : first + MESSAGES_SHOWN]]
         before = ["…"] if first else []
         after = ["…"] if first + MESSAGES_SHOWN < len(item) else []
         total = f" ({len(item)} in all)" if before or after else ""
         return f"[{', '.join([*before, *shown, *after])}]{total}"
     if isinstance(item, Mapping):
         if set(item) == {"f", "key", "value", "values"}:
-            return _micro_operation(item, about)
+            return _micro_operation(item, about, completed)
         if set(item) == {"offset", "message"}:
             return f"{item['offset']}: {item['message']}"
         return json.dumps(item, ensure_ascii=False, default=str)
-    return str(item)
+    # A string stands for itself unless it could not be seen or would be taken for something else.
+    return json.dumps(item, ensure_ascii=False) if isinstance(item, str) and not item.strip() else str(item)
 
 
-def _micro_operation(item: Mapping[str, Any], about: frozenset[int]) -> str:
-    """`append x 1`, `w x = 1`, `r x = [1, 2]`; `r x` where nothing was told."""
-    told = item["value"] if item["values"] is None else _words(item["values"], about)
+def _micro_operation(item: Mapping[str, Any], about: frozenset[int], completed: bool) -> str:
+    """`append x 1`, `w x = 1`, `r x = [1, 2]`; of a read without an answer `r x`, if it completed `r x = null`."""
+    answer = item["value"] if item["values"] is None else item["values"]
+    told = _words(answer, about, completed) if answer is not None else NOTHING if completed else None
     equals = "" if told is None else f" {told}" if item["f"] == "append" else f" = {told}"
     return f"{item['f']} {item['key']}{equals}"
 

@@ -17,6 +17,7 @@ from types import FrameType
 
 import click
 
+from harness.cli.arrow import start_arrow
 from harness.cli.console import remark, remark_traceback
 from harness.cli.exit_code import ExitCode
 from harness.cli.usage import in_words, refuse_empty
@@ -40,6 +41,8 @@ _SECTIONS = {
     },
 }
 _COMMANDS = {name: about for section in _SECTIONS.values() for name, about in section.items()}
+_WITH_ARRAYS = ("suite", "replay", "check", "export")
+"""Modules of these import pyarrow. That of `run` does so only once a storm is to begin."""
 _TYPE_FIRST = (
     ("stormproof run rocketmq --nemesis partition,kill", "one storm, one verdict"),
     ("stormproof list", "what can be run"),
@@ -70,6 +73,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name in _WITH_ARRAYS:
+            start_arrow()
         command = importlib.import_module(f"harness.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command

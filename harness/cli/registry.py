@@ -129,10 +129,7 @@ class Parts:
 
 def resolve(scenario: Scenario) -> Parts:
     """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
-    # All names first: to say that one is misspelt nothing needs to be imported.
-    require_known("systems", scenario.system)
-    require_known("workloads", scenario.workload)
-    _require_nemeses(scenario.nemesis)
+    require_names(scenario)
     packages = _packages(scenario.nemesis)
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
     if scenario.workload not in chosen_system.workloads:
@@ -154,6 +151,13 @@ def resolve(scenario: Scenario) -> Parts:
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
+
+
+def require_names(scenario: Scenario) -> None:
+    """Raises UsageError for a system, workload or nemesis that there is not; imports no module of any."""
+    require_known("systems", scenario.system)
+    require_known("workloads", scenario.workload)
+    _require_nemeses(scenario.nemesis)
 
 
 def _require_nemeses(nemeses: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from harness.cli import registry
+from harness.cli.arrow import start_arrow
 from harness.cli.console import Console
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
 from harness.errors import UsageError
@@ -139,9 +140,11 @@ def command(
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     """Run it, tell the outcome; returns the exit code."""
+    registry.require_names(scenario)
     registry.require_known("environments", scenario.environment)
+    # Not before: help and misspelt names need nothing of what runs and judges, which takes a second to import.
+    start_arrow()
     registry.world(scenario, registry.resolve(scenario).packages)
-    # Not before: help and wrong usage need nothing of what runs and judges, which takes a second to import.
     from harness.cli.java import require_java
     from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
     from harness.cli.pipeline import run_scenario

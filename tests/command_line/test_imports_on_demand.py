@@ -75,5 +75,29 @@ def test_help_and_misspelt_names_import_nothing_heavy(words: list[str], tmp_path
     assert heavy == set()
 
 
+SIX_EVENTS = """
+{:type :invoke, :f :write, :value 1, :process 0, :time 1}
+{:type :ok, :f :write, :value 1, :process 0, :time 2}
+{:type :invoke, :f :read, :value nil, :process 1, :time 3}
+{:type :ok, :f :read, :value 1, :process 1, :time 4}
+{:type :invoke, :f :cas, :value [1 2], :process 0, :time 5}
+{:type :ok, :f :cas, :value [1 2], :process 0, :time 6}
+"""
+
+
+def test_a_small_check_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:
+    (tmp_path / "six.edn").write_text(SIX_EVENTS)
+    code, heavy = imported("check", "six.edn", "--model", "cas-register", "--engine", "inprocess", cwd=tmp_path)
+    assert code == 0
+    assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "pysat", "asyncio", "plotly"}
+
+
+def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:
+    words = "run rocketmq --time-limit 5 --recovery 5 --seed 1 --engine inprocess"
+    code, heavy = imported(*words.split(), cwd=tmp_path)
+    assert code in (0, 2)
+    assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "asyncio", "docker", "requests", "plotly"}
+
+
 def test_a_heavy_import_would_be_seen(tmp_path: Path) -> None:
     assert "pyarrow" in imported("check", "--help", cwd=tmp_path)[1]

@@ -12,7 +12,8 @@ import pytest
 from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
-from harness.cli import check, main, replay, run, suite
+from harness.cli import check, java, main, replay, run, suite
+from harness.cli import pipeline as pipeline_module
 from harness.errors import HarnessError
 from harness.history import MalformedHistory
 from harness.scenario import Scenario
@@ -23,10 +24,10 @@ Stormproof = Callable[..., int]
 @pytest.fixture
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
-    for module in (run, suite, replay):
+    for module in (pipeline_module, suite, replay):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
+    for module in (java, suite, replay, check):
         monkeypatch.setattr(module, "require_java", lambda engine: None)
-    monkeypatch.setattr(check, "require_java", lambda engine: None)
     monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
     monkeypatch.delenv("STORMPROOF_DEBUG")
     return fake

@@ -21,6 +21,14 @@ from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, found, merge
+from harness.cli.candidates import (
+    checked_workloads,
+    consistency_models,
+    one_of,
+    one_or_a_file,
+    run_directories,
+    settings_of_check,
+)
 from harness.cli.check_options import HistoryOptions
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
@@ -84,9 +92,19 @@ class Checked:
 
 
 @click.command("check", epilog=example(EXAMPLES))
-@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "paths",
+    metavar="PATH…",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    shell_complete=one_or_a_file(run_directories),
+)
 @click.option(
-    "--workload", metavar="W", help=f"What a history without its run is a history of: {', '.join(workloads())}."
+    "--workload",
+    metavar="W",
+    help=f"What a history without its run is a history of: {', '.join(workloads())}.",
+    shell_complete=one_of(checked_workloads),
 )
 @click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
 @click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 unless told.")
@@ -100,6 +118,7 @@ class Checked:
     metavar="NAME",
     help="What transactions must keep to, e.g. snapshot-isolation (stormproof list models); strict-serializable "
     "unless told.",
+    shell_complete=one_of(consistency_models),
 )
 @click.option(
     "--assume",
@@ -115,7 +134,14 @@ class Checked:
     help="Write an order for each object that has one, as --model sees it; of transactions the order or the proof, "
     "which names what it assumes. - is standard output.",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of that workload.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of that workload.",
+    shell_complete=one_of(settings_of_check),
+)
 @execution_options
 @output_options
 def command(

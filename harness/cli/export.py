@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import remark
 from harness.cli.exit_code import ExitCode
 from harness.cli.options import example
@@ -22,7 +23,7 @@ stormproof export my-history.parquet --format json
 
 
 @click.command("export", epilog=example(EXAMPLES))
-@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path), shell_complete=one_or_a_file(run_directories))
 @click.option(
     "--format",
     "form",

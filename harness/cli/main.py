@@ -14,8 +14,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from harness.cli.arrow import start_arrow
 from harness.cli.console import remark, remark_traceback
@@ -24,10 +26,13 @@ from harness.cli.usage import in_words, refuse_empty
 from harness.errors import HarnessError, UsageError
 from harness.nearest import unknown
 
+PROGRAM = "stormproof"
+ASKED_TO_COMPLETE = "_STORMPROOF_COMPLETE"
+"""The variable in which a shell's script asks what can follow."""
 _SECTIONS = {
     "Storms": {
-        "run": "Put a system through a storm and decide whether it kept its promises.",
-        "suite": "Run many scenarios from a TOML file; one verdict each and one for all.",
+        "run": "Put a system through a storm; did it keep its promises?",
+        "suite": "Run many scenarios from a TOML file, to one verdict.",
         "replay": "Run the same seed again and compare.",
     },
     "Histories": {
@@ -36,8 +41,9 @@ _SECTIONS = {
     },
     "This machine": {
         "list": "Show what can be run, and what was.",
-        "doctor": "Say what this machine has and what that makes possible.",
+        "doctor": "Say what this machine has, and what that makes possible.",
         "cleanup": "Remove what a killed run left behind.",
+        "completion": "Print the script that makes bash, zsh or fish complete all of this.",
     },
 }
 _COMMANDS = {name: about for section in _SECTIONS.values() for name, about in section.items()}
@@ -47,7 +53,7 @@ _TYPE_FIRST = (
     ("stormproof run rocketmq --nemesis partition,kill", "one storm, one verdict"),
     ("stormproof list", "what can be run"),
     ("stormproof check runs/latest", "judge it again"),
-    ("stormproof COMMAND --help", "options, with examples that work"),
+    ("stormproof COMMAND --help", "options and examples"),
 )
 
 
@@ -79,6 +85,10 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        names = [CompletionItem(name, help=about) for name, about in _COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Type first"):
             formatter.write_dl(_TYPE_FIRST, col_max=max(len(typed) for typed, _ in _TYPE_FIRST))
@@ -105,7 +115,11 @@ def group(debug: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script."""
+    """The console script; also what a shell's script asks how to go on."""
+    if ASKED_TO_COMPLETE in os.environ:
+        from harness.cli.completion import answer
+
+        sys.exit(answer(group))
     signal.signal(signal.SIGTERM, _terminate)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -119,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Carry a command line out; returns the exit code."""
     try:
-        code = group.main(args=list(arguments), prog_name="stormproof", standalone_mode=False)
+        code = group.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
 from harness.cli.java import require_java
@@ -30,7 +31,7 @@ stormproof replay runs/latest --engine inprocess
 
 
 @click.command("replay", epilog=example(EXAMPLES))
-@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path), shell_complete=one_or_a_file(run_directories))
 @execution_options
 @output_options
 def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, progress: bool | None) -> int:

@@ -10,6 +10,7 @@ import click
 
 from harness.cli import registry
 from harness.cli.arrow import start_arrow
+from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run, several_of
 from harness.cli.console import Console
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
 from harness.errors import UsageError
@@ -27,17 +28,30 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 
 
 @click.command("run", epilog=example(EXAMPLES))
-@click.argument("system")
+@click.argument("system", shell_complete=one_of(named("systems")))
 @click.option(
-    "--environment", default="simulated", show_default=True, metavar="E", help="The world: simulated, docker, …"
+    "--environment",
+    default="simulated",
+    show_default=True,
+    metavar="E",
+    help="The world: simulated, docker, …",
+    shell_complete=one_of(named("environments")),
 )
-@click.option("--workload", default="log", show_default=True, metavar="W", help="What clients do and what must hold.")
+@click.option(
+    "--workload",
+    default="log",
+    show_default=True,
+    metavar="W",
+    help="What clients do and what must hold.",
+    shell_complete=one_of(named("workloads")),
+)
 @click.option(
     "--nemesis",
     default="none",
     show_default=True,
     metavar="N[,N…]",
     help="Kinds of faults or sentences, by comma; or none (stormproof list nemeses).",
+    shell_complete=several_of(nemeses),
 )
 @click.option("--nodes", type=int, metavar="K", help="How many nodes or brokers; stormproof list systems shows bounds.")
 @click.option(
@@ -91,8 +105,20 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     f"{BOUNDS['max_outage_s']}; 0: no such demand.",
 )
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")
-@click.option("--mutant", metavar="M", help="Plant this bug in the system, or none (stormproof list mutants).")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; may be repeated.")
+@click.option(
+    "--mutant",
+    metavar="M",
+    help="Plant this bug in the system, or none (stormproof list mutants).",
+    shell_complete=one_of(mutants),
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting; may be repeated.",
+    shell_complete=one_of(settings_of_run),
+)
 @execution_options
 @output_options
 def command(

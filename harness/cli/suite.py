@@ -13,6 +13,7 @@ import click
 
 from checkers.verdict import Verdict
 from harness.cli import registry
+from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
@@ -68,7 +69,7 @@ class Result:
 
 
 @click.command("suite", epilog=example(EXAMPLES))
-@click.argument("file", metavar="FILE.toml")
+@click.argument("file", metavar="FILE.toml", shell_complete=one_or_a_file(suites))
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="J", help="How many at once.")
 @click.option(
     "--junit",

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from harness.bounds import shown
 from harness.client import Client
 from harness.environments.environment import Environment
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.generator import Generator, any_of, clients, nemesis, stagger, time_limit
 from harness.history import HistoryWriter
 from harness.interpreter import run_operations
@@ -78,6 +79,10 @@ class RunFacts:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunFacts:
+        """Raises UsageError for what cannot be the facts of a run."""
+        for name, kinds in _KINDS_OF_FACTS.items():
+            if name in data and not isinstance(data[name], kinds):
+                raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
         return cls(
             reasons=list(data.get("reasons", ())),
             panics=dict(data.get("panics", {})),
@@ -85,6 +90,15 @@ class RunFacts:
             final_from_ns=data.get("final_from_ns"),
             complete=data.get("complete", False),
         )
+
+
+_KINDS_OF_FACTS: Mapping[str, tuple[type, ...]] = {
+    "reasons": (list,),
+    "panics": (dict,),
+    "storm_from_ns": (int, type(None)),
+    "final_from_ns": (int, type(None)),
+    "complete": (bool,),
+}
 
 
 async def execute(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness import path_name
 from harness.errors import HarnessError, UsageError
 
 LATEST = "latest"
@@ -34,8 +35,8 @@ class RunDirectory:
 
         Raises UsageError if it cannot be made there.
         """
-        if not re.fullmatch(r"[\w][\w.,+=@-]*", scenario) or scenario == LATEST:
-            raise UsageError(f"{scenario!r} cannot be a scenario's name: it names a folder; use letters, digits, . - _")
+        if path_name.checked(scenario, "a scenario") == LATEST:
+            raise UsageError(f"{LATEST!r} cannot be the name of a scenario: it names the newest run in {base}")
         name = f"{(start or datetime.now(UTC)).strftime('%Y%m%dT%H%M%S')}-{seed}"
         try:
             path = _fresh(base / scenario, name)
@@ -96,6 +97,24 @@ class RunDirectory:
         except OSError as error:
             raise HarnessError(f"cannot write {path}: {error.strerror or error}") from error
         return path
+
+
+def require_writable_directory(directory: Path) -> None:
+    """Try whether files can be made in the directory, or it can be made; leaves nothing behind.
+
+    To be asked before the work whose result is to lie there. Raises UsageError.
+    """
+    there = directory.absolute()
+    try:
+        while not there.exists() and not there.is_symlink():
+            there = there.parent
+        with tempfile.TemporaryDirectory(prefix=".stormproof-", dir=there):
+            pass
+    except (OSError, ValueError) as error:
+        words = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(
+            f"cannot write into {directory}: {words or error}; make it writable, or choose another place with --runs"
+        ) from None
 
 
 def _fresh(parent: Path, name: str) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from harness import path_name
 from harness.client import Client
 
 Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
@@ -14,7 +15,10 @@ Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSpec:
-    """One process of the system: the same description starts it in every world."""
+    """One process of the system: the same description starts it in every world.
+
+    Raises UsageError for a name that cannot be a folder's: its logs lie under it.
+    """
 
     name: str
     groups: tuple[str, ...]
@@ -27,6 +31,9 @@ class NodeSpec:
     """Ports that clients (not only other nodes) reach."""
     replica: bool = False
     """Whether it holds a copy of the data that the final reads compare."""
+
+    def __post_init__(self) -> None:
+        path_name.checked(self.name, "a node")
 
 
 @dataclass(frozen=True, kw_only=True)

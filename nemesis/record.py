@@ -1,12 +1,52 @@
-"""What struck in a run, read back from the rows of its `nemesis.jsonl`."""
+"""What struck in a run, read back from the rows of its `nemesis.jsonl`, which is refused where it is none."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from harness.errors import UsageError
+from harness.reading import lines_kept
 from harness.system import Storm
+
+_FIELDS: Mapping[str, type] = {
+    "time": int,
+    "package": str,
+    "number": int,
+    "phase": str,
+    "kind": str,
+    "happened": bool,
+    "targets": list,
+}
+"""What every row has; others are for people."""
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows in their order, none where there is no file; a last line torn by a kill is left out.
+
+    Raises UsageError for a file that is too long, and for a line that is no row.
+    """
+    rows = []
+    try:
+        for number, line in enumerate(lines_kept(path), 1):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                if not line.endswith(b"\n"):
+                    break
+                row = None
+            if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in _FIELDS.items()):
+                raise ValueError(f"line {number} is no record of a fault")
+            rows.append(row)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict, found
+from harness.reading import json_kept
 from results.output import write
 
 FILE_NAME = "verdict.json"
@@ -95,7 +96,7 @@ def read_verdict(directory: Path) -> VerdictFile:
     """Read a run directory's verdict; raises FileNotFoundError where none was reached, ValueError for another file."""
     path = directory / FILE_NAME
     try:
-        return VerdictFile.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return VerdictFile.from_json(json_kept(path))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is not a verdict: {error!r}") from error
 

@@ -19,8 +19,22 @@ ARROWS = {
     "nemesis": ("nemesis", "harness"),
     "workloads": ("workloads", "harness", "checkers"),
     "workloads.systems": ("workloads", "harness", "checkers", "system_under_test"),
-    "checkers": ("checkers", "harness.operation", "harness.history", "harness.printable", "harness.compiled"),
-    "results": ("results", "harness.history", "harness.printable", "checkers.verdict", "checkers.anomaly"),
+    "checkers": (
+        "checkers",
+        "harness.operation",
+        "harness.history",
+        "harness.printable",
+        "harness.compiled",
+        "harness.reading",
+    ),
+    "results": (
+        "results",
+        "harness.history",
+        "harness.printable",
+        "harness.reading",
+        "checkers.verdict",
+        "checkers.anomaly",
+    ),
     "system_under_test": ("system_under_test",),
 }
 WORLD_MODULES = ("time", "socket", "secrets", "threading", "multiprocessing", "subprocess", "selectors")

@@ -28,6 +28,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.reading import lines_kept
+
 NODE_EVENTS = pa.schema(
     [
         pa.field("node", pa.string()),
@@ -68,10 +70,15 @@ COLUMNS = {
 """Event -> column -> its name among the event's fields."""
 
 ROWS_AT_ONCE = 50_000
+LONGEST_EVENTS_BYTES = 1 << 36
+"""Of one node; they are read in a stream."""
 
 
 def write_node_events(nodes: Path, target: Path) -> Path | None:
-    """The events of all nodes under `nodes` (`<node>/events.jsonl`); None where there are none. Raises OSError."""
+    """The events of all nodes under `nodes` (`<node>/events.jsonl`); None where there are none.
+
+    Raises OSError, and ValueError for a file of events that is none or has a line without an end.
+    """
     rows = _rows(nodes)
     first = list(islice(rows, ROWS_AT_ONCE))
     if not first:
@@ -87,14 +94,13 @@ def write_node_events(nodes: Path, target: Path) -> Path | None:
 
 def _rows(nodes: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(nodes.glob("*/events.jsonl")):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for sequence, line in enumerate(file):
-                try:
-                    event = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(event, dict) and event.get("event") in COLUMNS:
-                    yield {"node": path.parent.name, "sequence": sequence} | _row(event)
+        for sequence, line in enumerate(lines_kept(path, LONGEST_EVENTS_BYTES)):
+            try:
+                event = json.loads(line.decode(errors="replace"))
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(event, dict) and isinstance(event.get("event"), str) and event["event"] in COLUMNS:
+                yield {"node": path.parent.name, "sequence": sequence} | _row(event)
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:

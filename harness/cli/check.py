@@ -32,6 +32,7 @@ from harness.cli.candidates import (
 from harness.cli.check_options import HistoryOptions
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
+from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.cli.java import require_java
 from harness.cli.judgement import Certifier, Judgement, workloads
 from harness.cli.options import Execution, console_of, example, execution_options, output_options
@@ -42,12 +43,14 @@ from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
+from harness.run_directory import require_writable_directory
 from results.report import write_report
 from results.verdict_file import Checking, VerdictFile, write_verdict
 
 MOST_AT_ONCE = 1_000
 """Verdicts over histories of one name in one second."""
-OWN_SUFFIXES = (".parquet", ".arrows")
+KEPT = "history.parquet"
+"""A history beside its verdict; in a scratch folder, a text or a stream that was converted."""
 
 EXAMPLES = """
 stormproof check runs/latest
@@ -162,9 +165,10 @@ def command(
 ) -> int:
     """Check each PATH again: a run directory, also of a run that was killed, or a history with --workload or --model.
 
-    Histories are ours (.parquet, .arrows), or Jepsen's, which is seen from the text, not from the name: EDN or JSON (a
-    vector, a list, an array, or one map a line; keys as :key or lifted into values, [k v]), or lines of its log; in
-    UTF-8, plain or as gzip, of any length.
+    Histories are ours (.parquet, .arrows), or Jepsen's: EDN or JSON (a vector, a list, an array, or one map a
+    line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain or as gzip, of any length.
+    Which of them it is is seen from its bytes, not from its name. PATH may be a pipe, such as <(zcat h.edn.gz), or -
+    for standard input.
 
     A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
 
@@ -195,8 +199,10 @@ def command(
         for number, path in enumerate(paths):
             console.say(f"history   {path}")
             begun = time.monotonic()
-            kept = Path(scratch) / f"{number}.parquet"
-            checked = _check(path, options, judgement, execution, console, kept, reports)
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            checked = _check(path, options, judgement, execution, console, folder, reports)
+            shutil.rmtree(folder)
             console.result(checked.to_json(path, time.monotonic() - begun))
             codes.append(checked.code)
     code = combined(codes)
@@ -214,31 +220,39 @@ def _check(
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
-    """`scratch` is where a foreign history is kept as one of ours, meanwhile."""
+    """`scratch` is a folder for what is kept meanwhile: a stream, or a foreign history as one of ours."""
+    history = None
     try:
-        if path.is_dir():
+        if is_there(path) and path.is_dir():
             options.require_no_run(path)
             return _check_directory(path, execution, console)
         if judgement is None:
             raise _no_judgement(path)
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(f"there is no history {path}")
-        return _check_history(path, options, judgement, execution, console, scratch, reports)
+        history = given(path, scratch)
+        if reports is not None:
+            require_writable_directory(reports)  # Before hours of work, not after them.
+        return _check_history(history, options, judgement, execution, console, scratch, reports)
     except MalformedHistory as error:
-        placed = located(path, error) if scratch.exists() else error
-        if placed.path is None:
-            placed = MalformedHistory(placed.position, placed.reason, path=path)
-        return _failed(ExitCode.WRONG_USAGE, placed)
+        return _failed(ExitCode.WRONG_USAGE, _placed(error, path, history, scratch))
     except (UsageError, TooLargeToCertify) as error:
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:
         return _failed(ExitCode.HARNESS_FAILED, error)
-    finally:
-        scratch.unlink(missing_ok=True)
+
+
+def _placed(error: MalformedHistory, path: Path, history: GivenHistory | None, scratch: Path) -> MalformedHistory:
+    """The same with the name that the user gave, and of a text that was converted before, with its line."""
+    if history is None:
+        path = error.path or path
+    elif history.form is Form.TEXT and (scratch / KEPT).exists():
+        error = located(history.file, error)
+    return error.of(path)
 
 
 def _no_judgement(path: Path) -> UsageError:
-    if not path.exists() and path.suffix not in OWN_SUFFIXES:
+    if not is_there(path) and path.suffix not in OWN_SUFFIXES:
         return UsageError(f"{path} is no run directory and no history; stormproof list shows runs")
     return UsageError(
         f"{path} is a history without its run: say what it is one of with --workload ({', '.join(workloads())}) "
@@ -278,7 +292,7 @@ def _checked(
 
 
 def _check_history(
-    path: Path,
+    given: GivenHistory,
     options: HistoryOptions,
     judgement: Judgement,
     execution: Execution,
@@ -288,15 +302,15 @@ def _check_history(
 ) -> Checked:
     """A history without its run: nothing is known of faults, so no loss is legal and none is demanded."""
     reasons: list[str] = []
-    history = path
-    if path.suffix == ".arrows":
-        recovered = close_torn(path)
+    path, history = given.path, given.file
+    if given.form is Form.STREAM:
+        recovered = close_torn(given.file, scratch / KEPT)
         reasons += [f"a torn history: {recovered}"] if recovered.dropped_bytes else []
         history = recovered.parquet
-    elif path.suffix != ".parquet":
-        history = scratch
+    elif given.form is Form.TEXT:
+        history = scratch / KEPT
         console.progress(f"reading {path}")
-        judgement = _converted(path, history, judgement)
+        judgement = _converted(given.file, history, judgement)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     console.progress(f"checking {path} ({execution.engine})")
@@ -316,8 +330,9 @@ def _check_history(
         reasons += [reason for reason in result.reasons if reason not in reasons]
     for line in verdict_lines(verdict, tuple(reasons), results):
         console.say(line)
-    directory = None if reports is None else _folder_for(path, reports)
+    directory = None if reports is None else _folder_for(given.name, reports)
     if directory is not None:
+        again = path if given.file == path else directory / KEPT  # what came out of a pipe cannot be read again
         content = VerdictFile(
             verdict=verdict,
             reasons=tuple(reasons),
@@ -325,13 +340,13 @@ def _check_history(
             operations=operations,
             versions=versions(),
             checking=Checking(
-                history=str(path.resolve()),
+                history=str(again.resolve()),
                 judged_as=shlex.join(options.arguments()),
                 engine=engine.name,
-                command=check_line(path, *options.arguments(), "--engine", engine.name),
+                command=check_line(again, *options.arguments(), "--engine", engine.name),
             ),
         )
-        _report(path, history, content, directory, console)
+        _report(history, given, content, directory, console)
     return _checked(verdict, tuple(reasons), results, directory)
 
 
@@ -352,10 +367,10 @@ def _converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
     return judgement
 
 
-def _report(path: Path, history: Path, content: VerdictFile, directory: Path, console: Console) -> None:
-    """The verdict as data and as a page, beside the history: a link to one of ours, or what a foreign one became."""
-    kept = directory / "history.parquet"
-    if path.suffix in OWN_SUFFIXES:
+def _report(history: Path, given: GivenHistory, content: VerdictFile, directory: Path, console: Console) -> None:
+    """The verdict as data and as a page, beside the history: a link to a file of ours, or what another one became."""
+    kept = directory / KEPT
+    if history == given.path:
         kept.symlink_to(history.resolve())
     else:
         shutil.move(history, kept)
@@ -366,11 +381,11 @@ def _report(path: Path, history: Path, content: VerdictFile, directory: Path, co
         remark(problem)
 
 
-def _folder_for(history: Path, reports: Path) -> Path:
+def _folder_for(history: str, reports: Path) -> Path:
     """A fresh folder for the verdict. Raises UsageError."""
     try:
         for attempt in range(1, MOST_AT_ONCE):
-            name = f"{history.stem}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+            name = f"{history}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
             directory = reports / name
             try:
                 directory.mkdir(parents=True)
@@ -382,4 +397,4 @@ def _folder_for(history: Path, reports: Path) -> Path:
             f"cannot write into {reports}: {error.strerror or error}; make it writable, "
             "or choose another place with --runs"
         ) from error
-    raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history.stem} were reached in one second")
+    raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history} were reached in one second")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import remark
 from harness.cli.exit_code import ExitCode
+from harness.cli.given_history import Form, given, is_there
 from harness.cli.options import example
 from harness.cli.output_file import STANDARD_OUTPUT, require_writable, write
 from harness.cli.usage import OneOf
@@ -40,25 +42,29 @@ stormproof export my-history.parquet --format json
     help="[default: -, standard output]",
 )
 def command(path: Path, form: str, output: Path) -> int:
-    """Write the history PATH (a run directory, .parquet, .arrows) so that Jepsen's tools read it.
+    """Write the history PATH (a run directory, Parquet, an Arrow stream) so that Jepsen's tools read it.
 
-    Of a history that is torn, because its run was killed or its file was cut, what is whole is written, and how many
-    bytes were not is said.
+    PATH may be a pipe, or - for standard input. Of a history that is torn, because its run was killed or its file was
+    cut, what is whole is written, and how many bytes were not is said.
 
     Exit codes: 0 all of it was written, 2 what is whole of a torn history was written, 254 wrong usage or no history,
     255 the harness failed. Of these, only after 0 and 2 is there a file.
     """
     require_writable(output)
-    try:
-        history = read_history(_history_in(path))
-    except MalformedHistory as error:
-        raise UsageError(str(error)) from None
-    if not history.complete and not history.operations:
-        raise UsageError(f"{history.path}: nothing of it is whole{_dropped(history)}; run the test again")
-    write(output, exported(history, Format(form)))
+    with TemporaryDirectory(prefix="stormproof-") as scratch:
+        source = given(_history_in(path), Path(scratch))
+        if source.form is Form.TEXT:
+            raise UsageError(f"{source.path} is no history of ours: neither Parquet nor an Arrow stream")
+        try:
+            history = read_history(source.file)
+        except MalformedHistory as error:
+            raise UsageError(str(error.of(source.path))) from None
+        if not history.complete and not history.operations:
+            raise UsageError(f"{source.path}: nothing of it is whole{_dropped(history)}; run the test again")
+        write(output, exported(history, Format(form)))
     if history.complete:
         return ExitCode.VALID
-    remark(f"{history.path} is torn: {history.operations} operations exported{_dropped(history)}")
+    remark(f"{source.path} is torn: {history.operations} operations exported{_dropped(history)}")
     return ExitCode.UNKNOWN
 
 
@@ -68,8 +74,9 @@ def _dropped(history: History) -> str:
 
 def _history_in(path: Path) -> Path:
     """Of a run that was killed the stream, though `check` has closed what is whole of it."""
-    candidates = [path / "history.arrows", path / "history.parquet"] if path.is_dir() else [path]
+    is_directory = is_there(path) and path.is_dir()
+    candidates = [path / "history.arrows", path / "history.parquet"] if is_directory else [path]
     for candidate in candidates:
-        if candidate.exists():
+        if is_there(candidate):
             return candidate
     raise UsageError(f"there is no run directory and no history {path}; stormproof list shows runs")

@@ -18,6 +18,7 @@ from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.suite_file import load_suite, shipped
 from harness.cli.usage import OneOf
+from harness.reading import json_kept
 from nemesis.beat import SHAPES
 
 RUNS_SHOWN = 20
@@ -206,7 +207,7 @@ def _setting(key: str, default: Any, bounds: Mapping[str, list[float]]) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_kept(path)
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -6,9 +6,7 @@ never hides a verdict already reached.
 
 from __future__ import annotations
 
-import json
 import platform
-import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -24,19 +22,22 @@ from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.verdict import CheckerResult, Verdict, merge
+from harness import path_name
+from harness.bounds import shown
 from harness.cli import registry
 from harness.cli.registry import Parts
 from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.history import MalformedHistory, close_torn
+from harness.reading import json_kept
 from harness.run import Plan, Record, Roles, RunFacts, execute
-from harness.run_directory import RunDirectory
+from harness.run_directory import RunDirectory, require_writable_directory
 from harness.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec
 from nemesis.beat import QUORUM, quorum
 from nemesis.nemesis import Nemesis, groups_of
-from nemesis.record import kinds, storm, windows
+from nemesis.record import kinds, read_rows, storm, windows
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -45,7 +46,16 @@ from results.verdict_file import Checking, VerdictFile, write_verdict
 AFTERMATH_S = 15.0
 """How long after a power loss its replica may still be catching up."""
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
-RECORDED = ("versions", "replay", "facts", "regime", "trace_hash", "trace_events", "reached", "world")
+RECORDED: Mapping[str, type] = {
+    "versions": dict,
+    "replay": str,
+    "facts": dict,
+    "regime": dict,
+    "trace_hash": str,
+    "trace_events": int,
+    "reached": dict,
+    "world": object,
+}
 """What `scenario.json` holds beside the scenario itself."""
 NODE_EVENTS = "node-events.parquet"
 EXIT_CODES = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
@@ -176,12 +186,13 @@ def check_run(
     started = time.monotonic() if started is None else started
     scenario, record = read_scenario(directory)
     parts = registry.resolve(scenario)
+    require_writable_directory(directory)
     recorded = recorded_history(directory)
     facts = RunFacts.from_json(record.get("facts", {}))
     reasons = [*facts.reasons]
     if recorded.cut_short or "facts" not in record:
         reasons.insert(0, f"the run was cut short{recorded.cut_short}")
-    rows = nemesis_rows(directory)
+    rows = read_rows(directory / "nemesis.jsonl")
     struck = windows(rows)
     legal = parts.system.legal_loss(parts.system_settings, storm(struck, aftermath_s=AFTERMATH_S))
     options: dict[str, Any] = {
@@ -192,7 +203,10 @@ def check_run(
         "faults": [fault.to_json() for fault in struck],
         "concurrency": scenario.concurrency,
     }
-    node_events = write_node_events(directory / "nodes", directory / NODE_EVENTS)
+    try:
+        node_events = write_node_events(directory / "nodes", directory / NODE_EVENTS)
+    except ValueError as error:
+        raise UsageError(f"the nodes' events in {directory / 'nodes'} cannot be read: {error}") from None
     if node_events is not None:
         options["node_events"] = node_events
     if scenario.max_outage_s:
@@ -360,7 +374,7 @@ def case_of(outcome: Outcome) -> Case:
 
 def scenario_name(scenario: Scenario) -> str:
     parts = [scenario.system, scenario.workload, *scenario.nemesis, scenario.mutant or ""]
-    return re.sub(r"[^\w.+=-]+", "-", "-".join(part for part in parts if part))[:120]
+    return path_name.made_of("-".join(part for part in parts if part), otherwise="scenario")
 
 
 def replay_line(scenario: Scenario) -> str:
@@ -392,26 +406,21 @@ def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:
     """The scenario of a run directory, and the whole record. Raises UsageError."""
     path = directory / "scenario.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        record = json_kept(path)
+        if not isinstance(record, dict):
+            raise ValueError(f"it must be an object, it is {shown(record)}")
+        for name, kind in RECORDED.items():
+            if name in record and not isinstance(record[name], kind):
+                raise ValueError(f"{name} cannot be {shown(record[name])}")
+        RunFacts.from_json(record.get("facts", {}))
+        return Scenario.from_json({key: value for key, value in record.items() if key not in RECORDED}), record
+    except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"{directory} is not a run directory: it has no scenario.json") from None
     except (ValueError, OSError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    return Scenario.from_json({key: value for key, value in record.items() if key not in RECORDED}), record
-
-
-def nemesis_rows(directory: Path) -> list[dict[str, Any]]:
-    """The rows of nemesis.jsonl; a last line torn by a kill is left out."""
-    path = directory / "nemesis.jsonl"
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
-    return rows
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def count_faults(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

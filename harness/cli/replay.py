@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli import registry
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
@@ -19,6 +20,7 @@ from harness.cli.outcome_text import as_json as outcome_as_json
 from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
 from harness.cli.pipeline import Outcome, read_scenario, run_scenario
 from harness.errors import HarnessError
+from harness.run_directory import require_writable_directory
 from harness.trace import Difference, first_difference
 
 HASH_SEEDS = ("1", "2")
@@ -42,6 +44,8 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     """
     directory = path.parent if path.name == "scenario.json" else path
     scenario, record = read_scenario(directory)
+    registry.world(scenario, registry.resolve(scenario).packages)
+    require_writable_directory(runs)
     console = console_of(as_json, progress)
     tell_start(scenario, console)
     require_java(engine)

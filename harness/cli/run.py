@@ -14,6 +14,7 @@ from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_
 from harness.cli.console import Console
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
 from harness.errors import UsageError
+from harness.run_directory import require_writable_directory
 from harness.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
 
 NODE_COUNTS = ("nodes", "brokers")
@@ -171,6 +172,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     # Not before: help and misspelt names need nothing of what runs and judges, which takes a second to import.
     start_arrow()
     registry.world(scenario, registry.resolve(scenario).packages)
+    require_writable_directory(execution.runs)
     from harness.cli.java import require_java
     from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
     from harness.cli.pipeline import run_scenario

@@ -24,6 +24,7 @@ from harness.cli.pipeline import replay_line, run_scenario, scenario_name
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
 from harness.printable import printable
+from harness.run_directory import require_writable_directory
 from harness.scenario import Scenario
 from results.junit import Case, junit_xml
 
@@ -96,6 +97,7 @@ def command(
     suite = load_suite(file)
     for scenario in suite.scenarios:
         _refuse_wrong(scenario, file)
+    require_writable_directory(runs)
     console = console_of(as_json, progress, file=junit)
     console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
     require_java(engine)

@@ -27,11 +27,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from harness import path_name
+from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
+from harness.reading import read_given
 from harness.scenario import NONE, Scenario, SettingValue, nemesis_names
 
 MOST_SCENARIOS = 10_000
+LONGEST_SUITE_BYTES = 1 << 20
 
 _AXES = ("system", "workload", "environment", "nemesis", "mutant")
 _NUMBERS: Mapping[str, type] = {
@@ -58,18 +62,19 @@ def shipped() -> tuple[str, ...]:
 
 
 def load_suite(where: str) -> Suite:
-    """A suite file by its path, or a shipped one by its name. Raises UsageError."""
+    """A suite file by its path (`-` is standard input), or a shipped one by its name. Raises UsageError."""
     if where in shipped() and not Path(where).is_file():
         text = (resources.files("harness.cli") / "suites" / f"{where}.toml").read_text(encoding="utf-8")
         return parse_suite(text, where)
     path = Path(where)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_given(path, LONGEST_SUITE_BYTES).decode()
     except FileNotFoundError:
         shipped_ones = f"{', '.join(shipped())}{did_you_mean(where, shipped())}"
         raise UsageError(f"no suite file {where}; give a TOML file, or one of: {shipped_ones}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"suite file {where} cannot be read: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"suite file {where} cannot be read: {reason}") from None
     return parse_suite(text, where)
 
 
@@ -77,12 +82,16 @@ def parse_suite(text: str, where: str) -> Suite:
     """Multiply the matrices out, in the order written. `where` names the file in errors. Raises UsageError."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{where}: not TOML: {error}") from None
     _refuse_unknown(data, ("name", "defaults", "matrix"), where, "the suite")
-    name = data.get("name", Path(where).stem)
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"{where}: name must be text, got {name!r}")
+    name = data.get("name", path_name.made_of(Path(where).stem, otherwise="suite"))
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"{where}: name must be text, got {shown(name)}")
+    try:
+        path_name.checked(name, "a suite")
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
     defaults = _table(data.get("defaults", {}), where, "defaults")
     _refuse_unknown(defaults, _KEYS, where, "defaults")
     matrices = data.get("matrix", [{}] if defaults else [])

@@ -27,6 +27,10 @@ CLOCK_SLIP_NS = 1_000_000
 """Jepsen's workers take the time first and their place in the history then, so neighbours may have changed places; it
 is a slip only as far as it is small (a hundredth) against the time itself."""
 
+NO_TIME = -1
+"""How Elle writes that an operation has no time. It is the same as a time that is left out: the operation gets that of
+the one before it, in a history that has times as in one that has none, and the order recorded decides."""
+
 _CODES = {name: code for code, name in enumerate(OPERATION_TYPES)}
 _NOBODY = -2
 """The process of somebody who is neither a client nor the nemesis."""
@@ -108,8 +112,11 @@ class Batches:
         for row, (name, value) in recorded.odd.items():
             if name == "time":
                 findings.add(row, f"time must be a number of nanoseconds, below 2^63, it is {edn.written(value)}")
-        given = recorded.numbers["time"]
+        given = np.where(recorded.numbers["time"] == NO_TIME, ABSENT, recorded.numbers["time"])
         is_given = given != ABSENT
+        negative = _first(is_given & (given < 0))
+        if negative is not None:
+            findings.add(negative, f"time must be at least 0, or -1 for none, it is {given[negative]}")
         if not is_given.any() and not self._has_times:
             self._clock = self.rows + len(recorded) - 1
             return np.arange(self.rows, self.rows + len(recorded))

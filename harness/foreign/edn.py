@@ -228,12 +228,15 @@ class _Cursor:
         return _scalar(token, begun)
 
     def discard(self, depth: int) -> None:
-        """Pass over the next form."""
-        token = self.token()
-        while token == "#_":
-            self.discard(depth)
+        """Pass over the next form, and one more for each further `#_` before it."""
+        forms = 1
+        while forms:
             token = self.token()
-        self.form(token, depth)
+            if token == "#_":
+                forms += 1
+            else:
+                self.form(token, depth)
+                forms -= 1
 
     def _tagged(self, tag: str, depth: int, closer: str) -> Any:
         token = self.token()

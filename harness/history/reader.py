@@ -21,6 +21,8 @@ from harness.history.validation import VALIDATED, validate
 from harness.operation import Operation
 
 BATCH_ROWS = 65_536
+_STREAM = b"\xff\xff\xff\xff"
+"""What an Arrow stream begins with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +92,13 @@ def read_history(path: Path) -> History:
     )
 
 
-def close_torn(path: Path) -> Recovered:
-    """Turn the stream that a killed run left into the Parquet that closing would have written.
+def close_torn(path: Path, parquet: Path | None = None) -> Recovered:
+    """Turn the stream that a killed run left into the Parquet that closing would have written, beside it unless told.
 
     Raises MalformedHistory if not even the schema is whole, HarnessError if Parquet cannot be written.
     The stream is left in place.
     """
-    parquet = path.with_suffix(".parquet")
+    parquet = parquet or path.with_suffix(".parquet")
     try:
         tail = write_parquet(path, parquet)
     except OSError as error:
@@ -105,7 +107,9 @@ def close_torn(path: Path) -> Recovered:
 
 
 def _is_stream(path: Path) -> bool:
-    return path.suffix == ".arrows"
+    """Seen from its first bytes; of one that was torn within them, from its name."""
+    with path.open("rb") as file:
+        return file.read(len(_STREAM)) == _STREAM or path.suffix == ".arrows"
 
 
 def _schema(path: Path) -> pa.Schema:

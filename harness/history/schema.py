@@ -42,6 +42,12 @@ class MalformedHistory(Exception):
         self.byte = byte
         self.reason = reason
 
+    def of(self, path: Path) -> MalformedHistory:
+        """The same of a file by another name, such as the one that the user knows."""
+        return MalformedHistory(
+            self.position, self.reason, path=path, line=self.line, column=self.column, byte=self.byte
+        )
+
 
 def history_schema(value_type: pa.DataType) -> pa.Schema:
     """The schema of a history whose workload has values of this struct type."""

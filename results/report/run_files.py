@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from harness.reading import json_kept, lines_kept
 from results.verdict_file import VerdictFile, read_verdict
 
 MOST_EVENTS = 200_000
@@ -138,19 +140,15 @@ def role_spans(
 def json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The objects of a file of JSON lines; a torn or foreign line is passed over."""
     try:
-        file = path.open(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    with file:
-        for number, line in enumerate(file):
-            if number >= MOST_EVENTS:
-                return
+        for line in islice(lines_kept(path), MOST_EVENTS):
             try:
                 data = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(data, dict):
                 yield data
+    except (OSError, ValueError):
+        return
 
 
 def _window(start: Mapping[str, Any], stop: Mapping[str, Any] | None) -> FaultWindow:
@@ -189,6 +187,6 @@ def _json_object(path: Path) -> Mapping[str, Any]:
 
 def _parsed(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json_kept(path)
     except (OSError, ValueError):
         return None

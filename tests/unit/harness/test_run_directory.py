@@ -69,6 +69,6 @@ def test_a_latest_that_is_no_link_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "../a", ".hidden", "latest", "a b"])
 def test_a_scenario_whose_name_is_no_folder_is_wrong_usage(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a scenario's name"):
+    with pytest.raises(UsageError, match="cannot be the name of a scenario"):
         RunDirectory.create(tmp_path, name, 1)
     assert list(tmp_path.iterdir()) == []

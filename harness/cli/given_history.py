@@ -1,0 +1,83 @@
+"""A history as a user names it: a file, or what comes out of a pipe, which is kept in a scratch file meanwhile.
+
+`-` is standard input. What a history is written as is seen from its first bytes; its name decides only where these say
+nothing (a stream that was torn before them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from harness import path_name
+from harness.errors import HarnessError, UsageError
+from harness.reading import STANDARD_INPUT, is_stream, refuse_irregular, spool
+
+OWN_SUFFIXES = (".parquet", ".arrows")
+_SPOOLED = "given"
+
+
+class Form(Enum):
+    PARQUET = "parquet"
+    STREAM = "arrows"
+    """Arrow's, as a run leaves it that was killed."""
+    TEXT = "text"
+
+
+_BEGINNINGS = ((b"PAR1", Form.PARQUET), (b"\xff\xff\xff\xff", Form.STREAM))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenHistory:
+    """A history that can be read as often as it takes."""
+
+    path: Path
+    """As it was named."""
+    file: Path
+    """A regular file with what it holds."""
+    form: Form
+
+    @property
+    def name(self) -> str:
+        """What a folder may be called after it."""
+        return path_name.made_of("stdin" if self.path == STANDARD_INPUT else self.path.stem, otherwise="history")
+
+
+def is_there(path: Path) -> bool:
+    """Raises UsageError for a path that names nothing on any system."""
+    try:
+        return path == STANDARD_INPUT or path.exists()
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def given(path: Path, scratch: Path) -> GivenHistory:
+    """The history, and where it can be read: in `scratch`, a folder, if it is a stream.
+
+    Raises UsageError for what is none (a device, a socket) or cannot be read, HarnessError where there is no room.
+    """
+    file = path
+    try:
+        refuse_irregular(path)
+        if is_stream(path):
+            file = scratch / _SPOOLED
+            spool(path, file)
+        with file.open("rb") as opened:
+            head = opened.read(4)
+    except OSError as error:
+        if error.filename == str(scratch / _SPOOLED):
+            raise HarnessError(f"{path} cannot be kept in {scratch}: {error.strerror or error}") from None
+        raise _unreadable(path, error) from None
+    except ValueError as error:
+        raise _unreadable(path, error) from None
+    form = next((form for beginning, form in _BEGINNINGS if head == beginning), None)
+    if form is None:
+        named = path.suffix.removeprefix(".")
+        form = Form(named) if path.suffix in OWN_SUFFIXES else Form.TEXT
+    return GivenHistory(path=path, file=file, form=form)
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> UsageError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return UsageError(f"{path} cannot be read: {reason or error}")

@@ -1,0 +1,140 @@
+"""Reading what users and other programs name, in bounds that hold before anything is in memory.
+
+A file that the project keeps (`scenario.json`, `verdict.json`) must be a regular one. What a user hands in may be a
+pipe as well, such as `<(…)` or standard input, which is `-`; devices, sockets and directories are refused, for
+`/dev/zero` never ends. All refusals are ValueErrors with the reason as their words; the caller names the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+STANDARD_INPUT = Path("-")
+LONGEST_RECORD_BYTES = 1 << 25
+"""Of one JSON file of a run."""
+LONGEST_LINE_BYTES = 1 << 20
+"""Of a file of JSON lines, such as nemesis.jsonl; a partition of a hundred nodes takes a tenth of it."""
+LONGEST_LINES_BYTES = 1 << 27
+"""Of a file of JSON lines that is held in memory as a whole."""
+MOST_SPOOLED_BYTES = 1 << 36
+"""From a pipe to a scratch file."""
+_BLOCK_BYTES = 1 << 20
+
+
+class TooLong(ValueError):
+    """More than may be read."""
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it can be read only once: standard input, a pipe. Raises OSError if it is not there."""
+    return path == STANDARD_INPUT or stat.S_ISFIFO(path.stat().st_mode)
+
+
+def read_given(path: Path, most_bytes: int) -> bytes:
+    """A file, a pipe, or standard input. Raises OSError, ValueError, TooLong."""
+    with _given(path) as file:
+        return _at_most(file, most_bytes)
+
+
+def read_kept(path: Path, most_bytes: int) -> bytes:
+    """A regular file. Raises OSError, ValueError, TooLong."""
+    _refuse(path.stat().st_mode, may_be=(stat.S_IFREG,))
+    with path.open("rb") as file:
+        return _at_most(file, most_bytes)
+
+
+def json_kept(path: Path, most_bytes: int = LONGEST_RECORD_BYTES) -> Any:
+    """What a JSON file holds. Raises OSError, ValueError, TooLong."""
+    try:
+        return json.loads(read_kept(path, most_bytes).decode())
+    except RecursionError:
+        raise ValueError("its brackets are nested too deeply") from None
+
+
+def lines_kept(path: Path, most_bytes: int = LONGEST_LINES_BYTES) -> Iterator[bytes]:
+    """The lines of a regular file, a bounded number of bytes at a time. Raises OSError, ValueError, TooLong."""
+    _refuse(path.stat().st_mode, may_be=(stat.S_IFREG,))
+    left = most_bytes
+    with path.open("rb") as file:
+        for number in range(1, most_bytes + 1):
+            line = file.readline(LONGEST_LINE_BYTES + 1)
+            left -= len(line)
+            if len(line) > LONGEST_LINE_BYTES:
+                raise TooLong(f"line {number} is longer than {_size(LONGEST_LINE_BYTES)}")
+            if left < 0:
+                raise TooLong(f"it is longer than {_size(most_bytes)}")
+            if not line:
+                return
+            yield line
+
+
+def spool(path: Path, into: Path, most_bytes: int = MOST_SPOOLED_BYTES) -> None:
+    """Copy a stream to a file, so that it can be read again. Raises OSError, ValueError, TooLong."""
+    left = most_bytes
+    with _given(path) as stream, into.open("wb") as file:
+        while block := stream.read(_BLOCK_BYTES):
+            left -= len(block)
+            if left < 0:
+                raise TooLong(f"it is longer than {_size(most_bytes)}; write it to a file")
+            file.write(block)
+            if shutil.disk_usage(into.parent).free < _BLOCK_BYTES:
+                raise OSError(28, os.strerror(28), str(into))
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raises ValueError for what never ends or cannot be read: a device, a socket. Raises OSError if nothing is there.
+
+    A directory, a file, a pipe and standard input pass.
+    """
+    if path != STANDARD_INPUT:
+        _refuse(path.stat().st_mode, may_be=(stat.S_IFREG, stat.S_IFIFO, stat.S_IFDIR))
+
+
+@contextmanager
+def _given(path: Path) -> Iterator[BinaryIO]:
+    if path == STANDARD_INPUT:
+        stream = sys.stdin.buffer
+        _refuse(os.fstat(stream.fileno()).st_mode, may_be=(stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK))
+        yield stream
+        return
+    _refuse(path.stat().st_mode, may_be=(stat.S_IFREG, stat.S_IFIFO))
+    with path.open("rb") as file:
+        yield file
+
+
+def _at_most(file: BinaryIO, most_bytes: int) -> bytes:
+    data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise TooLong(f"it is longer than {_size(most_bytes)}")
+    return data
+
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFIFO: "a pipe",
+}
+
+
+def _refuse(mode: int, *, may_be: tuple[int, ...]) -> None:
+    kind = stat.S_IFMT(mode)
+    if kind not in may_be:
+        pipe = " or a pipe" if stat.S_IFIFO in may_be else ""
+        raise ValueError(f"it is {_KINDS.get(kind, 'no file')}, a file{pipe} is expected")
+
+
+def _size(size: int) -> str:
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size >> shift} {unit}"
+    return f"{size} bytes"

@@ -72,7 +72,8 @@ class BankChecker:
         return judged(
             found,
             legal=request.legal,
-            undecided=[] if reads and total is not None else ["no read shows all balances"],
+            undecided=(),
+            vacuous=[] if reads and total is not None else ["no read shows all balances"],
             statistics={READS: reads.count if reads else 0, "total": total},
         )
 

@@ -16,7 +16,9 @@ from checkers.elle.checker import SERIAL, ListAppend, RwRegister
 from checkers.elle.graph.cycles import NAMES as CYCLES
 from checkers.elle.lattice import Model
 from checkers.elle.rw_register import Assumption
+from checkers.evidence import Evidence, any_ok, reading, shows_a_value, shows_members
 from checkers.log import LogChecker
+from checkers.log.rows import EVIDENCE as LOG_EVIDENCE
 from checkers.log.rows import LOG_MESSAGES
 from checkers.monotonic import TOLD_VALUES, MonotonicChecker
 from checkers.multiset.causal_reverse import CausalReverseChecker
@@ -53,6 +55,8 @@ class Judged:
     checker: Callable[..., Checker]
     anomalies: tuple[str, ...]
     """Names of broken promises; what exactly they are says the checker's module."""
+    evidence: tuple[Evidence, ...]
+    """What could contradict it: a history without any proves nothing."""
     options: Mapping[str, Kind] = field(default_factory=dict)
     """What the checker can be told, by the names of its fields."""
 
@@ -116,6 +120,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="money moves between accounts, and none is made or lost",
         value_type=TRANSFER_AND_BALANCES,
         functions=("transfer", "read"),
+        evidence=(shows_members("read", "balances", "that shows balances"),),
         checker=BankChecker,
         anomalies=("negative-balance", "null-balance", "unexpected-account", "wrong-total"),
         options={"total": int, "accounts": int, "overdraft": Overdraft},
@@ -124,6 +129,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="nobody sees an effect without its causes",
         value_type=CAUSAL_OPERATIONS,
         functions=("read", "read-init", "write", "txn"),
+        evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
         checker=CausalChecker,
         anomalies=("aborted-read", "broken-link", "cyclic-causality", "initial-read", "overwritten-read", "unexpected"),
         options={"initial": int},
@@ -132,6 +138,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="who sees a write sees all that were over before it began",
         value_type=ELEMENTS,
         functions=("write", "read"),
+        evidence=(shows_members("read", "values", "that shows a write"), shows_a_value("read")),
         checker=CausalReverseChecker,
         anomalies=("aborted-read", "causal-reverse", "unexpected"),
     ),
@@ -139,6 +146,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="a read lies between what must have been added and what may have been",
         value_type=ELEMENTS,
         functions=("add", "read"),
+        evidence=(shows_a_value("read"),),
         checker=CounterChecker,
         anomalies=("out-of-bounds",),
         options={"initial": int},
@@ -147,6 +155,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what is due later is delivered then, and not before",
         value_type=DELAYED,
         functions=("send", "deliver"),
+        evidence=any_ok("deliver"),
         checker=DelayChecker,
         anomalies=("delivered-early", "delivered-late"),
         options={"tolerance_ms": int, "latest_ms": int},
@@ -155,6 +164,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="transactions on lists are isolated as a consistency model says",
         value_type=TRANSACTION,
         functions=("txn",),
+        evidence=(reading("txn", "r"),),
         checker=ListAppend,
         anomalies=(
             *OF_TRANSACTIONS,
@@ -169,6 +179,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was acked is kept, at its offset",
         value_type=LOG_MESSAGES,
         functions=("send", "poll", "final-poll", "caught-up", "txn"),
+        evidence=LOG_EVIDENCE,
         checker=LogChecker,
         anomalies=(
             *CYCLES,
@@ -192,6 +203,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="two writes are seen in one order by everybody",
         value_type=TRANSACTION,
         functions=("read", "write", "txn"),
+        evidence=tuple(reading(f, "r") for f in ("read", "write", "txn")),
         checker=LongForkChecker,
         anomalies=("aborted-read", "long-fork", "unexpected"),
     ),
@@ -199,6 +211,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what a process has read it never reads smaller again",
         value_type=TOLD_VALUES,
         functions=("read", "inc"),
+        evidence=any_ok("read", "inc"),
         checker=MonotonicChecker,
         anomalies=("nonmonotonic-read", "nonmonotonic-timestamp"),
     ),
@@ -206,6 +219,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was put in comes out, as often and in the order that is promised",
         value_type=ELEMENTS,
         functions=("enqueue", "dequeue", "ack", "drain"),
+        evidence=any_ok("dequeue", "drain"),
         checker=QueueChecker,
         anomalies=("aborted-read", "duplicated", "lost", "out-of-order", "redelivered-after-ack", "unexpected"),
         options={"delivery": Delivery, "order": Order},
@@ -214,6 +228,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="transactions on registers are isolated as a consistency model says",
         value_type=TRANSACTION,
         functions=("txn",),
+        evidence=(reading("txn", "r"),),
         checker=RwRegister,
         anomalies=(*OF_TRANSACTIONS, *_no_order(NO_ORDER_OF_REGISTERS), "cyclic-versions"),
         options={"model": Model, "assume": SomeOf(Assumption)},
@@ -222,6 +237,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was added is there, for whoever reads later",
         value_type=ELEMENTS,
         functions=("add", "read"),
+        evidence=any_ok("read"),
         checker=SetChecker,
         anomalies=("aborted-read", "duplicated", "lost", "stale", "unexpected"),
         options={"reads": Reads},
@@ -230,6 +246,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="no id is given out twice",
         value_type=ELEMENTS,
         functions=("generate",),
+        evidence=(shows_a_value("generate", at_least=2),),
         checker=UniqueIdsChecker,
         anomalies=("duplicated",),
     ),

@@ -53,7 +53,7 @@ class CounterChecker:
         return judged(
             found,
             legal=request.legal,
-            undecided=[] if reads else ["no read of a counter was ok"],
+            undecided=(),
             statistics={READS: reads.count if reads else 0},
         )
 

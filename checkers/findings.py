@@ -124,13 +124,22 @@ def judged(
     *,
     legal: Mapping[str, str],
     undecided: Sequence[str],
+    vacuous: Sequence[str] = (),
     statistics: Mapping[str, Any],
 ) -> CheckerResult:
-    """INVALID if an anomaly is not legal here; else UNKNOWN if something could not be decided; else VALID."""
+    """INVALID if an anomaly is not legal here; else UNKNOWN if something could not be decided, or, which is vacuous, if
+    nothing was there to be decided; else VALID."""
+    reasons = (*undecided, *vacuous)
     summaries = {
         name: AnomalySummary(count=summary.count, examples=summary.examples, legal=legal.get(name, ""))
         for name, summary in anomalies.items()
     }
     broken = [name for name, summary in summaries.items() if not summary.legal]
-    verdict = Verdict.INVALID if broken else Verdict.UNKNOWN if undecided else Verdict.VALID
-    return CheckerResult(verdict=verdict, reasons=tuple(undecided), anomalies=summaries, statistics=dict(statistics))
+    verdict = Verdict.INVALID if broken else Verdict.UNKNOWN if reasons else Verdict.VALID
+    return CheckerResult(
+        verdict=verdict,
+        reasons=reasons,
+        vacuous=tuple(vacuous),
+        anomalies=summaries,
+        statistics=dict(statistics),
+    )

@@ -69,7 +69,8 @@ class MonotonicChecker:
         return judged(
             found,
             legal=request.legal,
-            undecided=[] if compared else ["no process was told of a register twice"],
+            undecided=(),
+            vacuous=[] if compared else ["no process was told of a register twice"],
             statistics={COMPARED: compared.count if compared else 0},
         )
 

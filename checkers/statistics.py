@@ -1,18 +1,11 @@
-"""Was this run worth a verdict? Counts, latencies, and the rules against passes that mean nothing.
+"""What clients did, in figures: counts by operation and outcome, and quantiles of latency.
 
-It claims that enough happened: of each kind of operation at least as many succeeded during the storm as the
-workload requires (`required_ok`), faults that were asked for had an effect (at least one of them), and no node
-panicked. Otherwise the result is UNKNOWN with the reasons. It is never INVALID.
-
-It takes any history. Facts that are not in the history come as options of the request: `required_ok` (f -> count),
-`final_from_ns` (the storm ends there), `faults_asked`, `faults_with_effect` (names), `panics` (node -> text).
-
-It does not establish that anything was right. It kills no mutant; it keeps others from being excused.
+It takes any history, and judges nothing: it is always VALID. Whether enough happened says `checkers.vacuity`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,21 +44,19 @@ TALLY = pa.schema(
         pa.field("index", pa.int64()),
         pa.field("time", pa.int64()),
         pa.field("count", pa.int64()),
-        pa.field("in_storm", pa.int64()),
         pa.field("bin", pa.int32()),
         pa.field("timed", pa.int64()),
         pa.field("slowest", pa.int64()),
     ]
 )
-"""With an `index`: a row whose partner is in another batch. Otherwise `count` rows, `in_storm` of them before the
-storm's end; or `timed` completions whose latency is in `bin`, and the highest of their latencies."""
+"""With an `index`: a row whose partner is in another batch. Otherwise `count` rows; or `timed`
+completions whose latency is in `bin`, and the highest of their latencies."""
 
 SUMMARY = pa.schema(
     [
         pa.field("f", pa.string()),
         pa.field("type", pa.int8()),
         pa.field("count", pa.int64()),
-        pa.field("in_storm", pa.int64()),
         *(pa.field(name, pa.int64()) for name in QUANTILES),
         pa.field("max", pa.int64()),
     ]
@@ -74,52 +65,28 @@ SUMMARY = pa.schema(
 
 
 class Statistics:
-    """Counts by operation and outcome, quantiles of latency, and the rules of vacuity."""
+    """Counts by operation and outcome, and quantiles of latency."""
 
     name = "statistics"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        storm_end_ns = int(request.options.get("final_from_ns", np.iinfo(np.int64).max))
-        tallies = engine.mapped(history, partial(tallied, storm_end_ns=storm_end_ns, buckets=buckets), TALLY)
+        tallies = engine.mapped(history, partial(tallied, buckets=buckets), TALLY)
         paired = engine.grouped(tallies, ("bucket",), paired_across, TALLY)
         kinds = engine.gather(engine.grouped(paired, ("f", "type"), summarised, SUMMARY), KINDS_LIMIT)
 
         rows = sorted(kinds.to_pylist(), key=lambda row: (row["f"], row["type"]))
         operations: dict[str, dict[str, int]] = {}
         latencies: dict[str, dict[str, int]] = {}
-        ok_in_storm: dict[str, int] = {}
         for row in rows:
             operations.setdefault(row["f"], {})[TYPES[row["type"]]] = row["count"]
-            if row["type"] == OK:
-                ok_in_storm[row["f"]] = row["in_storm"]
-                if row["max"] >= 0:
-                    latencies[row["f"]] = {f"{name}_ns": row[name] for name in (*QUANTILES, "max")}
-        reasons = tuple(vacuity(ok_in_storm, request.options))
-        return CheckerResult(
-            verdict=Verdict.UNKNOWN if reasons else Verdict.VALID,
-            reasons=reasons,
-            statistics={"operations": operations, "ok_latency": latencies},
-        )
+            if row["type"] == OK and row["max"] >= 0:
+                latencies[row["f"]] = {f"{name}_ns": row[name] for name in (*QUANTILES, "max")}
+        return CheckerResult(verdict=Verdict.VALID, statistics={"operations": operations, "ok_latency": latencies})
 
 
-def vacuity(ok_in_storm: Mapping[str, int], options: Mapping[str, Any]) -> Iterator[str]:
-    """Why a pass of this run would mean nothing."""
-    required: Mapping[str, int] = options.get("required_ok", {})
-    for f in sorted(required):
-        if ok_in_storm.get(f, 0) < required[f]:
-            yield f"too little happened: {ok_in_storm.get(f, 0)} {f} succeeded in the storm, {required[f]} are required"
-    asked = sorted(options.get("faults_asked", ()))
-    effective = set(options.get("faults_with_effect", ()))
-    if asked and not effective:
-        yield f"no fault took effect, although these were asked for: {', '.join(asked)}"
-    panics: Mapping[str, str] = options.get("panics", {})
-    for node in sorted(panics):
-        yield f"node {node} panicked: {panics[node]}"
-
-
-def tallied(batch: pa.Table, *, storm_end_ns: int, buckets: int) -> pa.Table:
+def tallied(batch: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel: counts of one batch; rows whose partner may be in another batch go on as they are."""
     rows = _Rows.of(batch)
     is_stretch = bool(np.all(np.diff(rows.index) == 1))
@@ -131,7 +98,7 @@ def tallied(batch: pa.Table, *, storm_end_ns: int, buckets: int) -> pa.Table:
         | {"bucket": bucket_of(mixed(rows.process[alone]), buckets).astype(np.int64)},
         rows.names,
     )
-    return pa.concat_tables([rows.counts(storm_end_ns), rows.latencies(partner), left_over]).combine_chunks()
+    return pa.concat_tables([rows.counts(), rows.latencies(partner), left_over]).combine_chunks()
 
 
 def paired_across(tallies: pa.Table) -> pa.Table:
@@ -150,7 +117,6 @@ def summarised(tallies: pa.Table) -> pa.Table:
         "f": [tallies["f"][0].as_py()],
         "type": [tallies["type"][0].as_py()],
         "count": [int(tallies["count"].to_numpy().sum())],
-        "in_storm": [int(tallies["in_storm"].to_numpy().sum())],
         "max": [int(tallies["slowest"].to_numpy().max())],
     }
     for name, quantile in QUANTILES.items():
@@ -204,7 +170,7 @@ class _Rows:
         partner[clients[found != NO_PARTNER]] = clients[found[found != NO_PARTNER]]
         return partner
 
-    def counts(self, storm_end_ns: int) -> pa.Table:
+    def counts(self) -> pa.Table:
         """Rows of clients by operation and type; what the nemesis did is told elsewhere, fault by fault."""
         client = self.process != NEMESIS
         kinds, kind = np.unique((self.f * len(TYPES) + self.type)[client], return_inverse=True)
@@ -213,7 +179,6 @@ class _Rows:
                 "f": kinds // len(TYPES),
                 "type": kinds % len(TYPES),
                 "count": np.bincount(kind, minlength=len(kinds)),
-                "in_storm": np.bincount(kind[self.time[client] < storm_end_ns], minlength=len(kinds)),
             },
             self.names,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -17,6 +17,14 @@ class Verdict(Enum):
     VALID = "valid"
     INVALID = "invalid"
     UNKNOWN = "unknown"
+
+
+class Vacuous(Enum):
+    """What a pass is worth that nothing could have contradicted."""
+
+    UNKNOWN = "unknown"
+    ACCEPTED = "accepted"
+    """It is VALID, and says that it was accepted so, and why."""
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
@@ -44,8 +52,36 @@ class CheckerResult:
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     """What stands in the way of VALID beside the anomalies: what could not be decided, and why."""
+    vacuous: tuple[str, ...] = ()
+    """Those of the reasons that say that too little happened to contradict anything."""
+    accepted: tuple[str, ...] = ()
+    """Reasons of that kind that a user has accepted: they stand in the way of nothing any more."""
     anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    def accepting_vacuous(self) -> CheckerResult:
+        """The same if too little happening is no matter; whatever else stands in the way of VALID still does."""
+        reasons = tuple(reason for reason in self.reasons if reason not in self.vacuous)
+        is_earned = self.verdict is not Verdict.UNKNOWN or not self.vacuous or bool(reasons)
+        return replace(
+            self,
+            verdict=self.verdict if is_earned else Verdict.VALID,
+            reasons=reasons,
+            vacuous=(),
+            accepted=(*self.accepted, *self.vacuous),
+        )
+
+
+def judged_as(results: Mapping[str, CheckerResult], vacuous: Vacuous) -> Mapping[str, CheckerResult]:
+    """What checkers say, for who takes what is vacuous so."""
+    if vacuous is Vacuous.UNKNOWN:
+        return results
+    return {name: result.accepting_vacuous() for name, result in results.items()}
+
+
+def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
+    """What was accepted as vacuous, each reason once."""
+    return tuple(dict.fromkeys(reason for result in results.values() for reason in result.accepted))
 
 
 def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:

@@ -28,6 +28,14 @@ class Workload(Protocol):
     def required_ok(self) -> Mapping[str, int]:
         """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
 
+    @property
+    def required_share(self) -> Mapping[str, float]:
+        """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
+
+    @property
+    def evidence(self) -> tuple[Any, ...]:
+        """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
+
     def generator(self, settings: Any, seed: Seed, concurrency: int) -> Generator:
         """The storm's client operations, endless; the caller staggers them and limits the time."""
 

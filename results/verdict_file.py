@@ -1,12 +1,15 @@
 """`verdict.json`: the verdict of a run as data, for gates and for pages.
 
-    {"verdict": "valid" | "invalid" | "unknown", "reasons": […],
-     "checkers": {name: {"verdict", "reasons", "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
+    {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […],
+     "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
+                         "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
+`vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
+accepted that, they are no reasons any more, and stand in `accepted`, and for all checkers in `accepted_as_vacuous`.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
@@ -21,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict, found
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, found
 from harness.reading import json_kept
 from results.output import write
 
 FILE_NAME = "verdict.json"
+ACCEPTED = "accepted_as_vacuous"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,7 @@ class VerdictFile:
         return {
             "verdict": self.verdict.value,
             "reasons": [*found(self.checkers), *self.reasons],
+            ACCEPTED: list(accepted(self.checkers)),
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
             "operations": plain(self.operations),
             "faults": plain(self.faults),
@@ -83,6 +88,11 @@ class VerdictFile:
             versions=data["versions"],
             checking=Checking(**data["checked"]) if data.get("checked") else None,
         )
+
+
+def as_accepted(reason: str) -> str:
+    """A reason that stands in the way of nothing any more, in words."""
+    return f"accepted as vacuous: {reason}"
 
 
 def write_verdict(directory: Path, content: VerdictFile) -> Path:
@@ -123,6 +133,8 @@ def _checker_to_json(result: CheckerResult) -> dict[str, Any]:
     return {
         "verdict": result.verdict.value,
         "reasons": list(result.reasons),
+        "vacuous": list(result.vacuous),
+        "accepted": list(result.accepted),
         "anomalies": {
             name: {
                 "count": int(summary.count),
@@ -149,6 +161,8 @@ def _checker_from_json(data: Mapping[str, Any]) -> CheckerResult:
     return CheckerResult(
         verdict=Verdict(data["verdict"]),
         reasons=tuple(data.get("reasons", ())),
+        vacuous=tuple(data.get("vacuous", ())),
+        accepted=tuple(data.get("accepted", ())),
         anomalies={
             name: AnomalySummary(
                 count=summary["count"],

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
+from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
 from harness.bounds import Bounds
 from harness.draw import Draw
@@ -25,6 +26,11 @@ from harness.operation import Operation
 from harness.seed import Seed
 
 VALUE_TYPE = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
+OBJECT = MODELS["cas-register"]
+OK_SHARE = 0.1
+"""Of reads and writes. In 40 healthy storms of 20 s with all faults of the simulator at once the least share was 0.35
+(seed 22), and mostly it was above 0.9; a third of that least still leaves something to be wrong. Compare-and-sets are
+not asked: that one fails is an answer, and most do."""
 LOOK_BACK = 4
 """A compare-and-set expects one of the last so many values written to its key, as far as there are any."""
 FEW_VALUES = 5
@@ -88,6 +94,8 @@ class RegisterWorkload:
     settings_type: type = RegisterSettings
     value_type: pa.DataType = VALUE_TYPE
     required_ok: Mapping[str, int] = field(default_factory=lambda: {"read": 20, "write": 20})
+    required_share: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(("read", "write"), OK_SHARE))
+    evidence: tuple[Evidence, ...] = OBJECT.evidence(OBJECT.initial)
 
     def generator(self, settings: RegisterSettings, seed: Seed, concurrency: int) -> Generator:
         return indexed(_Stream(settings, seed.integer()).operation)
@@ -105,7 +113,7 @@ class RegisterWorkload:
         return indexed(read)
 
     def checkers(self, settings: RegisterSettings) -> Mapping[str, Any]:
-        return {"linearizable": Linearizable(MODELS["cas-register"])}
+        return {"linearizable": Linearizable(OBJECT)}
 
 
 WORKLOAD = RegisterWorkload()

@@ -6,7 +6,7 @@ Somebody else's object takes a few lines:
     def light(state, call):
         return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
 
-    Model(name="light", initial=False, functions=("toggle", "read"), apply=light)
+    Model(name="light", initial=False, functions=("toggle", "read"), apply=light, evidence=lambda _: any_ok("read"))
 
 States, arguments and results are hashable: lists arrive as tuples, maps as `Map`, and true and false as `Truth`, for
 Python takes its own for 1 and 0. A model may tell True and False all the same. What else it says (which calls only
@@ -23,8 +23,22 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from checkers.evidence import Evidence, any_ok, in_json, shows_a_value, without_error
+
 State = Any
 Value = Any
+
+
+Evidences = Callable[[State], tuple[Evidence, ...]]
+"""What could contradict a model that begins in that state."""
+
+
+def _always(*evidence: Evidence) -> Evidences:
+    return partial(_whatever_the_state, evidence)
+
+
+def _whatever_the_state(evidence: tuple[Evidence, ...], state: State) -> tuple[Evidence, ...]:
+    return evidence
 
 
 class Answer(Enum):
@@ -154,6 +168,8 @@ class Model:
     begin: Callable[[Value], State] = frozen
     """The state for an initial value as people write it in JSON."""
     failed_cas: FailedCas = FailedCas.IGNORED
+    evidence: Evidences
+    """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
 
     def beginning_with(self, value: Value) -> Model:
         return replace(self, initial=self.begin(value))
@@ -220,6 +236,16 @@ def _register_needs(call: Call) -> Collection[Hashable] | None:
     return (("value", call.result),) if call.f == "read" else ()
 
 
+def _register_evidence(state: State) -> tuple[Evidence, ...]:
+    """Where null cannot be, a read of it was not seen."""
+    return any_ok("read") if state is None else (shows_a_value("read"),)
+
+
+def _cas_register_evidence(failed_cas: FailedCas, state: State) -> tuple[Evidence, ...]:
+    answer = Evidence(f="cas", type="fail", which=without_error, columns=("error",), words="without an error")
+    return (*_register_evidence(state), *any_ok("cas"), *([answer] if failed_cas is FailedCas.ANSWER else []))
+
+
 REGISTER = Model(
     name="register",
     initial=None,
@@ -228,11 +254,18 @@ REGISTER = Model(
     does=_register_does,
     effect=_register_effect,
     needs=_register_needs,
+    evidence=_register_evidence,
 )
 
 
 def cas_register(failed_cas: FailedCas) -> Model:
-    return replace(REGISTER, name="cas-register", functions=("read", "write", "cas"), failed_cas=failed_cas)
+    return replace(
+        REGISTER,
+        name="cas-register",
+        functions=("read", "write", "cas"),
+        failed_cas=failed_cas,
+        evidence=partial(_cas_register_evidence, failed_cas),
+    )
 
 
 WRITES = ("write", "w")
@@ -260,6 +293,11 @@ def _told_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
     if call.result is not UNTOLD:
         return _micro_operations(call.result)
     return [one for one in _micro_operations(call.argument) if one[0] in WRITES]
+
+
+def _reads_a_register(value: object) -> bool:
+    """Of what a call of a multi-register told."""
+    return isinstance(value, list) and any(isinstance(one, list) and one and one[0] not in WRITES for one in value)
 
 
 def _multi_register_does(call: Call) -> Does:
@@ -338,6 +376,11 @@ def _set_needs(call: Call) -> Collection[Hashable] | None:
 
 def _mutex(state: State, call: Call) -> list[tuple[State, Value]]:
     return [(not state, ANYTHING)] if state is (call.f == "release") else []
+
+
+def _mutex_evidence(held: State) -> tuple[Evidence, ...]:
+    """Who releases held it; who acquires needs that nobody else does."""
+    return (Evidence(f="release"), Evidence(f="acquire", at_least=1 if held else 2))
 
 
 def _fenced_lock(state: State, call: Call) -> list[tuple[State, Value]]:
@@ -440,6 +483,14 @@ def _append_log_needs(call: Call) -> Collection[Hashable] | None:
     return None if isinstance(call.result, tuple) else ()
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def _reads(*names: str) -> Callable[[Call], Does]:
     return partial(_does_by_name, names)
 
@@ -461,8 +512,16 @@ _ALL = (
         needs=_multi_register_needs,
         parts=_multi_register_parts,
         begin=lambda value: frozenset(frozen(list(value.items()))),  # type: ignore[call-overload]
+        evidence=_always(*(in_json(f, _reads_a_register, "that reads") for f in ("read", "txn"))),
     ),
-    Model(name="map", initial=None, functions=("get", "put", "append"), apply=_map, does=_map_does),
+    Model(
+        name="map",
+        initial=None,
+        functions=("get", "put", "append"),
+        apply=_map,
+        does=_map_does,
+        evidence=_always(*any_ok("get")),
+    ),
     Model(
         name="set",
         initial=frozenset(),
@@ -473,19 +532,39 @@ _ALL = (
         needs=_set_needs,
         parts=_set_parts,
         begin=lambda value: frozenset(map(frozen, value)),
+        evidence=_always(
+            *any_ok("read", "contains"),
+            *(in_json(f, _is_boolean, "that says whether it changed anything") for f in ("add", "remove")),
+        ),
     ),
-    Model(name="mutex", initial=False, functions=("acquire", "release"), apply=_mutex, begin=bool),
+    Model(
+        name="mutex",
+        initial=False,
+        functions=("acquire", "release"),
+        apply=_mutex,
+        begin=bool,
+        evidence=_mutex_evidence,
+    ),
     Model(
         name="fenced-lock",
         initial=(False, 0, False),
         functions=("acquire", "release"),
         apply=_fenced_lock,
         begin=lambda token: (False, frozen(token), False),
+        evidence=_always(*any_ok("acquire", "release")),
     ),
-    Model(name="counter", initial=0, functions=("add", "read"), apply=_counter, does=_reads("read")),
+    Model(
+        name="counter",
+        initial=0,
+        functions=("add", "read"),
+        apply=_counter,
+        does=_reads("read"),
+        evidence=_always(*any_ok("read")),
+    ),
     Model(
         name="fifo-queue",
         initial=(),
+        evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_fifo_queue,
         effect=_queue_effect,
@@ -494,6 +573,7 @@ _ALL = (
     Model(
         name="unordered-queue",
         initial=frozenset(),
+        evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_unordered_queue,
         effect=_bag_effect,
@@ -504,6 +584,7 @@ _ALL = (
     Model(
         name="priority-queue",
         initial=(),
+        evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_priority_queue,
         effect=_queue_effect,
@@ -517,6 +598,7 @@ _ALL = (
         apply=_stack,
         effect=_queue_effect,
         needs=_queue_needs,
+        evidence=_always(*any_ok("pop")),
     ),
     Model(
         name="append-log",
@@ -526,6 +608,7 @@ _ALL = (
         does=_reads("read"),
         effect=_append_log_effect,
         needs=_append_log_needs,
+        evidence=_always(*any_ok("read"), in_json("append", _is_list, "that says where")),
     ),
 )
 

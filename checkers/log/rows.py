@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from checkers.evidence import Evidence, any_ok, reading
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member, whole
 
 COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")
@@ -42,6 +43,9 @@ LOG_MESSAGES = pa.struct(
 """The value of the log workload's operations. The last three may be missing. `group` and `resumed` are for polls: the
 consumer's group, and in the first poll of a consumer and queue the offset at which the group's committed offset let it
 begin. `txn` is for transactions of several sends and polls, and all that they have."""
+
+EVIDENCE = (*any_ok("poll", "final-poll"), reading("txn", "poll"), Evidence(f="send", at_least=2))
+"""A poll could show what nobody sent. Acks tell places, and two of them could tell the same one."""
 
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")
 SEND, POLL, FINAL_POLL, CAUGHT_UP = range(4)

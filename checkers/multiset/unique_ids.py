@@ -44,7 +44,7 @@ class UniqueIdsChecker:
         return judged(
             found,
             legal=request.legal,
-            undecided=[] if generated else ["no id was generated"],
+            undecided=(),
             statistics={GENERATED: generated.count if generated else 0},
         )
 

@@ -16,11 +16,10 @@ from typing import Any
 import click
 
 from checkers.elle.rw_register import Assumption
-from checkers.history_batches import history_rows
 from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
-from checkers.verdict import CheckerResult, Verdict, found, merge
+from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, found, judged_as, merge
 from harness.cli.candidates import (
     checked_workloads,
     consistency_models,
@@ -35,17 +34,24 @@ from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.cli.java import require_java
 from harness.cli.judgement import Certifier, Judgement, workloads
-from harness.cli.options import Execution, console_of, example, execution_options, output_options
+from harness.cli.options import (
+    Execution,
+    console_of,
+    example,
+    execution_options,
+    output_options,
+    vacuity_option,
+)
 from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
 from harness.cli.output_file import write
-from harness.cli.pipeline import check_line, check_run, make_engine, versions
+from harness.cli.pipeline import check_line, check_run, make_engine, vacuity_arguments, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
 from harness.run_directory import require_writable_directory
 from results.report import write_report
-from results.verdict_file import Checking, VerdictFile, write_verdict
+from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
 
 MOST_AT_ONCE = 1_000
 """Verdicts over histories of one name in one second."""
@@ -70,6 +76,8 @@ class Checked:
     verdict: Verdict | None = None
     anomalies: Mapping[str, int] | None = None
     reasons: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    """Why the verdict would be vacuous, if that was accepted."""
     directory: Path | None = None
     """Where the report is, if there is one."""
     standing: Mapping[str, Any] | None = None
@@ -85,6 +93,8 @@ class Checked:
             "exit_code": int(self.code),
             "reasons": list(self.reasons),
         }
+        if self.accepted:
+            told[ACCEPTED] = list(self.accepted)
         if self.directory is not None:
             told["directory"] = str(self.directory)
         if self.standing is not None:
@@ -145,6 +155,7 @@ class Checked:
     help="A setting of that workload.",
     shell_complete=one_of(settings_of_check),
 )
+@vacuity_option
 @execution_options
 @output_options
 def command(
@@ -157,6 +168,7 @@ def command(
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
+    vacuous: Vacuous,
     runs: Path,
     engine: str,
     master: str,
@@ -191,7 +203,7 @@ def command(
     )
     judgement = options.judgement(len(paths))
     console = console_of(as_json, progress, file=certify)
-    execution = Execution(runs=runs, engine=engine, master=master)
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
     require_java(engine)
     reports = runs / "checked" if len(paths) == 1 else None
     codes = []
@@ -266,7 +278,13 @@ def _failed(code: ExitCode, error: Exception) -> Checked:
 
 
 def _check_directory(path: Path, execution: Execution, console: Console) -> Checked:
-    outcome = check_run(path, engine=execution.engine, master=execution.master, progress=console.progress)
+    outcome = check_run(
+        path,
+        engine=execution.engine,
+        master=execution.master,
+        vacuous=execution.vacuous,
+        progress=console.progress,
+    )
     for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
         console.say(line)
     tell_where(outcome, console)
@@ -286,6 +304,7 @@ def _checked(
         verdict=verdict,
         anomalies=dict(sorted(counts.items())),
         reasons=(*found(results), *reasons),
+        accepted=accepted(results),
         directory=directory,
         standing=standing_of(results),
     )
@@ -316,15 +335,10 @@ def _check_history(
     console.progress(f"checking {path} ({execution.engine})")
     request = CheckRequest(history=history)
     engine = make_engine(execution.engine, execution.master)
-    results = check_history(request, judgement.checkers, engine)
+    results = judged_as(check_history(request, judgement.checkers, engine), execution.vacuous)
     if judgement.certifier is not None and judgement.certificate is not None:
         _certify(judgement.certifier, judgement.certificate, request, engine, console)
     operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
-    if judgement.required_ok and not any(operations.get(f, {}).get("ok") for f in judgement.required_ok):
-        asked = " or ".join(sorted(judgement.required_ok))
-        reasons.append(f"too little happened: no {asked} succeeded; is this a history of {judgement.name}?")
-    elif not history_rows(history):
-        reasons.append("nothing happened: the history is empty")
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]
@@ -343,7 +357,9 @@ def _check_history(
                 history=str(again.resolve()),
                 judged_as=shlex.join(options.arguments()),
                 engine=engine.name,
-                command=check_line(again, *options.arguments(), "--engine", engine.name),
+                command=check_line(
+                    again, *options.arguments(), *vacuity_arguments(execution.vacuous), "--engine", engine.name
+                ),
             ),
         )
         _report(history, given, content, directory, console)

@@ -19,6 +19,7 @@ from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_re
 from checkers.linearizable.models import frozen
 from checkers.plan import CheckRequest, Engine
 from checkers.statistics import Statistics
+from checkers.vacuity import Vacuity
 from harness.cli import registry
 from harness.errors import UsageError
 from harness.foreign import Shape
@@ -45,11 +46,8 @@ class Certifier(Protocol):
 class Judgement:
     """What is expected of a history that came without its run."""
 
-    name: str
     checkers: Mapping[str, Any]
     shape: Shape
-    required_ok: tuple[str, ...] = ()
-    """Of these f one must have succeeded, or the verdict would be vacuous."""
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
     certifier: Certifier | None = None
@@ -97,11 +95,10 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     workload = registry.workload(name)
     _refuse_unknown_settings(name, typed, [field.name for field in dataclasses.fields(workload.settings_type)])
     checkers = workload.checkers(registry.typed_settings(workload.settings_type, typed))
+    enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
     return Judgement(
-        name=name,
-        checkers={**checkers, "statistics": Statistics()},
+        checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=Shape(value_type=workload.value_type),
-        required_ok=tuple(workload.required_ok),
     )
 
 
@@ -118,9 +115,9 @@ def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Pat
     except ValueError as error:
         raise UsageError(f"--set: {error}") from None
     judged = WORKLOADS[name]
+    enough = Vacuity(subject=f"workload {name}", evidence=judged.evidence)
     return Judgement(
-        name=name,
-        checkers={checker.name: checker, "statistics": Statistics()},
+        checkers={checker.name: checker, "statistics": Statistics(), enough.name: enough},
         shape=Shape(value_type=judged.value_type, functions=judged.functions),
         certifier=checker if isinstance(checker, Certifier) else None,
         certificate=certificate,
@@ -136,9 +133,9 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
     if initial is not None:
         model = _beginning_with(model, initial)
     checker = Linearizable(model)
+    enough = Vacuity(subject=f"model {name}", evidence=model.evidence(model.initial))
     judgement = Judgement(
-        name=name,
-        checkers={checker.name: checker},
+        checkers={checker.name: checker, enough.name: enough},
         shape=Shape(value_type=ANYTHING, functions=model.functions),
         certifier=checker,
         certificate=certificate,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from checkers.verdict import Vacuous
 from harness.cli.console import Console, Output, Watching
 from harness.cli.output_file import STANDARD_OUTPUT
 from harness.cli.usage import OneOf
@@ -26,6 +27,20 @@ class Execution:
     runs: Path
     engine: str
     master: str
+    vacuous: Vacuous = Vacuous.UNKNOWN
+
+
+def vacuity_option(command: F) -> F:
+    """--accept-vacuous, as a Vacuous called `vacuous`."""
+    return click.option(
+        "--accept-vacuous",
+        "vacuous",
+        is_flag=True,
+        flag_value=Vacuous.ACCEPTED,
+        type=click.UNPROCESSED,
+        default=Vacuous.UNKNOWN,
+        help="Take a pass that nothing could have contradicted for VALID, and say so; it is unknown otherwise.",
+    )(command)
 
 
 def execution_options(command: F) -> F:

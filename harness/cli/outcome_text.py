@@ -8,13 +8,13 @@ from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.elle.lattice import Model, weakest
-from checkers.verdict import CheckerResult, Verdict, found
+from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode
 from harness.cli.pipeline import Outcome, replay_line
 from harness.scenario import Scenario, SettingValue
 from results.report.report import FILE_NAME as REPORT
-from results.verdict_file import plain
+from results.verdict_file import ACCEPTED, as_accepted, plain
 
 ANOMALIES_SHOWN = 3
 """Examples of each anomaly on the terminal; the report has more, `verdict.json` the count."""
@@ -67,6 +67,7 @@ def tell_where(outcome: Outcome, console: Console) -> None:
 
 def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
     lines = [f"verdict   {verdict.value.upper()}", *(f"          {reason}" for reason in reasons)]
+    lines += [f"          {as_accepted(reason)}" for reason in accepted(results)]
     for checker, result in sorted(results.items()):
         for name, summary in sorted(result.anomalies.items()):
             if not summary.count:
@@ -117,6 +118,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "verdict": outcome.verdict.value,
         "exit_code": int(outcome.exit_code),
         "reasons": [*found(outcome.results), *outcome.reasons],
+        ACCEPTED: list(outcome.accepted),
         "seed": outcome.scenario.seed,
         "scenario": plain(outcome.scenario.to_json()),
         "directory": str(outcome.directory),

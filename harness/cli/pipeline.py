@@ -21,7 +21,8 @@ from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.statistics import Statistics
-from checkers.verdict import CheckerResult, Verdict, merge
+from checkers.vacuity import Vacuity
+from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, judged_as, merge
 from harness import path_name
 from harness.bounds import shown
 from harness.cli import registry
@@ -41,7 +42,7 @@ from nemesis.record import kinds, read_rows, storm, windows
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
-from results.verdict_file import Checking, VerdictFile, write_verdict
+from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
 
 AFTERMATH_S = 15.0
 """How long after a power loss its replica may still be catching up."""
@@ -84,6 +85,11 @@ class Outcome:
         return EXIT_CODES[self.verdict]
 
     @property
+    def accepted(self) -> tuple[str, ...]:
+        """Why the verdict would be vacuous, if that was accepted."""
+        return accepted(self.results)
+
+    @property
     def report(self) -> Path:
         return self.directory / "report.html"
 
@@ -114,6 +120,7 @@ def run_scenario(
     runs: Path = Path("runs"),
     engine: str = "spark",
     master: str = "local[*]",
+    vacuous: Vacuous = Vacuous.UNKNOWN,
     progress: Callable[[str], None] = lambda line: None,
     recording: Path | None = None,
 ) -> Outcome:
@@ -148,7 +155,9 @@ def run_scenario(
     record["facts"] = facts.to_json()
     try:
         directory.write_json("scenario.json", record)
-        outcome = check_run(directory.path, engine=engine, master=master, progress=progress, started=started)
+        outcome = check_run(
+            directory.path, engine=engine, master=master, vacuous=vacuous, progress=progress, started=started
+        )
     except (HarnessError, UsageError) as error:
         raise failure or error from None
     if failure is None:
@@ -176,6 +185,7 @@ def check_run(
     *,
     engine: str = "spark",
     master: str = "local[*]",
+    vacuous: Vacuous = Vacuous.UNKNOWN,
     progress: Callable[[str], None] = lambda line: None,
     started: float | None = None,
 ) -> Outcome:
@@ -197,6 +207,7 @@ def check_run(
     legal = parts.system.legal_loss(parts.system_settings, storm(struck, aftermath_s=AFTERMATH_S))
     options: dict[str, Any] = {
         "required_ok": dict(parts.workload.required_ok),
+        "required_share": dict(parts.workload.required_share),
         "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
         "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
         "panics": dict(facts.panics),
@@ -228,9 +239,9 @@ def check_run(
             history=str(recorded.history.resolve()),
             judged_as="",
             engine=used.name,
-            command=check_line(directory, "--engine", used.name),
+            command=check_line(directory, *vacuity_arguments(vacuous), "--engine", used.name),
         )
-        results = check_history(request, checkers_of(scenario, parts), used)
+        results = judged_as(check_history(request, checkers_of(scenario, parts), used), vacuous)
     verdict = merge(result.verdict for result in results.values())
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
@@ -321,6 +332,7 @@ def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
     checkers = {
         **parts.workload.checkers(parts.workload_settings),
         "statistics": Statistics(),
+        "vacuity": Vacuity(subject=f"workload {scenario.workload}", evidence=parts.workload.evidence),
         "availability": Availability(),
         "cluster": ClusterChecker(),
     }
@@ -368,8 +380,18 @@ def case_of(outcome: Outcome) -> Case:
         seconds=outcome.seconds,
         verdict=outcome.verdict,
         words=outcome.words(),
-        notes={"seed": str(scenario.seed), "report": str(outcome.report), "replay": replay_line(scenario)},
+        notes={
+            "seed": str(scenario.seed),
+            "report": str(outcome.report),
+            "replay": replay_line(scenario),
+            **vacuity_note(outcome.accepted),
+        },
     )
+
+
+def vacuity_note(reasons: tuple[str, ...]) -> dict[str, str]:
+    """What a case of `junit.xml` says where a vacuous pass was accepted."""
+    return {ACCEPTED: "; ".join(reasons)} if reasons else {}
 
 
 def scenario_name(scenario: Scenario) -> str:
@@ -400,6 +422,10 @@ def replay_line(scenario: Scenario) -> str:
 def check_line(path: Path, *arguments: str) -> str:
     """The command that checks a history or a run again."""
     return shlex.join(["stormproof", "check", str(path), *arguments])
+
+
+def vacuity_arguments(vacuous: Vacuous) -> tuple[str, ...]:
+    return ("--accept-vacuous",) if vacuous is Vacuous.ACCEPTED else ()
 
 
 def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:

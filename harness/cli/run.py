@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
+from checkers.verdict import Vacuous
 from harness.cli import registry
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run, several_of
 from harness.cli.console import Console
-from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options
+from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.errors import UsageError
 from harness.run_directory import require_writable_directory
 from harness.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
@@ -120,6 +121,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     help="A setting; may be repeated.",
     shell_complete=one_of(settings_of_run),
 )
+@vacuity_option
 @execution_options
 @output_options
 def command(
@@ -137,6 +139,7 @@ def command(
     seed: int | None,
     mutant: str | None,
     settings: tuple[str, ...],
+    vacuous: Vacuous,
     runs: Path,
     engine: str,
     master: str,
@@ -162,7 +165,9 @@ def command(
         max_outage_s=max_outage,
         seed=secrets.randbits(31) if seed is None else seed,
     )
-    return run_one(scenario, Execution(runs=runs, engine=engine, master=master), console_of(as_json, progress))
+    return run_one(
+        scenario, Execution(runs=runs, engine=engine, master=master, vacuous=vacuous), console_of(as_json, progress)
+    )
 
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
@@ -185,6 +190,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
             runs=execution.runs,
             engine=execution.engine,
             master=execution.master,
+            vacuous=execution.vacuous,
             progress=console.progress,
         )
     except KeyboardInterrupt:

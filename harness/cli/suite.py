@@ -11,22 +11,23 @@ from pathlib import Path
 
 import click
 
-from checkers.verdict import Verdict
+from checkers.verdict import Vacuous, Verdict
 from harness.cli import registry
 from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
-from harness.cli.options import Execution, console_of, example, execution_options, output_options
+from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.cli.outcome_text import title
 from harness.cli.output_file import require_folder, require_writable, write
-from harness.cli.pipeline import replay_line, run_scenario, scenario_name
+from harness.cli.pipeline import replay_line, run_scenario, scenario_name, vacuity_note
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
 from harness.printable import printable
 from harness.run_directory import require_writable_directory
 from harness.scenario import Scenario
 from results.junit import Case, junit_xml
+from results.verdict_file import ACCEPTED, as_accepted
 
 EXAMPLES = """
 stormproof suite smoke
@@ -46,6 +47,8 @@ class Result:
     """Printable, but for its line breaks."""
     directory: Path | None
     seconds: float
+    accepted: tuple[str, ...] = ()
+    """Why the verdict would be vacuous, if that was accepted."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -56,7 +59,7 @@ class Result:
         return "harness failed" if self.verdict is None else self.verdict.value
 
     def case(self) -> Case:
-        notes = {"seed": str(self.scenario.seed), "replay": replay_line(self.scenario)}
+        notes = {"seed": str(self.scenario.seed), "replay": replay_line(self.scenario), **vacuity_note(self.accepted)}
         if self.directory is not None:
             notes["directory"] = str(self.directory)
         return Case(
@@ -78,12 +81,14 @@ class Result:
     metavar="FILE",
     help="Where junit.xml is written; - is standard output.  [default: under --runs]",
 )
+@vacuity_option
 @execution_options
 @output_options
 def command(
     file: str,
     jobs: int,
     junit: Path | None,
+    vacuous: Vacuous,
     runs: Path,
     engine: str,
     master: str,
@@ -104,7 +109,8 @@ def command(
     report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
     require_folder(report)
     require_writable(report)
-    results = run_suite(suite, Execution(runs=runs, engine=engine, master=master), jobs, console)
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
+    results = run_suite(suite, execution, jobs, console)
     try:
         write(report, [junit_xml(suite.name, [result.case() for result in results])])
     except (HarnessError, UsageError) as error:
@@ -140,6 +146,7 @@ def run_one(scenario: Scenario, execution: Execution) -> Result:
             runs=execution.runs,
             engine=execution.engine,
             master=execution.master,
+            vacuous=execution.vacuous,
             progress=_quiet,
         )
     except Exception as error:  # noqa: BLE001  # one scenario's failure, named in the results, spares the others
@@ -151,6 +158,7 @@ def run_one(scenario: Scenario, execution: Execution) -> Result:
         verdict=outcome.verdict,
         words=outcome.words(),
         directory=outcome.directory,
+        accepted=outcome.accepted,
         seconds=time.monotonic() - started,
     )
 
@@ -173,6 +181,8 @@ def _awaited(scenario: Scenario, future: Future[Result]) -> Result:
 
 def _tell_one(result: Result, console: Console) -> None:
     console.say(f"{result.name:<14}  {result.seconds:6.1f} s  {title(result.scenario)}")
+    for reason in result.accepted:
+        console.say(f"{'':14}  {as_accepted(reason)}")
     if result.verdict is not Verdict.VALID:
         for line in result.words.split("\n")[:5]:
             console.say(f"{'':14}  {line}")
@@ -203,6 +213,7 @@ def _tell(suite: Suite, results: list[Result], report: Path | None, console: Con
                     "verdict": None if result.verdict is None else result.verdict.value,
                     "exit_code": int(result.exit_code),
                     "words": result.words,
+                    ACCEPTED: list(result.accepted),
                     "directory": None if result.directory is None else str(result.directory),
                     "seconds": round(result.seconds, 3),
                     "replay": replay_line(result.scenario),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted
 from harness.printable import printable_data
 from results.report.cycle import cycle_drawing
 from results.report.escaped import escape
@@ -21,6 +21,7 @@ from results.report.run_files import RunFiles
 from results.report.surroundings import surroundings
 from results.report.table import duration_words, table
 from results.report.witness import happened, numbers_in, value_words
+from results.verdict_file import as_accepted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +93,7 @@ def head(run: RunFiles, measured: Measurements | None) -> str:
     verdict = run.verdict.verdict if run.verdict else Verdict.UNKNOWN
     word = run.verdict.verdict.value.upper() if run.verdict else "NO VERDICT"
     reasons = [*_found(run.verdict.checkers), *run.verdict.reasons] if run.verdict else [_NO_VERDICT]
+    reasons += map(as_accepted, accepted(run.verdict.checkers)) if run.verdict else ()
     listed = "".join(f"<li>{escape(reason)}</li>" for reason in reasons)
     return (
         f'<header class="{verdict.value}">'

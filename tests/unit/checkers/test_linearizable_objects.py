@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.engine_in_process import InProcessEngine
+from checkers.evidence import Evidence, any_ok
 from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
 from checkers.linearizable.models import ANYTHING
 from checkers.plan import CheckRequest
@@ -146,12 +147,16 @@ def test_a_function_that_the_model_has_not_is_a_malformed_history(tmp_path: Path
         check(MODELS["register"], path)
 
 
+def _of_reads(state: Any) -> tuple[Evidence, ...]:
+    return any_ok("read", "dequeue")
+
+
 def _light(state: bool, call: Call) -> list[tuple[bool, Any]]:
     return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
 
 
 def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
-    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light)
+    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads)
     events = done(0, "toggle", None, None) + done(1, "read", None, True)
     assert check(light, written(tmp_path / "right.parquet", events)).verdict is Verdict.VALID
     events += done(1, "read", None, False)
@@ -159,7 +164,7 @@ def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
 
 
 def test_somebody_elses_model_may_tell_true_and_means_no_1(tmp_path: Path) -> None:
-    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light)
+    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads)
     events = done(0, "toggle", None, None) + done(1, "read", None, 1)
     assert check(light, written(tmp_path / "history.parquet", events)).verdict is Verdict.INVALID
 
@@ -194,7 +199,13 @@ def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[A
 
 
 def test_somebody_elses_model_is_judged_by_itself_though_it_has_the_name_of_another(tmp_path: Path) -> None:
-    queue = Model(name="fifo-queue", initial=(), functions=("enqueue", "dequeue"), apply=_last_in_first_out)
+    queue = Model(
+        name="fifo-queue",
+        initial=(),
+        functions=("enqueue", "dequeue"),
+        apply=_last_in_first_out,
+        evidence=_of_reads,
+    )
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
     path = written(tmp_path / "history.parquet", events)
     assert check(queue, path).verdict is Verdict.VALID

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 
 from checkers.engine_in_process import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.statistics import Statistics, bins_of, lowest_of_bin, vacuity
-from checkers.verdict import Verdict
+from checkers.statistics import Statistics, bins_of, lowest_of_bin
 from harness.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64())])
@@ -73,26 +71,3 @@ def test_latency_bins_are_narrow() -> None:
     assert np.all(lowest <= latencies)
     assert np.all(latencies - lowest <= latencies / 32)
     assert np.all(np.diff(bins) >= 0)
-
-
-def test_too_few_successes_in_the_storm_make_it_unknown(tmp_path: Path) -> None:
-    path = history(tmp_path / "h.parquet", ROWS)
-    assert check(path, required_ok={"read": 2}).verdict is Verdict.VALID
-    result = check(path, required_ok={"read": 2}, final_from_ns=1_000)
-    assert result.verdict is Verdict.UNKNOWN
-    assert result.reasons == ("too little happened: 1 read succeeded in the storm, 2 are required",)
-    assert check(path, required_ok={"never": 1}).verdict is Verdict.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("options", "reasons"),
-    [
-        ({"faults_asked": ["kill"], "faults_with_effect": ["kill"]}, 0),
-        ({"faults_asked": ["kill", "partition"], "faults_with_effect": {"kill": 3}}, 0),
-        ({"faults_asked": ["kill", "partition"], "faults_with_effect": []}, 1),
-        ({"faults_asked": [], "faults_with_effect": []}, 0),
-        ({"panics": {"b1": "assertion failed"}}, 1),
-    ],
-)
-def test_faults_without_effect_and_panics_are_no_pass(options: Mapping[str, Any], reasons: int) -> None:
-    assert len(list(vacuity({}, options))) == reasons

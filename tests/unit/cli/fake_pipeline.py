@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
 from harness.cli.pipeline import Outcome
 from harness.scenario import Scenario
 
@@ -36,6 +36,7 @@ class FakePipeline:
         runs: Path,
         engine: str,
         master: str,
+        vacuous: Vacuous = Vacuous.UNKNOWN,
         progress: Callable[[str], None],
         recording: Path | None = None,
     ) -> Outcome:

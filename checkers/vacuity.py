@@ -1,0 +1,163 @@
+"""The vacuity checker: did enough happen for VALID to mean anything? The one place that asks, for all histories.
+
+What makes a pass vacuous, and so the verdict UNKNOWN with the reason:
+- nothing in the history could have contradicted what was claimed of it (`evidence`), or it is empty
+- of a kind of operation fewer succeeded in the storm than the workload requires (`required_ok`), or a smaller share
+  of those invoked (`required_share`)
+- faults were asked for, and none had an effect
+A user may accept these (`CheckerResult.accepting`). What makes a pass doubtful though enough happened cannot be:
+- a fault had an effect and was never undone, so that what was judged as healed was not
+- a node panicked
+
+It takes any history. Facts that are not in the history come as options of the request: `required_ok` (f -> count),
+`required_share` (f -> share), `final_from_ns` (the storm ends there), `faults_asked`, `faults_with_effect` (names),
+`faults_unhealed` (what was not undone, in words), `faults_struck` (how many had an effect), `panics` (node -> text).
+
+It does not establish that anything was right, and is never INVALID. It kills no mutant; it keeps others from being
+excused. Cost: of a history without its run, the rows up to the first evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.evidence import Evidence, looked_at
+from checkers.history_batches import open_history, row_group_batches
+from checkers.kernels.columns import TYPES, codes, whole
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import CheckerResult, Verdict
+
+COLUMNS = ("time", "process", "type", "f")
+SHOWN = 5
+"""At most so many faults that were not healed are named."""
+END_OF_TIME_NS = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vacuity:
+    """The rules against passes that mean nothing."""
+
+    subject: str
+    """What the history is said to be one of: `model register`."""
+    evidence: tuple[Evidence, ...]
+    name: str = "vacuity"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        options = request.options
+        is_run = bool(options.get("required_ok") or options.get("required_share"))
+        seen = _Seen(evidence=self.evidence, storm_end_ns=int(options.get("final_from_ns", END_OF_TIME_NS)))
+        seen.read(request.history, everything=is_run)
+        vacuous = tuple([*self._contradictable(seen), *too_little(seen, options)])
+        reasons = (*vacuous, *doubtful(options))
+        return CheckerResult(verdict=Verdict.UNKNOWN if reasons else Verdict.VALID, reasons=reasons, vacuous=vacuous)
+
+    def _contradictable(self, seen: _Seen) -> Iterator[str]:
+        if seen.rows == 0:
+            yield "nothing happened: the history is empty"
+        elif self.evidence and not seen.found:
+            wanted = " or ".join(str(one) for one in self.evidence)
+            kinds = sorted({one.f for one in self.evidence})
+            is_there = any(f in seen.ended for f in kinds)
+            happened = "; ".join(f"{f}: {_counts(seen.ended.get(f, {}))}" for f in kinds)
+            hint = "" if is_there else f"; is this a history of {self.subject}?"
+            yield (
+                f"too little happened: nothing could have contradicted {self.subject}; that takes {wanted} "
+                f"({happened}){hint}"
+            )
+
+
+@dataclass(kw_only=True)
+class _Seen:
+    """What clients did, as far as it was read."""
+
+    evidence: tuple[Evidence, ...]
+    storm_end_ns: int
+    rows: int = 0
+    """Of anybody."""
+    found: bool = False
+    ended: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How many operations of each f ended how; `invoke` is how many began."""
+    in_storm: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The same up to the end of the storm."""
+    _on_key: list[dict[str | None, int]] = field(default_factory=list)
+
+    def read(self, path: Path, *, everything: bool) -> None:
+        """Up to the first evidence, or everything."""
+        self._on_key = [{} for _ in self.evidence]
+        with open_history(path) as file:
+            groups = range(file.metadata.num_row_groups)
+        for batch in row_group_batches(path, groups, (*COLUMNS, *looked_at(self.evidence))):
+            self.rows += batch.num_rows
+            clients = batch["process"].to_numpy() >= 0
+            rows = batch if clients.all() else batch.take(pa.array(np.flatnonzero(clients)))
+            self._count(rows)
+            self.found = self.found or any(self._is_found(number, rows) for number in range(len(self.evidence)))
+            if self.found and not everything:
+                return
+
+    def _is_found(self, number: int, rows: pa.Table) -> bool:
+        wanted = self.evidence[number]
+        found = wanted.among(rows)
+        if wanted.at_least == 1:
+            return bool(found.num_rows > 0)
+        on_key = self._on_key[number]
+        for counted in whole(found["key"]).cast(pa.string()).value_counts().to_pylist():
+            on_key[counted["values"]] = on_key.get(counted["values"], 0) + counted["counts"]
+        return max(on_key.values(), default=0) >= wanted.at_least
+
+    def _count(self, rows: pa.Table) -> None:
+        names = whole(rows["f"])
+        names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+        kind = names.indices.to_numpy().astype(np.int64) * len(TYPES) + codes(rows["type"], TYPES)
+        f_names = names.dictionary.to_pylist()
+        early = rows["time"].to_numpy() < self.storm_end_ns
+        for counts, which in ((self.ended, kind), (self.in_storm, kind[early])):
+            sizes = np.bincount(which)
+            for number in np.flatnonzero(sizes).tolist():
+                of_f = counts.setdefault(f_names[number // len(TYPES)], {})
+                outcome = TYPES[number % len(TYPES)]
+                of_f[outcome] = of_f.get(outcome, 0) + int(sizes[number])
+
+
+def too_little(seen: _Seen, options: Mapping[str, Any]) -> Iterator[str]:
+    """Why a pass of this run would mean nothing."""
+    required: Mapping[str, int] = options.get("required_ok", {})
+    for f in sorted(required):
+        ok = seen.in_storm.get(f, {}).get("ok", 0)
+        if ok < required[f]:
+            yield f"too little happened: {ok} {f} succeeded in the storm, {required[f]} are required"
+    shares: Mapping[str, float] = options.get("required_share", {})
+    for f in sorted(shares):
+        invoked, ok = (seen.in_storm.get(f, {}).get(outcome, 0) for outcome in ("invoke", "ok"))
+        if ok < shares[f] * invoked:
+            yield (
+                f"too little happened: {ok} of {invoked} {f} succeeded in the storm, which is "
+                f"{ok / invoked:.1%}; {shares[f]:.0%} are required"
+            )
+    asked = sorted(options.get("faults_asked", ()))
+    if asked and not options.get("faults_with_effect"):
+        yield f"no fault took effect, although these were asked for: {', '.join(asked)}"
+
+
+def doubtful(options: Mapping[str, Any]) -> Iterator[str]:
+    """Why a pass of this run could not be trusted, however much happened."""
+    unhealed: tuple[str, ...] = tuple(options.get("faults_unhealed", ()))
+    if unhealed:
+        more = f", and {len(unhealed) - SHOWN} more" if len(unhealed) > SHOWN else ""
+        struck = int(options.get("faults_struck", len(unhealed)))
+        yield f"{len(unhealed)} of {struck} faults were not healed: {'; '.join(unhealed[:SHOWN])}{more}"
+    panics: Mapping[str, str] = options.get("panics", {})
+    for node in sorted(panics):
+        yield f"node {node} panicked: {panics[node]}"
+
+
+def _counts(outcomes: Mapping[str, int]) -> str:
+    failed, unknown = outcomes.get("fail", 0), outcomes.get("info", 0)
+    never = outcomes.get("invoke", 0) - sum(outcomes.get(name, 0) for name in TYPES[1:])
+    return f"{outcomes.get('ok', 0)} ok, {failed} failed, {unknown + max(never, 0)} of unknown outcome"

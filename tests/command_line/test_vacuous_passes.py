@@ -1,0 +1,190 @@
+"""What nothing could have contradicted is UNKNOWN, whatever it is judged as; a little that could have is enough.
+
+Each model and each workload has a history without evidence, and the least that makes one with some of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checkers.by_workload import WORKLOADS
+from checkers.linearizable import MODELS
+from tests.command_line.answers import Stormproof
+
+IN_PROCESS = ("--engine", "inprocess")
+
+Operation = tuple[str, str, str, str]
+"""How it ended (open: nobody saw that), f, what was asked and what was told, in EDN."""
+
+TXN_OF_WRITES: Operation = ("ok", "txn", "[[:w x 1] [:w y 1]]", "[[:w x 1] [:w y 1]]")
+
+MODEL_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
+    "register": (
+        [("ok", "write", "1", "1"), ("fail", "write", "2", "2"), ("fail", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "1")]],
+    ),
+    "cas-register": (
+        [("ok", "write", "1", "1"), ("fail", "cas", "[2 3]", "[2 3]"), ("info", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "1")], [("ok", "cas", "[1 2]", "[1 2]")]],
+    ),
+    "multi-register": (
+        [("ok", "txn", "[[:write x 1]]", "[[:write x 1]]"), ("fail", "read", "[[:read x nil]]", "[[:read x nil]]")],
+        [
+            [("ok", "txn", "[[:read x nil]]", "[[:read x 1]]")],
+            [("ok", "read", "[[:read x nil]]", "[[:read x 1]]")],
+        ],
+    ),
+    "map": (
+        [("ok", "put", '"a"', '"a"'), ("ok", "append", '"b"', '"b"'), ("fail", "get", "nil", "nil")],
+        [[("ok", "get", "nil", '"ab"')]],
+    ),
+    "set": (
+        [("ok", "add", "1", "1"), ("ok", "remove", "2", "2"), ("fail", "read", "nil", "nil")],
+        [
+            [("ok", "read", "nil", "[1]")],
+            [("ok", "contains", "1", "true")],
+            [("ok", "add", "1", "false")],
+            [("ok", "remove", "1", "true")],
+        ],
+    ),
+    "mutex": (
+        [("fail", "acquire", "nil", "nil"), ("ok", "acquire", "nil", "nil"), ("info", "release", "nil", "nil")],
+        [[("ok", "acquire", "nil", "nil")], [("ok", "release", "nil", "nil")]],
+    ),
+    "fenced-lock": (
+        [("fail", "acquire", "nil", "nil"), ("info", "acquire", "nil", "nil")],
+        [[("ok", "acquire", "nil", "2")], [("ok", "release", "nil", "nil")]],
+    ),
+    "counter": (
+        [("ok", "add", "1", "1"), ("fail", "read", "nil", "nil"), ("ok", "add", "2", "2")],
+        [[("ok", "read", "nil", "3")]],
+    ),
+    **{
+        queue: (
+            [("fail", "enqueue", "1", "1"), ("fail", "dequeue", "nil", "nil"), ("ok", "enqueue", "2", "2")],
+            [[("ok", "dequeue", "nil", "2")]],
+        )
+        for queue in ("fifo-queue", "unordered-queue", "priority-queue")
+    },
+    "stack": (
+        [("ok", "push", "1", "1"), ("fail", "pop", "nil", "nil"), ("info", "push", "2", "2")],
+        [[("ok", "pop", "nil", "1")]],
+    ),
+    "append-log": (
+        [("ok", "append", "1", "1"), ("fail", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "[1]")], [("ok", "append", "2", "[1 2]")]],
+    ),
+}
+
+WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
+    "bank": (
+        [
+            ("ok", "transfer", "{:from 0 :to 1 :amount 1}", "{:from 0 :to 1 :amount 1}"),
+            ("ok", "read", "nil", "nil"),
+            ("fail", "read", "nil", "nil"),
+        ],
+        [[("ok", "read", "nil", "{0 1, 1 1}")]],
+    ),
+    "causal": (
+        [("ok", "write", "1", "1"), ("fail", "read", "nil", "nil")],
+        [
+            [("ok", "read", "nil", "1")],
+            [("ok", "txn", "[[:w y 2]]", "[[:w y 2]]"), ("ok", "txn", "[[:r y nil]]", "[[:r y 2]]")],
+        ],
+    ),
+    "causal-reverse": (
+        [("ok", "write", "1", "1"), ("ok", "read", "nil", "[]"), ("fail", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "[1]")]],
+    ),
+    "counter": ([("ok", "add", "1", "1"), ("ok", "read", "nil", "nil")], [[("ok", "read", "nil", "1")]]),
+    "delay": (
+        [("ok", "send", "{:message 1 :due 0}", "{:message 1 :due 0}"), ("fail", "deliver", "nil", "nil")],
+        [[("ok", "deliver", "nil", "{:messages [1]}")]],
+    ),
+    "list-append": (
+        [("ok", "txn", "[[:append x 1]]", "[[:append x 1]]"), ("info", "txn", "[[:r x nil]]", "[[:r x nil]]")],
+        [[("ok", "txn", "[[:r x nil]]", "[[:r x [1]]]")]],
+    ),
+    "log": (
+        [("ok", "send", "{:message 1}", "{:message 1 :offset 0}"), ("fail", "poll", "nil", "nil")],
+        [
+            [
+                ("ok", "poll", "{:offset 0}", "{:offset 1 :messages [{:offset 0 :message 1}]}"),
+                ("ok", "final-poll", "{:offset 0}", "{:offset 1 :messages [{:offset 0 :message 1}]}"),
+                ("ok", "caught-up", "{:offset 1}", "{:offset 1}"),
+            ]
+        ],
+    ),
+    "long-fork": (
+        [("ok", "write", "[[:w x 1]]", "[[:w x 1]]"), ("fail", "read", "[[:r x nil] [:r y nil]]", "nil")],
+        [[("ok", "read", "[[:r x nil] [:r y nil]]", "[[:r x 1] [:r y nil]]")]],
+    ),
+    "monotonic": (
+        [("fail", "inc", "nil", "nil"), ("fail", "read", "nil", "nil")],
+        [[("ok", "inc", "nil", "1"), ("ok", "read", "nil", "1")]],
+    ),
+    "queue": (
+        [("fail", "enqueue", "1", "1"), ("fail", "dequeue", "nil", "nil"), ("info", "enqueue", "2", "2")],
+        [[("ok", "dequeue", "nil", "2")], [("ok", "drain", "nil", "[]")]],
+    ),
+    "register": (
+        [("ok", "write", "1", "1"), ("fail", "read", "nil", "nil"), ("fail", "cas", "[1 2]", "[1 2]")],
+        [[("ok", "read", "nil", "1")], [("ok", "cas", "[1 2]", "[1 2]")]],
+    ),
+    "rw-register": ([TXN_OF_WRITES], [[("ok", "txn", "[[:r x nil]]", "[[:r x 1]]")]]),
+    "set": (
+        [("info", "add", "1", "1"), ("fail", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "[1]")], [("ok", "read", "nil", "[]")]],
+    ),
+    "unique-ids": (
+        [("ok", "generate", "nil", "1"), ("fail", "generate", "nil", "nil")],
+        [[("ok", "generate", "nil", "2")]],
+    ),
+}
+
+
+def write(path: Path, operations: list[Operation]) -> None:
+    """Each by the next of one client until nobody saw an operation end; of one object, and transactions name theirs."""
+    lines = []
+    process = 0
+    key = "" if any(f == "txn" for _, f, _, _ in operations) else ", :key :k"
+    for ended, f, asked, told in operations:
+        lines.append(f"{{:process {process}, :type :invoke, :f :{f}{key}, :value {asked}}}")
+        if ended != "open":
+            lines.append(f"{{:process {process}, :type :{ended}, :f :{f}{key}, :value {told}}}")
+        process += ended in ("info", "open")
+    path.write_text("\n".join(lines) + "\n")
+
+
+CASES = [
+    *(("--model", name, *case) for name, case in MODEL_CASES.items()),
+    *(("--workload", name, *case) for name, case in WORKLOAD_CASES.items()),
+]
+
+
+def test_every_model_and_workload_is_here() -> None:
+    assert MODEL_CASES.keys() == MODELS.keys()
+    assert WORKLOAD_CASES.keys() == {*WORKLOADS, "register"}
+
+
+@pytest.mark.parametrize(("option", "name", "nothing", "proofs"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+def test_without_evidence_it_is_unknown_and_with_a_little_it_is_valid(
+    stormproof: Stormproof, option: str, name: str, nothing: list[Operation], proofs: list[list[Operation]]
+) -> None:
+    write(Path("nothing.edn"), nothing)
+    paths = ["nothing.edn"]
+    for number, proof in enumerate(proofs):
+        paths.append(f"{number}.edn")
+        write(Path(paths[-1]), [*nothing, *proof])
+    write(Path("open.edn"), [("open", *one[1:]) for proof in proofs for one in proof])
+    answer = stormproof("check", *paths, "open.edn", option, name, "--json", *IN_PROCESS)
+    empty, *told, unseen = (json.loads(line) for line in answer.out.splitlines())
+    assert [(one["verdict"], one["reasons"]) for one in told] == [("valid", [])] * len(proofs)
+    for one in (empty, unseen):
+        assert (one["verdict"], one["exit_code"]) == ("unknown", 2), one
+        words = f"nothing could have contradicted {option.removeprefix('--')} {name}; that takes "
+        assert any(words in reason for reason in one["reasons"])
+        assert "accepted_as_vacuous" not in one

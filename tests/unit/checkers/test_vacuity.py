@@ -1,0 +1,140 @@
+"""A pass is worth something only where enough happened: in the storm, by the nemesis, and of what could contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.engine_in_process import InProcessEngine
+from checkers.evidence import Evidence, any_ok
+from checkers.plan import CheckRequest
+from checkers.vacuity import Vacuity
+from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict, accepted, judged_as
+from harness.history import history_schema
+
+VALUE = pa.struct([pa.field("value", pa.int64())])
+
+ROWS = [
+    (0, 0, "invoke", "read", "x"),
+    (5, 1, "invoke", "write", "x"),
+    (40, 0, "ok", "read", "x"),
+    (45, -1, "info", "start-kill", None),
+    (50, 0, "invoke", "read", "x"),
+    (60, 0, "fail", "read", "x"),
+    (70, 0, "invoke", "read", "y"),
+    (90, 1, "info", "write", "x"),
+    (1070, 0, "ok", "read", "y"),
+]
+
+
+def history(path: Path, rows: list[tuple[int, int, str, str, str | None]], row_group_size: int = 1_000) -> Path:
+    """Rows of (time, process, type, f, key)."""
+    table = pa.Table.from_pylist(
+        [
+            {"index": i, "time": time, "process": process, "type": kind, "f": f, "key": key}
+            for i, (time, process, kind, f, key) in enumerate(rows)
+        ],
+        schema=history_schema(VALUE),
+    )
+    pq.write_table(table, path, row_group_size=row_group_size)
+    return path
+
+
+def check(path: Path, evidence: tuple[Evidence, ...] = (), **options: Any) -> CheckerResult:
+    vacuity = Vacuity(subject="model x", evidence=evidence)
+    return vacuity.check(CheckRequest(history=path, options=options), InProcessEngine())
+
+
+def test_too_few_successes_in_the_storm_make_it_unknown(tmp_path: Path) -> None:
+    path = history(tmp_path / "h.parquet", ROWS)
+    assert check(path, required_ok={"read": 2}).verdict is Verdict.VALID
+    result = check(path, required_ok={"read": 2}, final_from_ns=1_000)
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons == ("too little happened: 1 read succeeded in the storm, 2 are required",)
+    assert check(path, required_ok={"never": 1}).verdict is Verdict.UNKNOWN
+
+
+def test_too_small_a_share_of_successes_in_the_storm_makes_it_unknown(tmp_path: Path) -> None:
+    path = history(tmp_path / "h.parquet", ROWS)
+    assert check(path, required_share={"read": 0.6, "never": 0.5}).verdict is Verdict.VALID
+    result = check(path, required_share={"read": 0.34}, final_from_ns=1_000)
+    assert result.verdict is Verdict.UNKNOWN
+    (reason,) = result.reasons
+    assert reason == "too little happened: 1 of 3 read succeeded in the storm, which is 33.3%; 34% are required"
+
+
+@pytest.mark.parametrize(
+    ("options", "reasons", "is_vacuous"),
+    [
+        ({"faults_asked": ["kill"], "faults_with_effect": ["kill"]}, (), False),
+        ({"faults_asked": ["kill", "partition"], "faults_with_effect": {"kill": 3}}, (), False),
+        (
+            {"faults_asked": ["kill", "partition"], "faults_with_effect": []},
+            ("no fault took effect, although these were asked for: kill, partition",),
+            True,
+        ),
+        ({"faults_asked": [], "faults_with_effect": []}, (), False),
+        ({"panics": {"b1": "assertion failed"}}, ("node b1 panicked: assertion failed",), False),
+        (
+            {"faults_unhealed": ("kill b1 (never stopped)",), "faults_struck": 3},
+            ("1 of 3 faults were not healed: kill b1 (never stopped)",),
+            False,
+        ),
+    ],
+)
+def test_faults_without_effect_or_end_and_panics_are_no_pass(
+    options: Mapping[str, Any], reasons: tuple[str, ...], is_vacuous: bool, tmp_path: Path
+) -> None:
+    result = check(history(tmp_path / "h.parquet", ROWS), **options)
+    assert result.reasons == reasons
+    assert result.vacuous == (reasons if is_vacuous else ())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        (any_ok("read", "cas"), ""),
+        ((Evidence(f="read", type="fail"),), ""),
+        (any_ok("write"), "that takes an ok write (write: 0 ok, 0 failed, 1 of unknown outcome)"),
+        ((Evidence(f="read", at_least=2),), "that takes 2 ok read on one key (read: 2 ok, 1 failed, 0 of unknown out"),
+        (any_ok("cas"), "0 of unknown outcome); is this a history of model x?"),
+        (any_ok("start-kill"), "is this a history of model x?"),
+    ],
+)
+def test_without_anything_that_could_contradict_it_is_unknown(
+    evidence: tuple[Evidence, ...], words: str, tmp_path: Path
+) -> None:
+    for size in (1, 1_000):
+        result = check(history(tmp_path / f"{size}.parquet", ROWS, row_group_size=size), evidence)
+        assert (result.verdict is Verdict.UNKNOWN) is bool(words)
+        assert words in " ".join(result.reasons)
+        assert result.vacuous == result.reasons
+
+
+def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
+    assert check(history(tmp_path / "h.parquet", [])).reasons == ("nothing happened: the history is empty",)
+
+
+def test_accepting_what_is_vacuous_accepts_nothing_else() -> None:
+    results = {
+        "a": CheckerResult(verdict=Verdict.UNKNOWN, reasons=("too little",), vacuous=("too little",)),
+        "b": CheckerResult(verdict=Verdict.UNKNOWN, reasons=("too little", "undecided"), vacuous=("too little",)),
+        "c": CheckerResult(
+            verdict=Verdict.INVALID,
+            reasons=("nothing",),
+            vacuous=("nothing",),
+            anomalies={"lost": AnomalySummary(count=1)},
+        ),
+        "d": CheckerResult(verdict=Verdict.UNKNOWN, reasons=("the d checker failed",)),
+    }
+    assert judged_as(results, Vacuous.UNKNOWN) is results
+    judged = judged_as(results, Vacuous.ACCEPTED)
+    assert [result.verdict.value for result in judged.values()] == ["valid", "unknown", "invalid", "unknown"]
+    assert [result.reasons for result in judged.values()] == [(), ("undecided",), (), ("the d checker failed",)]
+    assert accepted(judged) == ("too little", "nothing")
+    assert accepted(results) == ()

@@ -11,10 +11,13 @@ from history_language import WrittenHistory, parse_history
 from checkers.availability import Availability
 from checkers.by_workload import WORKLOADS, checker_for
 from checkers.engine_in_process import InProcessEngine
+from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
 from checkers.run import check_history
+from checkers.vacuity import Vacuity
+from checkers.verdict import CheckerResult, Verdict, merge
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
@@ -31,16 +34,31 @@ def checker_of(written: WrittenHistory) -> Checker:
     return checker_for(written.checker, written.options)
 
 
+def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
+    if written.checker in WORKLOADS:
+        return WORKLOADS[written.checker].evidence
+    if written.checker == "availability":
+        return ()
+    model = MODELS[written.model or "cas-register"]
+    return model.evidence(model.initial)
+
+
+def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
+    """The verdict, what the checker says, and all reasons."""
+    request = CheckRequest(
+        history=written.write(path), options={name: float(value) for name, value in written.demands.items()}
+    )
+    checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
+    results = check_history(request, checkers, InProcessEngine())
+    reasons = tuple(reason for result in results.values() for reason in result.reasons)
+    return merge(result.verdict for result in results.values()), results["it"], reasons
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
     written = parse_history(file.read_text())
-    request = CheckRequest(
-        history=written.write(tmp_path / "history.parquet"),
-        options={name: float(value) for name, value in written.demands.items()},
-    )
-    checker = checker_of(written)
-    result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
-    assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), result
+    verdict, result, reasons = judged(written, tmp_path / "history.parquet")
+    assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), (result, reasons)
     for summary in result.anomalies.values():
         assert summary.count == len(summary.examples)
         for anomaly in summary.examples:
@@ -59,15 +77,10 @@ def test_what_has_no_name_is_told_of_without_one(folder: str, tmp_path: Path) ->
         if file.parent.name != folder or len(keys) != 1:
             continue
         nameless = replace(written, rows=[row | {"key": None} for row in written.rows])
-        request = CheckRequest(
-            history=nameless.write(tmp_path / f"{file.stem}.parquet"),
-            options={name: float(value) for name, value in written.demands.items()},
-        )
-        checker = checker_of(written)
-        result = check_history(request, {checker.name: checker}, InProcessEngine())[checker.name]
-        assert (result.verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
+        verdict, result, reasons = judged(nameless, tmp_path / f"{file.stem}.parquet")
+        assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
         examples = [anomaly.because for summary in result.anomalies.values() for anomaly in summary.examples]
-        for sentence in (*examples, *result.reasons):
+        for sentence in (*examples, *reasons):
             told += 1
             assert sentence == sentence.strip(" :") and "  " not in sentence, (file, sentence)
             assert not any(gap in sentence for gap in (" ,", " :", " of None", "None:")), (file, sentence)

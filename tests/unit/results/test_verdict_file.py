@@ -21,7 +21,16 @@ def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
     data = json.loads(write_verdict(tmp_path, verdict_of(Verdict.INVALID)).read_text())
-    assert list(data) == ["verdict", "reasons", "checkers", "operations", "faults", "versions", "checked"]
+    assert list(data) == [
+        "verdict",
+        "reasons",
+        "accepted_as_vacuous",
+        "checkers",
+        "operations",
+        "faults",
+        "versions",
+        "checked",
+    ]
     assert data["verdict"] == "invalid"
     assert data["reasons"][0] == "lost-write: 14 found"
     assert data["reasons"][1].startswith("duplicate: 3 found, legal here: ")

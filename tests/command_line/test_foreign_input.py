@@ -48,7 +48,13 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
     Path("empty.edn").write_text("")
     Path("folder").mkdir()
     Path("noise").write_bytes(bytes(range(256)) * 20)
-    parquet(Path("ours.parquet"), (0, "invoke", "write", 1), (0, "ok", "write", 1))
+    parquet(
+        Path("ours.parquet"),
+        (0, "invoke", "write", 1),
+        (0, "ok", "write", 1),
+        (0, "invoke", "read", None),
+        (0, "ok", "read", 1),
+    )
     parquet(Path("torn.parquet"), (0, "invoke", "write", 1), (0, "invoke", "write", 1))
     expected = [
         ("cut.edn", None, 254, "line 4, row 3: the text ends within an operation (byte 144, column 1)"),
@@ -57,7 +63,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         ("stale.log", "invalid", 1, ""),
         ("torn.parquet", None, 254, "row 1: process 0 invokes write while its write is still open"),
         ("missing.edn", None, 254, "there is no history missing.edn"),
-        ("packed.json.gz", "valid", 0, ""),
+        ("packed.json.gz", "unknown", 2, ""),
         ("folder", None, 254, "folder is not a run directory"),
         ("empty.edn", "unknown", 2, ""),
         ("ours.parquet", "valid", 0, ""),

@@ -188,3 +188,58 @@ def test_without_evidence_it_is_unknown_and_with_a_little_it_is_valid(
         words = f"nothing could have contradicted {option.removeprefix('--')} {name}; that takes "
         assert any(words in reason for reason in one["reasons"])
         assert "accepted_as_vacuous" not in one
+
+
+NOTHING = "too little happened: nothing could have contradicted model register; that takes an ok read (read: 0 ok, 1 "
+
+
+def test_a_vacuous_pass_that_is_accepted_says_so_in_all_that_tells_of_it(stormproof: Stormproof) -> None:
+    write(Path("nothing.edn"), MODEL_CASES["register"][0])
+    write(Path("stale.edn"), [("ok", "read", "nil", "1")])
+    judged_as = ("--model", "register", "--accept-vacuous", *IN_PROCESS)
+    answer = stormproof("check", "nothing.edn", *judged_as)
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[1] == "verdict   VALID"
+    assert lines[2].strip().startswith(f"accepted as vacuous: {NOTHING}")
+    (directory,) = Path("runs/checked").iterdir()
+    verdict = json.loads((directory / "verdict.json").read_text())
+    assert (verdict["verdict"], verdict["reasons"]) == ("valid", [])
+    (reason,) = verdict["accepted_as_vacuous"]
+    assert reason.startswith(NOTHING)
+    assert f"accepted as vacuous: {NOTHING}" in (directory / "report.html").read_text()
+
+    told = json.loads(stormproof("check", "nothing.edn", *judged_as, "--json").out)
+    assert (told["verdict"], told["reasons"], told["accepted_as_vacuous"]) == ("valid", [], [reason])
+    stale = json.loads(stormproof("check", "stale.edn", *judged_as, "--json").out)
+    assert (stale["verdict"], "accepted_as_vacuous" in stale) == ("invalid", False)
+
+
+SHORT = ("--nemesis", "none", "--time-limit", "1", "--rate", "5", "--recovery", "1", "--seed", "11")
+
+
+def test_a_run_and_its_check_may_be_accepted_as_vacuous(stormproof: Stormproof) -> None:
+    reasons = stormproof("run", "rocketmq", *SHORT, *IN_PROCESS, "--json")
+    assert reasons.code == 2
+    assert all("succeeded in the storm, 20 are required" in reason for reason in reasons.json["reasons"])
+    answer = stormproof("run", "rocketmq", *SHORT, *IN_PROCESS, "--accept-vacuous", "--json")
+    assert (answer.code, answer.json["verdict"], answer.json["reasons"]) == (0, "valid", [])
+    assert answer.json["accepted_as_vacuous"] == reasons.json["reasons"]
+    assert stormproof("check", "runs/latest", *IN_PROCESS).code == 2
+    again = stormproof("check", "runs/latest", *IN_PROCESS, "--accept-vacuous")
+    assert again.code == 0
+    assert f"          accepted as vacuous: {reasons.json['reasons'][0]}" in again.out.splitlines()
+    junit = Path("runs/latest/junit.xml").read_text()
+    assert "accepted_as_vacuous" in junit and "succeeded in the storm" in junit
+
+
+def test_a_suite_may_be_accepted_as_vacuous(stormproof: Stormproof) -> None:
+    Path("s.toml").write_text(
+        'name = "s"\n[[matrix]]\nsystem = "rocketmq"\nnemesis = "none"\ntime_limit_s = 1\nrate = 5\nrecovery_s = 1\n'
+    )
+    assert stormproof("suite", "s.toml", *IN_PROCESS).code == 2
+    answer = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous")
+    assert answer.code == 0
+    assert "accepted as vacuous: too little happened: " in answer.out
+    told = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous", "--json").json
+    assert told["scenarios"][0]["accepted_as_vacuous"]

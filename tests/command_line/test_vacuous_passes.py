@@ -235,7 +235,8 @@ def test_a_run_and_its_check_may_be_accepted_as_vacuous(stormproof: Stormproof) 
 
 def test_a_suite_may_be_accepted_as_vacuous(stormproof: Stormproof) -> None:
     Path("s.toml").write_text(
-        'name = "s"\n[[matrix]]\nsystem = "rocketmq"\nnemesis = "none"\ntime_limit_s = 1\nrate = 5\nrecovery_s = 1\n'
+        'name = "s"\n[[matrix]]\nsystem = "rocketmq"\nworkload = "log"\nnemesis = "none"\nseeds = [11]\n'
+        "time_limit_s = 1\nrate = 5\nrecovery_s = 1\n"
     )
     assert stormproof("suite", "s.toml", *IN_PROCESS).code == 2
     answer = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous")

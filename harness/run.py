@@ -164,8 +164,10 @@ class _Course:
             await self._operate(self._final(nodes), None, scenario.concurrency)
             self.facts.complete = True
         finally:
-            self.facts.panics.update(environment.panics())
-            await environment.stop()
+            try:
+                self.facts.panics.update(environment.panics())
+            finally:
+                await environment.stop()
 
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan

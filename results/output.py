@@ -21,8 +21,11 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
+
+from harness.lifetime.held import holding
 
 STANDARD_OUTPUT = Path("-")
 
@@ -73,9 +76,8 @@ def require_writable(path: Path) -> None:
         return
     there = _status(path)
     if there is None or stat.S_ISREG(there.st_mode):
-        descriptor, unfinished = _unfinished(Path(os.path.realpath(path)))
-        os.close(descriptor)
-        unfinished.unlink()
+        with _unfinished(Path(os.path.realpath(path))):
+            pass
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -107,27 +109,29 @@ def _own_descriptor(path: Path) -> int | None:
 
 
 def _replacing(path: Path, there: os.stat_result | None) -> Iterator[TextIO]:
-    descriptor, unfinished = _unfinished(path)
-    try:
-        with os.fdopen(descriptor, "w", **_AS_TEXT) as file:
-            if there is not None:
-                with suppress(PermissionError):
-                    os.fchown(descriptor, there.st_uid, there.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(there.st_mode))
-            yield file
-            file.flush()
-            os.fsync(descriptor)
+    with _unfinished(path) as (file, unfinished):
+        if there is not None:
+            with suppress(PermissionError):
+                os.fchown(file.fileno(), there.st_uid, there.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
         unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
     _sync(path.parent)
 
 
-def _unfinished(path: Path) -> tuple[int, Path]:
-    """A new file beside `path`, open for writing. Its name is short: that of `path` may be as long as names can be."""
+@contextmanager
+def _unfinished(path: Path) -> Iterator[tuple[TextIO, Path]]:
+    """A new file beside `path`, open for writing, and gone afterwards, unless it has another name by then.
+
+    Its own is short: that of `path` may be as long as names can be.
+    """
     unfinished = path.with_name(f".{secrets.token_hex(8)}.unfinished")
-    return os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), unfinished
+    with holding(partial(unfinished.unlink, missing_ok=True)):
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with os.fdopen(descriptor, "w", **_AS_TEXT) as file:
+            yield file, unfinished
 
 
 def _sync(directory: Path) -> None:

@@ -12,29 +12,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("harness", "nemesis", "workloads", "checkers", "system_under_test", "results")
 
+# Rooms of the harness that import the standard library alone.
+LEAVES = ("harness.printable", "harness.reading", "harness.lifetime")
 # Package -> prefixes of the project's own modules that it may import. The longest matching package decides.
 ARROWS = {
     "harness": ("harness",),
     "harness.cli": PACKAGES,
+    "harness.lifetime": ("harness.lifetime",),
     "nemesis": ("nemesis", "harness"),
     "workloads": ("workloads", "harness", "checkers"),
     "workloads.systems": ("workloads", "harness", "checkers", "system_under_test"),
-    "checkers": (
-        "checkers",
-        "harness.operation",
-        "harness.history",
-        "harness.printable",
-        "harness.compiled",
-        "harness.reading",
-    ),
-    "results": (
-        "results",
-        "harness.history",
-        "harness.printable",
-        "harness.reading",
-        "checkers.verdict",
-        "checkers.anomaly",
-    ),
+    "checkers": ("checkers", "harness.operation", "harness.history", "harness.compiled", *LEAVES),
+    "results": ("results", "harness.history", "checkers.verdict", "checkers.anomaly", *LEAVES),
     "system_under_test": ("system_under_test",),
 }
 WORLD_MODULES = ("time", "socket", "secrets", "threading", "multiprocessing", "subprocess", "selectors")

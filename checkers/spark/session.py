@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, tail
 from checkers.spark.java import find_java
+from harness.lifetime import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,12 +37,6 @@ JAVA_OPTIONS = (
 SHIPPED = ("checkers", "harness")
 """What kernels may import of the project."""
 
-SILENCED_TAIL_BYTES = 4_000
-
-
-class SparkFailed(Exception):
-    """Spark could not be started; says what it said."""
-
 
 def spark_session(master: str = "local[*]") -> SparkSession:
     """The session of this process, made when first asked for; one on another master is stopped first.
@@ -60,25 +53,46 @@ def spark_session(master: str = "local[*]") -> SparkSession:
         if running.sparkContext.master == master:
             return running
         running.stop()
-    builder = SparkSession.builder.master(master)
-    for name, value in _settings(master).items():
+    settings = {"spark.master": master, **_settings(master)}
+    gateway = of_this_process(settings, is_local=_is_local(master))
+    builder = SparkSession.builder
+    for name, value in settings.items():
         builder = builder.config(name, value)
-    with _silenced() as said, _own_interrupts():
-        try:
-            session = builder.getOrCreate()
-        except Exception as error:
-            said.seek(max(0, said.seek(0, os.SEEK_END) - SILENCED_TAIL_BYTES))
-            words = essence(said.read().decode(errors="replace")) or str(error).partition("\n")[0]
-            raise SparkFailed(f"Spark did not start on {master}: {words}") from error
+    try:
+        with announced(gateway):
+            _make_context(settings)
+        session = builder.getOrCreate()
+    except Exception as error:
+        words = essence(tail(gateway.log)) or str(error).partition("\n")[0]
+        raise SparkFailed(f"Spark did not start on {master}: {words}") from error
     if not _is_local(master):
-        session.sparkContext.addPyFile(str(_packed_project(Path(tempfile.mkdtemp(prefix="stormproof-")))))
+        session.sparkContext.addPyFile(str(_packed_project(scratch.for_the_process())))
     return session
 
 
-def essence(said: str) -> str:
-    """The last line that names an error, of all that a JVM says when something fails; empty if there is none."""
-    telling = [line.strip() for line in said.splitlines() if re.search(r"(Exception|Error): |\bERROR\b", line)]
-    return telling[-1] if telling else ""
+def _say_nothing(request: Any, client_address: Any) -> None:
+    """Of a connection to the JVM that broke."""
+
+
+def _make_context(settings: Mapping[str, str]) -> None:
+    """Not in the main thread, for there PySpark makes Ctrl-C its own, and takes it from whoever runs a storm."""
+    from pyspark import SparkConf, SparkContext
+
+    failures: list[BaseException] = []
+
+    def make() -> None:
+        try:
+            context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
+            # When the JVM is gone, which is so at the end of a command, a thread of PySpark has nothing to say of it.
+            context._accumulatorServer.handle_error = _say_nothing  # type: ignore[method-assign]
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            failures.append(error)
+
+    making = threading.Thread(target=make, name="spark", daemon=True)
+    making.start()
+    making.join()
+    if failures:
+        raise failures[0]
 
 
 def _is_local(master: str) -> bool:
@@ -112,33 +126,6 @@ def _settings(master: str) -> dict[str, str]:
             ),
         }
     return settings
-
-
-@contextmanager
-def _silenced() -> Iterator[IO[bytes]]:
-    """What is written to stderr meanwhile, by the JVM as long as it lives, goes to a file without a name."""
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as said:
-        kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
-        try:
-            yield said
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """PySpark makes Ctrl-C its own; whoever runs a storm in this process must hear it first."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _packed_project(directory: Path) -> Path:

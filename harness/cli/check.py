@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +48,7 @@ from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
+from harness.lifetime.scratch import directory as scratch_directory
 from harness.run_directory import require_writable_directory
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
@@ -207,11 +207,11 @@ def command(
     require_java(engine)
     reports = runs / "checked" if len(paths) == 1 else None
     codes = []
-    with tempfile.TemporaryDirectory(prefix="stormproof-") as scratch:
+    with scratch_directory() as scratch:
         for number, path in enumerate(paths):
             console.say(f"history   {path}")
             begun = time.monotonic()
-            folder = Path(scratch) / str(number)
+            folder = scratch / str(number)
             folder.mkdir()
             checked = _check(path, options, judgement, execution, console, folder, reports)
             shutil.rmtree(folder)

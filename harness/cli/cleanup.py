@@ -1,4 +1,4 @@
-"""`stormproof cleanup`: what a killed run left behind, found by its label and removed."""
+"""`stormproof cleanup`: what killed commands left behind, found by whose it was and removed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import importlib
 
 import click
 
+from harness.cli.console import Console
+from harness.cli.exit_code import ExitCode
 from harness.cli.options import console_of, example
-from harness.errors import HarnessError
+from harness.environments.leftover import Cleaned, Leftover
+from harness.lifetime import scratch
 
 WORLDS = ("docker",)
 """Environments that may leave something behind; the simulator lives in its process and dies with it."""
@@ -21,25 +24,48 @@ stormproof cleanup --json
 @click.command("cleanup", epilog=example(EXAMPLES))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> int:
-    """Remove containers and networks of runs that were killed before they could tidy up."""
+    """Remove containers, networks and temporary directories of commands that were killed before they could tidy up.
+
+    Logs of nodes are brought home into the run's directory before their containers go. What belongs to a process that
+    still lives is spared, and so is what belongs to another machine.
+
+    --json prints lists: removed (kind, name), spared and failed (also reason), brought_home (directory), and
+    not_looked_at (environment, reason).
+
+    Exit codes: 0 nothing of a killed command is left, 255 something could not be removed or not be looked at.
+    """
     console = console_of(as_json, False)
-    told = {}
+    cleaned = _directories()
     for world in WORLDS:
-        told[world] = _clean(world)
-        console.say(f"{world}: {told[world]}")
-    console.result(told)
-    return 0
+        cleaned.add(importlib.import_module(f"harness.environments.{world}").cleanup())
+    _say(cleaned, console)
+    code = ExitCode.HARNESS_FAILED if cleaned.failed or cleaned.not_looked_at else ExitCode.VALID
+    console.result({**cleaned.to_json(), "exit_code": int(code)})
+    return code
 
 
-def _clean(world: str) -> str:
-    try:
-        module = importlib.import_module(f"harness.environments.{world}")
-    except ModuleNotFoundError as missing:
-        return f"not available here: {missing}"
-    try:
-        removed = module.cleanup()
-    except HarnessError as error:
-        return f"nothing done: {error}"
-    if not removed:
-        return "nothing was left behind"
-    return str(removed) if isinstance(removed, (int, str)) else ", ".join(str(item) for item in removed)
+def _directories() -> Cleaned:
+    cleaned = Cleaned()
+    for path in scratch.orphans():
+        leftover = Leftover(kind="directory", name=str(path))
+        scratch.remove(path)
+        if path.exists():
+            cleaned.failed[leftover] = "not all of it could be removed; is it another user's, or mounted?"
+        else:
+            cleaned.removed.append(leftover)
+    return cleaned
+
+
+def _say(cleaned: Cleaned, console: Console) -> None:
+    for directory in cleaned.brought_home:
+        console.say(f"logs      {directory}")
+    for one in cleaned.removed:
+        console.say(f"removed   {one}")
+    for one, reason in cleaned.spared.items():
+        console.say(f"spared    {one}: {reason}")
+    for one, reason in cleaned.failed.items():
+        console.say(f"FAILED    {one}: {reason}")
+    for world, reason in cleaned.not_looked_at.items():
+        console.say(f"FAILED    {world}: {reason}")
+    if not cleaned.removed and not cleaned.failed and not cleaned.not_looked_at:
+        console.say("nothing was left behind")

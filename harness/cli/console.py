@@ -6,7 +6,9 @@ goes through `printable`: one call is one line, whatever is in it.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
 import time
 import traceback
@@ -16,6 +18,8 @@ from enum import Enum
 from typing import Any, TextIO
 
 from harness.printable import printable
+
+STANDARD_ERROR = 2
 
 
 class Output(Enum):
@@ -63,6 +67,12 @@ class Console:
 def remark(line: str, *, by: str = "stormproof") -> None:
     """One line on standard error beside what was asked for: a mistake, a problem, what a part of the harness does."""
     _print(f"{by}: {line}", sys.stderr)
+
+
+def remark_at_once(line: str) -> None:
+    """In a signal's handler: sys.stderr may be in the middle of a line of its own, and standard error be gone."""
+    with contextlib.suppress(OSError):
+        os.write(STANDARD_ERROR, f"stormproof: {printable(line)}\n".encode(errors="backslashreplace"))
 
 
 def remark_traceback() -> None:

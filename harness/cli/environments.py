@@ -6,7 +6,6 @@ time, the real ones use asyncio's.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from collections.abc import Callable, Coroutine
@@ -17,9 +16,12 @@ from typing import Any, Protocol, TypeVar
 
 import system_under_test
 from harness.cli.console import remark
+from harness.environments import interruptible
 from harness.environments.docker import DockerEnvironment, engine, node_image
 from harness.environments.environment import Environment
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.errors import HarnessError
+from harness.lifetime.interruption import last_words, unwinding
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.runtime.real import RealHost
@@ -99,12 +101,26 @@ class DockerWorld:
             image = node_image(client, package=package, base=os.environ.get(BASE_IMAGE) or None, say=say)
             run = f"stormproof-{secrets.token_hex(4)}"
             environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=say)
-            try:
-                result = asyncio.run(main(environment))
-            finally:
-                # After a second Ctrl-C nobody waited for the teardown inside the loop.
-                environment.remove()
+            with unwinding(_nothing_more):
+                try:
+                    result = interruptible.run(main(environment))
+                finally:
+                    _remove(environment)
         return result, WorldReport(facts={"world": {"image": image}})
+
+
+def _nothing_more() -> None:
+    """Told to end while containers are being removed: that goes on to its end."""
+
+
+def _remove(environment: DockerEnvironment) -> None:
+    """Whatever is still there, also where the teardown failed; an interrupted run says what came of it."""
+    try:
+        environment.remove()
+    except HarnessError as error:
+        last_words("world", f"not all of it could be removed ({error}); when the engine answers: stormproof cleanup")
+        raise
+    last_words("world", "faults were healed, containers and their network are removed")
 
 
 simulated = SimulatedWorld()

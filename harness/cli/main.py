@@ -1,7 +1,8 @@
 """`stormproof`: the command. Each subcommand has a file of its own, read only when it is asked for.
 
-Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed. Whatever goes wrong ends in
-one line on standard error that says what was expected, what came and what to do; `--debug` adds the traceback.
+Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed or was interrupted. Whatever goes
+wrong ends in one line on standard error that says what was expected, what came and what to do; `--debug` adds the
+traceback.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ import contextlib
 import importlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from harness.cli.arrow import start_arrow
-from harness.cli.console import remark, remark_traceback
+from harness.cli.console import remark, remark_at_once, remark_traceback
 from harness.cli.exit_code import ExitCode
 from harness.cli.usage import in_words, refuse_empty
 from harness.errors import HarnessError, UsageError
+from harness.lifetime import interruption
 from harness.nearest import unknown
 
 PROGRAM = "stormproof"
@@ -89,6 +89,13 @@ class _Commands(click.Group):
         names = [CompletionItem(name, help=about) for name, about in _COMMANDS.items() if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _tell(interruption.described())
+            return ExitCode.HARNESS_FAILED
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Type first"):
             formatter.write_dl(_TYPE_FIRST, col_max=max(len(typed) for typed, _ in _TYPE_FIRST))
@@ -108,7 +115,7 @@ class _Commands(click.Group):
 def group(debug: bool) -> None:
     """Puts distributed systems through storms and decides on Spark whether they kept their promises.
 
-    Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed.
+    Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage, 255 the harness failed or was interrupted.
     """
     if debug:
         os.environ["STORMPROOF_DEBUG"] = "1"
@@ -120,18 +127,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from harness.cli.completion import answer
 
         sys.exit(answer(group))
-    signal.signal(signal.SIGTERM, _terminate)
+    interruption.install(remark_at_once)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding lacks ends no command
     code = run(sys.argv[1:] if arguments is None else arguments)
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
+    interruption.finish()
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Carry a command line out; returns the exit code."""
+    interruption.forget_words()
     try:
         code = group.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except click.exceptions.Exit as leaving:
@@ -140,7 +149,7 @@ def run(arguments: Sequence[str]) -> int:
         _tell(in_words(error))
         return ExitCode.WRONG_USAGE
     except click.Abort:
-        _tell("interrupted: faults were healed and what was recorded is kept; no verdict was reached")
+        _tell(interruption.described())
         return ExitCode.HARNESS_FAILED
     except UsageError as error:
         _tell(str(error))
@@ -170,13 +179,6 @@ def _tell(line: str) -> None:
     if "STORMPROOF_DEBUG" in os.environ:
         remark_traceback()
     remark(line)
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a run as Ctrl-C does: event loops cancel their work, and faults heal on the way out."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt  # a shell's background jobs ignore Ctrl-C; told to end, they must end all the same
-    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

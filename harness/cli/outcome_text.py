@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.elle.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, remark
-from harness.cli.exit_code import ExitCode
 from harness.cli.pipeline import Outcome, replay_line
 from harness.scenario import Scenario, SettingValue
 from results.report.report import FILE_NAME as REPORT
@@ -130,14 +128,3 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         },
         "replay": replay_line(outcome.scenario),
     }
-
-
-def interrupted(runs: Path) -> int:
-    """After Ctrl-C: says what is left and how to get a verdict over it."""
-    latest = runs / "latest"
-    words = "interrupted: faults were healed and what was recorded is kept"
-    if latest.exists() and not (latest / "verdict.json").exists():
-        directory = runs / latest.readlink() if latest.is_symlink() else latest
-        words += f" in {directory}; for a verdict over it: stormproof check {directory}"
-    remark(words)
-    return ExitCode.HARNESS_FAILED

@@ -30,6 +30,7 @@ from harness.cli.registry import Parts
 from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.history import MalformedHistory, close_torn
+from harness.lifetime.interruption import last_words
 from harness.reading import json_kept
 from harness.run import Plan, Record, Roles, RunFacts, execute
 from harness.run_directory import RunDirectory, require_writable_directory
@@ -137,6 +138,7 @@ def run_scenario(
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
     directory.write_json("scenario.json", record)
+    last_words("record", f"what was recorded is kept; for a verdict over it: stormproof check {directory.path}")
     progress(f"run directory {directory.path}")
     failure: HarnessError | None = None
     facts = RunFacts()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -17,9 +16,10 @@ from harness.cli.exit_code import ExitCode
 from harness.cli.java import require_java
 from harness.cli.options import console_of, example, execution_options, output_options
 from harness.cli.outcome_text import as_json as outcome_as_json
-from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
+from harness.cli.outcome_text import tell_outcome, tell_start
 from harness.cli.pipeline import Outcome, read_scenario, run_scenario
 from harness.errors import HarnessError
+from harness.lifetime import guarded, scratch
 from harness.run_directory import require_writable_directory
 from harness.trace import Difference, first_difference
 
@@ -49,10 +49,7 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     console = console_of(as_json, progress)
     tell_start(scenario, console)
     require_java(engine)
-    try:
-        outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
-    except KeyboardInterrupt:
-        return interrupted(runs)
+    outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
     tell_outcome(outcome, console)
     _, again = read_scenario(outcome.directory)
     words, code = _compared(record.get("trace_hash"), again.get("trace_hash"), outcome, directory, console)
@@ -86,20 +83,17 @@ def _compared(
 
 def recorded_difference(directory: Path) -> Difference | None:
     """Where two fresh processes with different hash seeds first part. Raises HarnessError if one of them fails."""
-    with tempfile.TemporaryDirectory(prefix="stormproof-replay-") as scratch:
+    with scratch.directory() as place:
         recordings = []
         for hash_seed in HASH_SEEDS:
-            recording = Path(scratch) / f"trace-{hash_seed}.jsonl"
+            recording = place / f"trace-{hash_seed}.jsonl"
             recordings.append(recording)
-            command = [sys.executable, "-m", "harness.cli.record", str(directory), f"{scratch}/runs-{hash_seed}"]
+            command = [sys.executable, "-m", "harness.cli.record", str(directory), f"{place}/runs-{hash_seed}"]
             try:
-                told = subprocess.run(
+                told = guarded.run(
                     [*command, str(recording)],
-                    env={**os.environ, "PYTHONHASHSEED": hash_seed},
-                    capture_output=True,
-                    text=True,
-                    timeout=MOST_SECONDS,
-                    check=False,
+                    environment={**os.environ, "PYTHONHASHSEED": hash_seed},
+                    timeout_s=MOST_SECONDS,
                 )
             except subprocess.TimeoutExpired:
                 raise HarnessError(

@@ -179,22 +179,19 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     registry.world(scenario, registry.resolve(scenario).packages)
     require_writable_directory(execution.runs)
     from harness.cli.java import require_java
-    from harness.cli.outcome_text import interrupted, tell_outcome, tell_start
+    from harness.cli.outcome_text import tell_outcome, tell_start
     from harness.cli.pipeline import run_scenario
 
     tell_start(scenario, console)
     require_java(execution.engine)
-    try:
-        outcome = run_scenario(
-            scenario,
-            runs=execution.runs,
-            engine=execution.engine,
-            master=execution.master,
-            vacuous=execution.vacuous,
-            progress=console.progress,
-        )
-    except KeyboardInterrupt:
-        return interrupted(execution.runs)
+    outcome = run_scenario(
+        scenario,
+        runs=execution.runs,
+        engine=execution.engine,
+        master=execution.master,
+        vacuous=execution.vacuous,
+        progress=console.progress,
+    )
     tell_outcome(outcome, console)
     return outcome.exit_code
 

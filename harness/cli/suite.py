@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import click
 
 from checkers.verdict import Vacuous, Verdict
-from harness.cli import registry
+from harness.cli import registry, suite_jobs
 from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
@@ -23,6 +23,7 @@ from harness.cli.output_file import require_folder, require_writable, write
 from harness.cli.pipeline import replay_line, run_scenario, scenario_name, vacuity_note
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
+from harness.lifetime.interruption import last_words
 from harness.printable import printable
 from harness.run_directory import require_writable_directory
 from harness.scenario import Scenario
@@ -127,13 +128,13 @@ def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -
             console.progress(f"[{position}/{len(suite.scenarios)}] {title(scenario)}")
             results.append(run_one(scenario, execution))
             _tell_one(results[-1], console)
+            last_words("suite", f"{position} of {len(suite.scenarios)} scenarios had ended")
         return results
-    # Fresh processes, each with a Spark session of its own: forking a running JVM's client would share its sockets.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = [(scenario, pool.submit(run_one, scenario, execution)) for scenario in suite.scenarios]
-        for scenario, future in futures:
-            results.append(_awaited(scenario, future))
-            _tell_one(results[-1], console)
+    futures = suite_jobs.each(partial(run_one, execution=execution), suite.scenarios, jobs)
+    for scenario, future in zip(suite.scenarios, futures, strict=True):
+        results.append(_awaited(scenario, future))
+        _tell_one(results[-1], console)
+        last_words("suite", f"{len(results)} of {len(suite.scenarios)} scenarios had ended")
     return results
 
 

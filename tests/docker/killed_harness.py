@@ -9,7 +9,9 @@ from pathlib import Path
 
 from probe_cluster import Cluster, probe
 
+from harness.environments import interruptible
 from harness.environments.docker import DockerEnvironment, engine
+from harness.lifetime import interruption
 from system_under_test.runtime.real import RealHost
 
 
@@ -25,7 +27,8 @@ async def main(client: object, image: str, run: str, logs: str) -> None:
 
 
 if __name__ == "__main__":
+    interruption.install(print)
     # Whoever runs the tests in the background hands down that Ctrl-C is ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
     with engine() as opened:
-        asyncio.run(main(opened, *sys.argv[1:]))
+        interruptible.run(main(opened, *sys.argv[1:]))

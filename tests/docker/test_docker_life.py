@@ -21,6 +21,7 @@ from probe_cluster import MakeCluster, leftovers, probe, run_id
 from harness.environments.containers import leftovers as remover
 from harness.environments.containers import network, node
 from harness.environments.docker import cleanup, engine
+from harness.environments.leftover import Leftover
 from harness.errors import HarnessError
 
 pytestmark = pytest.mark.docker
@@ -95,6 +96,7 @@ def test_ctrl_c_leaves_nothing_and_brings_logs_home(probe_image: str, tmp_path: 
 def test_after_a_killed_harness_cleanup_removes_all_of_it_and_spares_the_living(
     probe_image: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "dead").mkdir()
     with (
         engine() as client,
         harness_process(probe_image, tmp_path / "dead") as (dead, dead_run),
@@ -105,10 +107,20 @@ def test_after_a_killed_harness_cleanup_removes_all_of_it_and_spares_the_living(
         dead.kill()
         dead.wait(PATIENCE_S)
         assert len(leftovers(client, dead_run)) == 2
-        removed = cleanup()
-        assert {f"container {dead_run}-p1", f"network {dead_run}"} <= set(removed)
-        assert any(one.startswith("directory ") for one in removed)
-        assert not any(alive_run in one for one in removed)
+        cleaned = cleanup()
+        dead_ones = {
+            Leftover(kind="container", name=f"{dead_run}-p1"),
+            Leftover(kind="network", name=dead_run),
+        }
+        assert dead_ones <= set(cleaned.removed)
+        assert not any(alive_run in one.name for one in cleaned.removed)
+        assert {one for one in cleaned.spared if alive_run in one.name} == {
+            Leftover(kind="container", name=f"{alive_run}-p1"),
+            Leftover(kind="network", name=alive_run),
+        }
+        assert str(tmp_path / "dead" / "p1") in cleaned.brought_home
+        told = {event["event"]: event["time"] for event in events(tmp_path / "dead", "p1")}
+        assert 0 < told["started"] <= told["serving"] < PATIENCE_S * 1e9, "on the clock of the harness that was killed"
         assert leftovers(client, dead_run) == []
         assert len(leftovers(client, alive_run)) == 2
         alive.send_signal(signal.SIGINT)
@@ -192,3 +204,37 @@ def test_subnets_in_use_are_passed_over() -> None:
             for one, _ in made:
                 with contextlib.suppress(docker.errors.NotFound):
                     one.remove()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_after_signal_the_teardown_goes_on_to_its_end(
+    number: signal.Signals, probe_image: str, tmp_path: Path
+) -> None:
+    with engine() as client, harness_process(probe_image, tmp_path) as (process, run):
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
+        while process.poll() is None:
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+        assert leftovers(client, run) == []
+    assert [event["event"] for event in events(tmp_path, "p1")][-1] == "stopped", "it was let down gently"
+
+
+def test_what_cannot_be_removed_is_named(
+    make_cluster: MakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster()
+    cluster.do(cluster.environment.start([probe("p1")], tmp_path))
+    run = cluster.environment.run
+    with monkeypatch.context() as patched:
+        patched.setattr(docker.models.networks.Network, "remove", refused)
+        with pytest.raises(HarnessError, match=rf"network {run} could not be removed: .*has active endpoints"):
+            remover.remove_run(cluster.client, run)
+    assert leftovers(cluster.client, run) == [run], "what could be removed, is"
+    assert [one.name for one in remover.remove_run(cluster.client, run)] == [run]
+    with pytest.raises(HarnessError, match="Docker"):
+        cluster.do(cluster.environment.stop())
+
+
+def refused(network: Any) -> None:
+    raise docker.errors.APIError("", explanation=f"{network.name} has active endpoints")

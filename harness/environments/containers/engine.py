@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import docker
 import requests
 
 from harness.errors import HarnessError
+from harness.lifetime.owner import owner
 
 LABEL_RUN = "stormproof.run"
 LABEL_CREATED = "stormproof.created"
 LABEL_OWNER = "stormproof.owner"
-"""Which process made it: `host:pid:start`, so that clean-up spares runs that still go on."""
+"""Which process made it (`harness.lifetime.owner`), so that clean-up spares runs that still go on."""
+LABEL_NODE = "stormproof.node"
+LABEL_LOGS = "stormproof.logs"
+"""The run's directory for its nodes' logs."""
+LABEL_START = "stormproof.start"
+"""This machine's CLOCK_MONOTONIC in ns when the harness's clock was 0."""
+SAME_CLOCK_NS = 1_000_000_000
+"""An engine in a virtual machine has a CLOCK_MONOTONIC of its own; one on this machine differs by less."""
 ANSWER_TIMEOUT_S = 120.0
 CONNECTIONS = 32
 
@@ -55,41 +60,6 @@ def _unreachable(error: Exception) -> str:
         f"no Docker engine answers ({words}); start one or point DOCKER_HOST at it, "
         "or use --environment simulated, which needs none"
     )
-
-
-def owner() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def is_alive(owner_: str) -> bool:
-    """Whether the process that made something still runs. Of other machines we know nothing: they count as gone."""
-    host, _, rest = owner_.rpartition(":")[0].rpartition(":")
-    started = owner_.rpartition(":")[2]
-    if host != socket.gethostname() or not rest.isdigit():
-        return False
-    return _started(int(rest)) == started != ""
-
-
-def _started(pid: int) -> str:
-    """When a process began, as the kernel tells it; empty where there is none."""
-    try:
-        stat = Path("/proc", str(pid), "stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return _exists(pid)
-    return stat.rpartition(")")[2].split()[19]
-
-
-def _exists(pid: int) -> str:
-    """For systems without /proc."""
-    if Path("/proc/self").exists():
-        return ""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        pass
-    return "runs"
 
 
 def labels(run: str, created: str) -> Mapping[str, str]:

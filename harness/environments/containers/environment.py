@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.environments.containers import inside, leftovers, scratch
-from harness.environments.containers.engine import labels
+from harness.environments.containers import leftovers
+from harness.environments.containers.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.containers.network import make_network
 from harness.environments.containers.node import ContainerNode, Place
 from harness.environments.environment import Effect, Link
 from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.errors import HarnessError
+from harness.lifetime import scratch
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -34,8 +34,6 @@ T = TypeVar("T")
 ClientHosts = Callable[[str, Path, Mapping[str, str]], Any]
 """(name, directory for its files, where nodes are reached) -> a `Host` that has `await close()`."""
 THREADS = 16
-SAME_CLOCK_NS = 1_000_000_000
-"""An engine in a virtual machine has a CLOCK_MONOTONIC of its own; one on this machine differs by less."""
 CLOCK_NOTICED_S = 0.0005
 
 
@@ -78,7 +76,7 @@ class DockerEnvironment:
         self._logs = logs
         network, ips = await self._in_thread(lambda: make_network(self._client, self.run, self._labels, names))
         self._names = {ip: name for name, ip in ips.items()}
-        place = Place(run=self.run, image=self._image, labels=self._labels, network=network.name, ips=ips)
+        place = Place(run=self.run, image=self._image, labels=self._home(logs), network=network.name, ips=ips)
         self._nodes = {
             spec.name: ContainerNode(client=self._client, place=place, spec=spec, say=self._say) for spec in nodes
         }
@@ -87,6 +85,10 @@ class DockerEnvironment:
         if abs(self._clock_ahead_ns) < SAME_CLOCK_NS:
             self._clock_ahead_ns = 0
         await self._on(names, ContainerNode.boot)
+
+    def _home(self, logs: Path) -> dict[str, str]:
+        """Labels by which clean-up brings logs home, if this process cannot."""
+        return {**self._labels, LABEL_LOGS: str(logs.absolute()), LABEL_START: str(self.timeline.start_ns)}
 
     async def stop(self) -> None:
         for host in self._hosts.values():
@@ -131,22 +133,9 @@ class DockerEnvironment:
         try:
             node.terminate()
         finally:
-            self._bring_logs_home(node)
-
-    def _bring_logs_home(self, node: ContainerNode) -> None:
-        assert self._logs is not None
-        directory = self._logs / node.spec.name
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "node.log").write_bytes(node.fetch(inside.LOG))
-        start_ns = self.timeline.start_ns + self._clock_ahead_ns
-        with (directory / "events.jsonl").open("w", encoding="utf-8") as file:
-            for line in node.fetch(f"{inside.NODE}/data/events.jsonl").decode(errors="replace").splitlines():
-                try:
-                    event = json.loads(line)
-                except ValueError:
-                    continue  # torn by a kill
-                event["time"] -= start_ns
-                file.write(json.dumps(event) + "\n")
+            assert self._logs is not None
+            zero_ns = self.timeline.start_ns + self._clock_ahead_ns
+            node.bring_logs_home(self._logs / node.spec.name, zero_ns=zero_ns)
 
     # Verbs ----------------------------------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ from typing import Any
 import docker
 import requests
 
-from harness.environments.containers import scratch
 from harness.environments.containers.engine import speaking
 from harness.errors import HarnessError
+from harness.lifetime import guarded, scratch
 
 Say = Callable[[str], None]
 
@@ -143,7 +143,7 @@ def _from_packages(client: Any, tag: str, say: Say) -> None:
     debootstrap = _debootstrap(say)
     with scratch.directory() as root:
         command = [debootstrap, "--variant=minbase", f"--include={_packages()}", SUITE, str(root)]
-        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        made = guarded.run(command, stderr=subprocess.STDOUT)
         if made.returncode:
             raise HarnessError(f"debootstrap could not make a base image: {made.stdout.strip().rpartition(chr(10))[2]}")
         # Two steps, with a file between them: half an archive from a tar that failed must not become an image.
@@ -151,7 +151,7 @@ def _from_packages(client: Any, tag: str, say: Say) -> None:
         root.chmod(0o755)
         tar = ["tar", "-C", str(root), "--exclude=./image.tar", *(f"--exclude={path}" for path in LEFT_OUT)]
         with archive.open("wb") as file:
-            packed = subprocess.run([*tar, "-c", "."], stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+            packed = guarded.run([*tar, "-c", "."], stdout=file)
         if packed.returncode:
             raise HarnessError(f"the base image could not be packed: {packed.stderr.strip()}")
         repository, _, version = tag.partition(":")

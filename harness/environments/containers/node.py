@@ -14,7 +14,8 @@ from typing import Any
 import docker
 
 from harness.environments.containers import inside
-from harness.environments.containers.engine import speaking
+from harness.environments.containers.engine import LABEL_NODE, speaking
+from harness.environments.containers.logs import bring_home
 from harness.environments.containers.network import free_ports, is_port_taken
 from harness.errors import HarnessError
 from harness.system import NodeSpec
@@ -82,7 +83,7 @@ class ContainerNode:
             ["sleep", "1d"],
             name=f"{place.run}-{name}",
             hostname=name,
-            labels=dict(place.labels),
+            labels={**place.labels, LABEL_NODE: name},
             ports=list(ports),
             volumes=[inside.NODE],
             host_config=api.create_host_config(
@@ -146,17 +147,8 @@ class ContainerNode:
         if self._life:
             self._ask("terminate", {"timeout_s": CLEAN_STOP_S})
 
-    def fetch(self, path: str) -> bytes:
-        """A file out of the container; empty where there is none."""
-        with speaking(f"fetching {path} from {self.spec.name}"):
-            try:
-                chunks, _ = self._container.get_archive(path)
-                packed = io.BytesIO(b"".join(chunks))
-            except docker.errors.NotFound:
-                return b""
-        with tarfile.open(fileobj=packed) as archive:
-            file = archive.extractfile(archive.getmembers()[0])
-            return b"" if file is None else file.read()
+    def bring_logs_home(self, directory: Path, *, zero_ns: int) -> None:
+        bring_home(self._container, self.spec.name, directory, zero_ns=zero_ns)
 
     @property
     def exists(self) -> bool:

@@ -27,6 +27,7 @@ from harness.environments.simulated.process import Machine, Process
 from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
 from harness.errors import HarnessError
+from harness.lifetime.interruption import unwinding
 from harness.seed import Seed
 from harness.system import Main, NodeSpec
 from harness.trace import Trace
@@ -424,15 +425,19 @@ def run_simulation(
     regime: Regime | None = None,
     seam: str = DEFAULT_SEAM,
 ) -> T:
-    """Run a whole test in virtual time and return what `main` returns. The regime is the seed's own unless given."""
+    """Run a whole test in virtual time and return what `main` returns. The regime is the seed's own unless given.
+
+    Raises Interrupted if it was told to end meanwhile, after `main` has tidied up.
+    """
     loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
     environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)
-    try:
-        with _rare_collections():
-            return loop.run(main(environment))
-    finally:
-        environment.end()
-        loop.close()
+    with unwinding(loop.interrupt):
+        try:
+            with _rare_collections():
+                return loop.run(main(environment))
+        finally:
+            environment.end()
+            loop.close()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from harness.errors import HarnessError
+from harness.lifetime.interruption import Interrupted
 
 T = TypeVar("T")
 
@@ -170,6 +171,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._running = False
         self._graveyard: list[asyncio.Task[Any]] = []
         self._callback_error: BaseException | None = None
+        self._interrupted = False
         self.callbacks_run = 0
 
     # What runs ------------------------------------------------------------------------------------------------
@@ -211,6 +213,9 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         popleft = ready.popleft
         owner_of = OWNER
         while not main.done():
+            if self._interrupted:
+                self._interrupted = False
+                raise Interrupted
             self._advance(main)
             budget = LIVELOCK_CALLBACKS
             while ready:
@@ -255,6 +260,10 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         ready = self._ready
         while timers and timers[0][0] == now:
             ready.append(heappop(timers)[2])
+
+    def interrupt(self) -> None:
+        """End the simulation between two of its moments: called by a signal, which must not raise in what runs."""
+        self._interrupted = True
 
     def fail(self, error: BaseException) -> None:
         """End the simulation with this error once the current moment is over."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.spark.session import essence
+from checkers.spark.gateway import essence
 
 WRONG_MASTER = """WARNING: Using incubator modules: jdk.incubator.vector
 26/01/01 00:00:00 WARN Utils: Set SPARK_LOCAL_IP if you need to bind to another address

@@ -1,21 +1,142 @@
-"""Told to end, a run ends: also where it is a background job that ignores Ctrl-C."""
+"""A command that is told to end: nothing raises where it does not belong, and the end is the same at every moment."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable
-from typing import Any
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from harness.cli.main import _terminate
+BEGIN = """
+import os, signal, sys, time
+from pathlib import Path
+from harness.environments import interruptible
+from harness.lifetime import held, interruption, scratch
+interruption.install(lambda line: os.write(2, line.encode() + b"\\n"))
+def send(*signals):
+    for name in signals:
+        os.kill(os.getpid(), getattr(signal, name))
+"""
 
 
-@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
-def test_sigterm_interrupts_whether_or_not_ctrl_c_is_ignored(handler: Callable[..., Any] | signal.Handlers) -> None:
-    before = signal.signal(signal.SIGINT, handler)
+def ended(program: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
+    code = f"import signal\n{before}\n{BEGIN}\n{program}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_command_with_nothing_to_unwind_is_gone_at_once_and_takes_what_it_holds_with_it(
+    name: str, tmp_path: Path
+) -> None:
+    told = ended(
+        f"""
+import tempfile; tempfile.tempdir = {str(tmp_path)!r}
+interruption.last_words("record", "what was recorded is kept")
+with scratch.directory() as place:
+    (place / "file").write_text("x")
     try:
-        with pytest.raises(KeyboardInterrupt):
-            _terminate(signal.SIGTERM, None)
+        send({name!r})
+    except BaseException:
+        print("an interrupt was raised in code that did not ask for it")
+print("it went on")
+"""
+    )
+    assert (told.returncode, told.stdout) == (255, "")
+    assert told.stderr == f"interrupted by {name}: what was recorded is kept\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_must_be_unwound_is_asked_once_and_unwound_to_its_end() -> None:
+    told = ended(
+        """
+import asyncio
+async def main():
+    try:
+        send("SIGTERM")
+        await asyncio.sleep(3600)
     finally:
-        signal.signal(signal.SIGINT, before)
+        send("SIGINT", "SIGHUP")
+        await asyncio.sleep(0.01)
+        print("healed")
+try:
+    interruptible.run(main())
+except interruption.Interrupted:
+    print(interruption.described())
+interruption.finish()
+sys.exit(255)
+"""
+    )
+    assert told.stdout == "healed\ninterrupted by SIGTERM: no verdict was reached\n"
+    assert (told.returncode, told.stderr) == (255, "")
+
+
+def test_what_failed_while_it_was_unwound_is_the_cause() -> None:
+    told = ended(
+        """
+import asyncio
+async def main():
+    try:
+        send("SIGTERM")
+        await asyncio.sleep(3600)
+    finally:
+        raise ValueError("the engine does not answer")
+try:
+    interruptible.run(main())
+except interruption.Interrupted as error:
+    print(repr(error.__cause__))
+"""
+    )
+    assert told.stdout == "ValueError('the engine does not answer')\n", told.stderr
+
+
+def test_further_signals_do_not_cut_short_what_is_given_back() -> None:
+    told = ended(
+        """
+def slowly():
+    send("SIGTERM", "SIGINT", "SIGHUP")
+    print("given back", flush=True)
+held.hold(slowly)
+send("SIGINT")
+"""
+    )
+    assert (told.returncode, told.stdout) == (255, "given back\n")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored(name: str) -> None:
+    told = ended(f"send({name!r})\nprint('it went on')", before=f"signal.signal(signal.{name}, signal.SIG_IGN)")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "it went on\n", "")
+
+
+def test_sigterm_ends_also_what_ignores_ctrl_c() -> None:
+    told = ended("send('SIGTERM')\nprint('it went on')", before="signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    assert (told.returncode, told.stdout) == (255, "")
+
+
+def test_a_signal_after_the_end_is_too_late() -> None:
+    told = ended("interruption.finish()\nsend('SIGINT', 'SIGTERM', 'SIGHUP')\nsys.exit(1)")
+    assert (told.returncode, told.stderr) == (1, "")
+
+
+def test_in_somebody_elses_program_ctrl_c_is_raised_when_the_run_has_been_unwound() -> None:
+    program = """
+import asyncio, os, signal
+from harness.environments import interruptible
+async def main():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(0.01)
+        print("healed")
+for _ in range(2):
+    try:
+        interruptible.run(main())
+    except KeyboardInterrupt:
+        print("interrupted")
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert told.stdout == "healed\ninterrupted\n" * 2 + "True\n", told.stderr

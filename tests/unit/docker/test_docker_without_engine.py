@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ import pytest
 from harness.cli import registry
 from harness.cli.environments import docker as world
 from harness.cli.main import run
-from harness.environments.containers import image, scratch
-from harness.environments.containers.engine import is_alive, owner
+from harness.environments.containers import image
 from harness.environments.containers.network import free_ports, is_port_taken
 from harness.environments.docker import engine
 from harness.errors import HarnessError
@@ -53,32 +50,6 @@ def test_a_nemesis_of_power_is_refused_before_anything_starts(
 def test_the_world_is_found_by_its_name() -> None:
     assert registry.environment("docker") == world
     assert world.faults == {"partition", "kill", "pause", "clock"}
-
-
-def test_an_owner_lives_exactly_as_long_as_its_process() -> None:
-    assert is_alive(owner())
-    program = "from harness.environments.containers.engine import owner; print(owner())"
-    gone = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-    assert gone and not is_alive(gone)
-    host, pid, _ = owner().rsplit(":", 2)
-    assert not is_alive(f"{host}:{pid}:1"), "another process that got the same number later"
-    assert not is_alive(f"elsewhere:{pid}:1")
-    assert not is_alive("")
-
-
-def test_scratch_of_a_dead_process_is_removed_and_that_of_a_living_one_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    host, pid, _ = owner().rsplit(":", 2)
-    dead = tmp_path / f"stormproof-{host}:{pid}:1-abcdefgh"
-    foreign = tmp_path / "stormproof-notes"
-    for made in (dead, foreign):
-        (made / "inside").mkdir(parents=True)
-    with scratch.directory() as mine:
-        assert scratch.remove_orphans() == [f"directory {dead}"]
-        assert mine.exists() and foreign.exists() and not dead.exists()
-    assert not mine.exists()
 
 
 def test_free_ports_are_free_and_different() -> None:

@@ -1,0 +1,66 @@
+"""Directories for a while: named after the process that made them, so that those of a dead one are found and removed.
+
+Every temporary directory of the project is one of these.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from harness.lifetime.held import hold, holding
+from harness.lifetime.owner import PATTERN, State, owner, state_of
+
+_NAME = re.compile(r"stormproof-(?P<owner>[^/]+)-\w+")
+_COLON = "+"
+"""In names of directories, which may end up in a list that is separated by colons."""
+MOUNTED = ("sys", "proc")
+"""What debootstrap mounts in the root that it makes."""
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    """A fresh directory, gone afterwards."""
+    path = _fresh()
+    with holding(partial(remove, path)):
+        path.mkdir(mode=0o700)
+        yield path
+
+
+def for_the_process() -> Path:
+    """A fresh directory that is there as long as this process, and no longer if an ending is told or cleaned up."""
+    path = _fresh()
+    hold(partial(remove, path))
+    path.mkdir(mode=0o700)
+    return path
+
+
+def orphans() -> list[Path]:
+    """Directories whose process is gone."""
+    found = []
+    for path in sorted(Path(tempfile.gettempdir()).glob("stormproof-*")):
+        match = _NAME.fullmatch(path.name)
+        name = match["owner"].replace(_COLON, ":") if match else ""
+        if re.fullmatch(PATTERN, name) and path.is_dir() and state_of(name) is State.GONE:
+            found.append(path)
+    return found
+
+
+def remove(path: Path) -> None:
+    """Remove it as far as that can be; never walks into a kernel's file system that is mounted there."""
+    for mounted in MOUNTED:
+        if (path / mounted).is_mount():
+            subprocess.run(["umount", "--lazy", str(path / mounted)], capture_output=True, check=False)
+    if not any((path / mounted).is_mount() for mounted in MOUNTED):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _fresh() -> Path:
+    return Path(tempfile.gettempdir(), f"stormproof-{owner().replace(':', _COLON)}-{secrets.token_hex(8)}")

@@ -39,7 +39,7 @@ Entry = dict[str, Any]
     "what",
     required=False,
     type=OneOf(
-        "list",
+        "kind of list",
         ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"],
     ),
 )

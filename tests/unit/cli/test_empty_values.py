@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from checkers.by_workload import checker_for
 from harness.cli import main, registry
 from harness.cli.main import group
 from harness.cli.pipeline import run_scenario
@@ -111,6 +112,12 @@ def test_a_setting_without_a_value_is_refused() -> None:
         registry.parse_setting("flush=")
     with pytest.raises(UsageError, match="the value of 'flush' is empty"):
         registry.parse_setting(" flush = ")
+
+
+@pytest.mark.parametrize("assumed", ["", ",", "realtime,"])
+def test_an_empty_word_in_a_list_of_assumptions_is_refused(assumed: str) -> None:
+    with pytest.raises(ValueError, match="option assume must be some of"):
+        checker_for("rw-register", {"assume": assumed})
 
 
 def test_a_nemesis_that_is_a_text_is_not_taken_for_its_letters() -> None:

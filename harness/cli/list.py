@@ -10,8 +10,6 @@ from typing import Any
 
 import click
 
-from checkers.by_workload import WORKLOADS, allowed
-from checkers.elle.lattice import ALIASES, PROMISES, Model
 from harness.bounds import bounds_of
 from harness.cli import registry
 from harness.cli.console import Console
@@ -19,7 +17,6 @@ from harness.cli.options import console_of, example
 from harness.cli.suite_file import load_suite, shipped
 from harness.cli.usage import OneOf
 from harness.reading import json_kept
-from nemesis.beat import SHAPES
 
 RUNS_SHOWN = 20
 
@@ -112,6 +109,8 @@ def _mutants() -> list[Entry]:
 
 
 def _checks() -> list[Entry]:
+    from checkers.by_workload import WORKLOADS, allowed  # which checkers there are takes half a second to import
+
     return [
         {
             "name": name,
@@ -125,6 +124,8 @@ def _checks() -> list[Entry]:
 
 
 def _models() -> list[Entry]:
+    from checkers.elle.lattice import ALIASES, PROMISES, Model
+
     return [
         {
             "name": model.value,
@@ -139,6 +140,8 @@ def _models() -> list[Entry]:
 
 
 def _shapes() -> list[Entry]:
+    from nemesis.beat import SHAPES
+
     return [{"name": name, "fault": fault} for name, (fault, _) in SHAPES.items()]
 
 

@@ -136,7 +136,10 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
     assert offered("stormproof run rocketmq --set f") == []
 
 
-@pytest.mark.parametrize("line", ["", "run ", "run rocketmq --", "run rocketmq --nemesis k", "run rocketmq --mutant f"])
+@pytest.mark.parametrize(
+    "line",
+    ["", "run ", "run rocketmq --", "run rocketmq --nemesis k", "run rocketmq --mutant f", "list mu", "completion z"],
+)
 def test_nothing_heavy_is_imported_while_somebody_waits_for_a_name(line: str, tmp_path: Path) -> None:
     program = (
         "import sys\nfrom harness.cli import main\nfrom harness.cli.completion import answer\n"

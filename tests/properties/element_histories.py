@@ -226,7 +226,9 @@ def defined_counter(operations: list[Done]) -> Counter[str]:
 
 def defined_ids(operations: list[Done]) -> Counter[str]:
     given = by_element(of(operations, ("generate",)))
-    return +Counter({"duplicated": sum(len(o) > 1 for o in given.values()), "undecided": int(not given)})
+    of_source = Counter(o.key for same in given.values() for o in same)
+    is_alone = max(of_source.values(), default=0) < 2
+    return +Counter({"duplicated": sum(len(o) > 1 for o in given.values()), "undecided": int(is_alone)})
 
 
 def defined_causal_reverse(operations: list[Done]) -> Counter[str]:

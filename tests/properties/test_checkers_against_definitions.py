@@ -6,6 +6,7 @@ Many small histories go into one file, each under keys and processes of its own.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
-from checkers.verdict import CheckerResult
+from checkers.vacuity import Vacuity
+from checkers.verdict import CheckerResult, merge
 from harness.history import history_schema
 
 ROW_NS = 1_000
@@ -38,8 +40,11 @@ def written(rows: list[dict[str, Any]], workload: str, path: Path) -> Path:
 
 
 def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
-    checker = checker_for(case.workload, case.options)
-    return check_history(CheckRequest(history=path), {"checker": checker}, engine)["checker"]
+    """By the checker, with the verdict that evidence leaves of it."""
+    enough = Vacuity(subject=case.workload, evidence=WORKLOADS[case.workload].evidence)
+    checkers = {"checker": checker_for(case.workload, case.options), enough.name: enough}
+    results = check_history(CheckRequest(history=path), checkers, engine)
+    return replace(results["checker"], verdict=merge(result.verdict for result in results.values()))
 
 
 @thousands()

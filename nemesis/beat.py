@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from harness.errors import UsageError
 from harness.seed import Seed
 from nemesis.packages import BROKERS, CONTROLLERS
-from nemesis.schedule import NemesisSettings, Step
+from nemesis.schedule import Step
 from nemesis.shapes import (
     Apart,
     Bridge,
@@ -72,6 +72,11 @@ MOST_STRIKES = 10_000
 """Of one beat in one storm. Each becomes two steps of the schedule and two rows of `nemesis.jsonl`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class NoSettings:
+    """A sentence says its whole pace: `--set interval_s=2`, beside sentences alone, would be ignored and is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Beat:
     """Stands where a package stands; see the module."""
@@ -80,7 +85,7 @@ class Beat:
     shape: Shape
     interval_s: float
     heal_after_s: float
-    settings_type = NemesisSettings
+    settings_type = NoSettings
 
     @property
     def name(self) -> str:
@@ -116,7 +121,7 @@ class Beat:
                 f"{storm_s / MOST_STRIKES:g}"
             )
 
-    def schedule(self, seed: Seed, settings: NemesisSettings, time_limit_s: float) -> tuple[Step, ...]:
+    def schedule(self, seed: Seed, settings: NoSettings, time_limit_s: float) -> tuple[Step, ...]:
         # A fault that ended with its interval whatever was left of it would last less than its sentence says.
         share = min(0.5, 1 - self.heal_after_s / self.interval_s)
         steps: list[Step] = []

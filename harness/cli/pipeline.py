@@ -31,6 +31,7 @@ from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.interruption import last_words
+from harness.nearest import unknown
 from harness.reading import json_kept
 from harness.run import Plan, Record, Roles, RunFacts, execute
 from harness.run_directory import RunDirectory, require_writable_directory
@@ -351,7 +352,7 @@ def make_engine(engine: str, master: str) -> Engine:
         from checkers.spark.session import spark_session
 
         return SparkEngine(spark_session(master))
-    raise UsageError(f"unknown engine {engine!r}; known are: inprocess, spark")
+    raise UsageError(unknown("engine", engine, ("inprocess", "spark")))
 
 
 def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Checking | None) -> tuple[str, ...]:

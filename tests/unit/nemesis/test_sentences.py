@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from harness.cli import registry
 from harness.errors import UsageError
 from harness.scenario import Scenario
 from harness.seed import Seed
-from nemesis.beat import MOST_STRIKES, SHAPES, Beat
-from nemesis.schedule import NemesisSettings
+from nemesis.beat import MOST_STRIKES, SHAPES, Beat, NoSettings
 from nemesis.sentence import every, parse
 from nemesis.shapes import Isolate
 from nemesis.target import PRIMARY
@@ -22,14 +23,14 @@ def refusal(sentence: str) -> str:
 
 
 def lengths(beat: Beat, storm_s: float) -> list[float]:
-    steps = beat.schedule(Seed(3), NemesisSettings(), storm_s)
+    steps = beat.schedule(Seed(3), NoSettings(), storm_s)
     return [stop.at_s - start.at_s for start, stop in zip(steps[::2], steps[1::2], strict=True)]
 
 
 def test_a_beat_is_written_as_a_sentence() -> None:
     parsed = parse("isolate primary every 10 for 5")
     assert parsed.name == every(10, Isolate(PRIMARY), heal_after_s=5)
-    steps = parsed.schedule(Seed(0), NemesisSettings(), 35)
+    steps = parsed.schedule(Seed(0), NoSettings(), 35)
     assert [step.starts for step in steps] == [True, False] * 3
 
 
@@ -44,13 +45,13 @@ def test_every_fault_lasts_as_long_as_its_sentence_says_and_ends_with_its_interv
     beat = parse(f"isolate primary every 10 for {length_s:g}")
     assert beat.is_kept()
     assert lengths(beat, 600) == pytest.approx([length_s] * 60)
-    steps = beat.schedule(Seed(3), NemesisSettings(), 600)
+    steps = beat.schedule(Seed(3), NoSettings(), 600)
     assert all(step.number * 10 <= step.at_s <= (step.number + 1) * 10 for step in steps)
 
 
 def test_faults_of_up_to_half_an_interval_strike_when_they_always_did() -> None:
     beat = parse("isolate primary every 10 for 5")
-    starts = [step.at_s for step in beat.schedule(Seed(1729), NemesisSettings(), 50) if step.starts]
+    starts = [step.at_s for step in beat.schedule(Seed(1729), NoSettings(), 50) if step.starts]
     drawn = [Seed(1729).child(beat.name, str(number)).stream().random() for number in range(5)]
     assert starts == [10 * (number + share / 2) for number, share in enumerate(drawn)]
 
@@ -75,6 +76,18 @@ def test_a_fault_that_is_not_over_before_the_next_interval_is_refused_with_sente
         assert parse(near).is_kept()
     with pytest.raises(UsageError, match="shorter than the interval"):
         every(5, Isolate(PRIMARY), heal_after_s=10)
+
+
+def test_settings_of_the_pace_of_packages_are_refused_where_there_are_only_sentences() -> None:
+    paced = Scenario(
+        system="rocketmq",
+        workload="log",
+        nemesis=("isolate primary every 10 for 5",),
+        settings={"interval_s": 2.0},
+    )
+    with pytest.raises(UsageError, match="unknown setting 'interval_s'"):
+        registry.resolve(paced)
+    assert registry.resolve(dataclasses.replace(paced, nemesis=(*paced.nemesis, "kill")))
 
 
 def test_a_beat_that_never_strikes_is_refused_with_the_bound() -> None:

@@ -19,6 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from harness.cli.arrow import start_arrow
+from harness.cli.compiling import announce_compiling
 from harness.cli.console import remark, remark_at_once, remark_traceback
 from harness.cli.exit_code import ExitCode
 from harness.cli.usage import in_words, refuse_empty
@@ -128,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         sys.exit(answer(group))
     interruption.install(remark_at_once)
+    announce_compiling(remark)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding lacks ends no command

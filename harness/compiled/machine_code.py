@@ -90,7 +90,7 @@ class ByContent(_Cache):  # type: ignore[misc]
         if None in told:
             return None
         self._digest = self._digest or digest_of(self._function)
-        key = repr((_compiler(), codegen.magic_tuple(), self._digest, told))
+        key = repr((compiler(), codegen.magic_tuple(), self._digest, told))
         return f"{self._function.__module__}.{self._function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:40]}"
 
 
@@ -107,8 +107,8 @@ def _told(type_: Any) -> str | None:
 
 
 @cache
-def _compiler() -> tuple[object, ...]:
-    """What else decides how a function is compiled."""
+def compiler() -> tuple[object, ...]:
+    """What else decides how a function is compiled: versions and switches."""
     versions = (sys.implementation.cache_tag, tuple(sys.version_info), numba.__version__, llvmlite.__version__)
     switches = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
     return (*versions, np.__version__, config.USING_SVML, *switches, sorted(OPTIONS.items()))

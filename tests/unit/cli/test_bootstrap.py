@@ -38,6 +38,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(bootstrap, "VENV", venv)
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", venv / "bin" / "python")
     monkeypatch.setattr(bootstrap, "STAMP", venv / ".stormproof-installed")
+    monkeypatch.setattr(bootstrap, "KERNELS_STAMP", venv / ".stormproof-kernels")
     monkeypatch.setattr(bootstrap.subprocess, "run", machine.run)
     monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java"), 17))
     return machine
@@ -55,6 +56,29 @@ def test_a_changed_project_is_installed_again(machine: Machine, tmp_path: Path) 
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "other"\n')
     bootstrap.main()
     assert machine.ran("pip install") == 2
+
+
+def test_kernels_are_compiled_ahead_once_and_again_when_one_changed(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "checkers" / "log").mkdir(parents=True)
+    source = tmp_path / "checkers" / "log" / "groups.py"
+    source.write_text("before")
+    for compiled in (1, 1):
+        assert bootstrap.main() == 0
+        assert machine.ran("compile_kernels.py") == compiled
+    source.write_text("after")
+    assert bootstrap.main() == 0
+    assert machine.ran("compile_kernels.py") == 2
+
+
+def test_a_machine_that_cannot_compile_ahead_is_set_up_all_the_same(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.failing = "compile_kernels.py"
+    assert bootstrap.main() == 0
+    assert "the first checks will take longer" in capsys.readouterr().err
+    machine.failing = ""
+    assert bootstrap.main() == 0
+    assert machine.ran("compile_kernels.py") == 2
 
 
 def test_a_venv_that_works_is_not_made_anew(machine: Machine) -> None:

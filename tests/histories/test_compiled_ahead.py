@@ -1,0 +1,38 @@
+"""What the set-up compiles is what checks need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compile_kernels import FOLDER, compile_kernels_of, jobs
+from history_language import parse_history
+
+from harness.cli import main
+
+CHECK = "from harness.cli.main import main; main()"
+
+
+@pytest.mark.parametrize("judged", [("--model", "cas-register"), ("--workload", "list-append"), ("--workload", "log")])
+def test_after_the_set_up_a_first_check_compiles_nothing(judged: tuple[str, str], tmp_path: Path) -> None:
+    job = ("check", *judged)
+    assert job in jobs()
+    compile_kernels_of(job)
+    folder = "object" if judged[0] == "--model" else judged[1]
+    written = [parse_history(file.read_text()) for file in sorted((FOLDER / folder).glob("*.history"))]
+    history = next(one for one in written if judged[0] == "--workload" or one.model == judged[1])
+    stored = history.write(tmp_path / "history.parquet")
+    assert main.run(["export", str(stored), "--output", str(tmp_path / "history.edn")]) == 0
+    ran = subprocess.run(
+        [sys.executable, "-c", CHECK, *job, "history.edn", "--engine", "inprocess"],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode in (0, 1, 2), ran.stderr
+    assert "compiling" not in ran.stderr

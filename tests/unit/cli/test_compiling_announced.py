@@ -1,0 +1,49 @@
+"""What the compiler is busy with is said while it is, once for each purpose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import compiled
+from harness.cli.compiling import announce_compiling
+from harness.compiled import store
+
+
+def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_listeners", [])
+    said: list[str] = []
+    announce_compiling(said.append)
+    for module in ("checkers.elle.graph.search", "checkers.elle.weak.levels", "checkers.bank", "harness.foreign.scan"):
+        compiled._compiling(module)
+    assert said == [
+        "compiling the search for cycles among transactions (once on this machine, about 50 s)",
+        "compiling kernels of the checkers (once on this machine, about 5 s)",
+        "compiling the reader of histories (once on this machine, about 6 s)",
+    ]
+
+
+def test_a_first_check_says_on_standard_error_that_it_compiles_and_a_second_has_nothing_to_say(tmp_path: Path) -> None:
+    (tmp_path / "three.edn").write_text(
+        "{:type :invoke :f :add :process 0 :time 1}\n{:type :ok :f :add :value 1 :process 0 :time 2}\n"
+        "{:type :invoke :f :read :process 0 :time 3}\n{:type :ok :f :read :value 1 :process 0 :time 4}\n"
+    )
+    command = "from harness.cli.main import main; main()"
+    words = ["check", "three.edn", "--workload", "counter", "--engine", "inprocess", "--json"]
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", command, *words],
+            cwd=tmp_path,
+            env={**os.environ, store.CHOSEN: str(tmp_path / "kernels")},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr
+        for _ in range(2)
+    ]
+    assert "stormproof: compiling the reader of histories (once on this machine, about" in said[0]
+    assert "compiling" not in said[1]

@@ -6,22 +6,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import registry
+from harness.cli.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
-from harness.cli.java import require_java
 from harness.cli.options import console_of, example, execution_options, output_options
-from harness.cli.outcome_text import as_json as outcome_as_json
-from harness.cli.outcome_text import tell_outcome, tell_start
-from harness.cli.pipeline import Outcome, read_scenario, run_scenario
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
 from harness.run_directory import require_writable_directory
 from harness.trace import Difference, first_difference
+
+if TYPE_CHECKING:
+    from harness.cli.pipeline import Outcome
 
 HASH_SEEDS = ("1", "2")
 MOST_SECONDS = 3600
@@ -42,6 +43,13 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     Where the traces differ, two fresh processes tell apart what is not deterministic (named with the first
     differing event and its source line, exit code 255) from code that has changed since.
     """
+    start_arrow()
+    # Not before: help and completion need nothing of what runs and judges.
+    from harness.cli.java import require_java
+    from harness.cli.outcome_text import as_json as outcome_as_json
+    from harness.cli.outcome_text import tell_outcome, tell_start
+    from harness.cli.pipeline import read_scenario, run_scenario
+
     directory = path.parent if path.name == "scenario.json" else path
     scenario, record = read_scenario(directory)
     registry.world(scenario, registry.resolve(scenario).packages)

@@ -138,7 +138,16 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
 
 @pytest.mark.parametrize(
     "line",
-    ["", "run ", "run rocketmq --", "run rocketmq --nemesis k", "run rocketmq --mutant f", "list mu", "completion z"],
+    [
+        "",
+        "run ",
+        "run rocketmq --",
+        "run rocketmq --nemesis k",
+        "run rocketmq --mutant f",
+        "list mu",
+        "replay --",
+        "completion z",
+    ],
 )
 def test_nothing_heavy_is_imported_while_somebody_waits_for_a_name(line: str, tmp_path: Path) -> None:
     program = (

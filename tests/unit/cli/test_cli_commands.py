@@ -24,9 +24,9 @@ Stormproof = Callable[..., int]
 @pytest.fixture
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
-    for module in (pipeline_module, suite, replay):
+    for module in (pipeline_module, suite):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
-    for module in (java, suite, replay, check):
+    for module in (java, suite, check):
         monkeypatch.setattr(module, "require_java", lambda engine: None)
     monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
     monkeypatch.delenv("STORMPROOF_DEBUG")

@@ -15,6 +15,7 @@ from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import nearest
 from nemesis.beat import SHAPES, TARGETS, Beat
+from nemesis.packages import PACKAGES
 from nemesis.shapes import Shape, Together
 
 EXAMPLE = "isolate primary every 10 for 5"
@@ -103,6 +104,8 @@ def _place_of_every(words: Words) -> int:
                 raise _Mistake(f"the word 'every' is missing before {word}", (*words[:place], "every", *words[place:]))
             instead = shown(words[place - 1])
             raise _Mistake(f"expected 'every' before {word}, got {instead}", _with(words, place - 1, "every"))
+    if words and all(word in PACKAGES for word in words):
+        raise _Mistake(f"packages of faults are named with a comma between them: {','.join(words)}")
     raise _Mistake("it lacks 'every SECONDS for SECONDS'", (*words, "every", "10", "for", "5") if words else None)
 
 
@@ -185,6 +188,9 @@ def _wrong_shape(part: Words) -> tuple[str, Words | None]:
 
 
 def _wrong_verb(part: Words) -> tuple[str, Words | None]:
+    if part[0] in PACKAGES:
+        what = f"'{part[0]}' is a package of faults, which has a pace of its own"
+        return f"{what}; a sentence begins with: {', '.join(VERBS)}", None
     firsts = tuple(dict.fromkeys(name.split()[0] for name in SHAPES))
     first = nearest(part[0], firsts, 1)
     kind = "target" if first and first[0] in _TARGET_NAMES else "verb"

@@ -40,12 +40,12 @@ def require_known(kind: Kind, name: str) -> None:
 
 
 def _unknown(kind: Kind, name: str) -> UsageError:
-    more = ""
-    if kind == "nemeses":
-        from nemesis.sentence import EXAMPLE
+    if kind != "nemeses":
+        return UsageError(unknown(_SINGULAR[kind], name, names(kind)))
+    from nemesis.sentence import EXAMPLE
 
-        more = f", or none, or a sentence such as '{EXAMPLE}'"
-    return UsageError(unknown(_SINGULAR[kind], name, names(kind), more=more))
+    known = (*names(kind), NONE)
+    return UsageError(unknown(_SINGULAR[kind], name, known, more=f", or a sentence such as '{EXAMPLE}'"))
 
 
 def system(name: str) -> Any:

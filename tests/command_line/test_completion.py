@@ -173,6 +173,19 @@ def test_the_script_of_each_shell_is_printed(stormproof: Stormproof, shell: str)
     assert answered.err == ""
 
 
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_answered_alike(
+    shell: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(ASKED_TO_COMPLETE, f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", "stormproof run rocketmq --nemesis kill,cl")
+    monkeypatch.setenv("COMP_CWORD", {"zsh": "4", "fish": "kill,cl"}[shell])
+    assert answer(group) == 0
+    out, err = capfd.readouterr()
+    assert "kill,clock" in out
+    assert err == ""
+
+
 def test_words_that_bash_takes_apart_at_equals_signs_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*words: str) -> tuple[list[str], str]:
         monkeypatch.setenv("COMP_WORDS", "\n".join(("stormproof", *words)))

@@ -157,6 +157,8 @@ def test_the_wrong_part_of_a_sentence_is_named_with_the_nearest_that_is_right(
         ("kill primary now every 10 for 5", "only 'and' or 'every' can follow 'kill primary', got 'now'"),
         ("isolate nobody every 10 for 5", "'nobody' is no target that can follow 'isolate'; there can be: primary, "),
         ("destroy all every 10 for 5", "the verb 'destroy' is unknown; known are: isolate, one way around, "),
+        ("partition every 10 for 5", "'partition' is a package of faults, which has a pace of its own"),
+        ("partition kill", "packages of faults are named with a comma between them: partition,kill"),
         ("every 10 for 5", "no shape stands there"),
         ("word " * 200, "it lacks 'every SECONDS for SECONDS'"),
     ],

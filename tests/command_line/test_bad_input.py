@@ -162,7 +162,7 @@ def test_without_a_docker_engine_a_run_in_containers_is_255(
     assert answer.code == HARNESS_FAILED
     assert "no Docker engine answers" in told(answer)
     assert "use --environment simulated" in told(answer)
-    assert stormproof("cleanup").code == 0
+    assert stormproof("cleanup").code == HARNESS_FAILED  # what containers are left could not be looked at
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ NEMESIS ?= partition,kill,clock
 TIME_LIMIT ?= 60
 SEED ?=
 SEEDS ?= 200
+COUNT ?= 200
 ARGUMENTS ?=
 
 BIN := .venv/bin
 TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test thorough lint format mutants bench setup clean
+.PHONY: help run test thorough lint format mutants interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +26,7 @@ help:
 	@echo "make thorough  ten thousand random histories against definitions, where make test takes a thousand"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
+	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
 	@echo "make bench     the figures of benchmarks/"
 	@echo "make setup     only the .venv and Java"
 
@@ -49,6 +51,9 @@ thorough: setup
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
+
+interruptions: setup
+	@$(BIN)/python -m tests.interruptions.campaign --count $(COUNT)
 
 bench: setup
 	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
@@ -10,11 +10,20 @@ from harness.history import MalformedHistory, read_history
 
 
 def check_history(
-    request: CheckRequest, checkers: Mapping[str, Checker], engine: Engine
+    request: CheckRequest,
+    checkers: Mapping[str, Checker],
+    engine: Engine,
+    *,
+    begins: Callable[[str], None] = lambda name: None,
 ) -> Mapping[str, CheckerResult]:
-    """Each checker's result, in the order given. Raises MalformedHistory, before any checker has looked."""
+    """Each checker's result, in the order given; `begins` hears the name of each when it begins. Raises
+    MalformedHistory, before any checker has looked."""
     read_history(request.history)
-    return {name: _checked(request, checker, engine) for name, checker in checkers.items()}
+    results = {}
+    for name, checker in checkers.items():
+        begins(name)
+        results[name] = _checked(request, checker, engine)
+    return results
 
 
 def _checked(request: CheckRequest, checker: Checker, engine: Engine) -> CheckerResult:

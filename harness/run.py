@@ -19,6 +19,7 @@ from harness.generator import Generator, any_of, clients, nemesis, stagger, time
 from harness.history import HistoryWriter
 from harness.interpreter import run_operations
 from harness.operation import NEMESIS, Operation
+from harness.progress import Progress, RunProgress
 from harness.run_directory import RunDirectory
 from harness.scenario import Scenario
 from harness.seed import Seed
@@ -106,7 +107,7 @@ async def execute(
     environment: Environment,
     directory: RunDirectory,
     facts: RunFacts,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> None:
     """Run the plan to its end and leave a closed history, whatever happens on the way.
 
@@ -129,21 +130,27 @@ class _Course:
     environment: Environment
     directory: RunDirectory
     facts: RunFacts
-    progress: Callable[[str], None]
+    progress: Progress
     history: HistoryWriter
     write_nemesis: Callable[[str], Any]
     next_process: int = 0
+
+    def __post_init__(self) -> None:
+        self.reported = RunProgress(self.progress)
 
     async def run(self) -> None:
         plan, environment, scenario = self.plan, self.environment, self.plan.scenario
         nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
         observer: Any = None
+        self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.directory.path / "nodes")
             observer = environment.client_host("observer")
             await self._until_ready(observer, "after its start", START_TIMEOUT_S)
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
+            until_ns = self.facts.storm_from_ns + int(scenario.time_limit_s * 1e9)
+            self.reported.begin(f"{environment.name} storm", until_ns=until_ns)
 
             async def roles() -> Mapping[str, tuple[str, ...]]:
                 return await plan.system.roles(plan.system_settings, observer)
@@ -154,6 +161,7 @@ class _Course:
             finally:
                 await nemesis_client.heal()
             self.progress("calm")
+            self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
             try:
                 await self._until_ready(observer, "after the storm", RECOVERY_TIMEOUT_S)
@@ -161,9 +169,11 @@ class _Course:
                 self.facts.reasons.append(str(error))
             self.facts.final_from_ns = environment.timeline.now_ns()
             self.progress("final reads")
+            self.reported.begin("final reads")
             await self._operate(self._final(nodes), None, scenario.concurrency)
             self.facts.complete = True
         finally:
+            self.reported.begin("ending the nodes")
             try:
                 self.facts.panics.update(environment.panics())
             finally:
@@ -219,6 +229,9 @@ class _Course:
 
     def _record(self, operation: Operation) -> None:
         self.history.append(operation._replace(value=None) if operation.process == NEMESIS else operation)
+        if operation.process != NEMESIS and operation.type != "invoke":
+            self.reported.completed(operation)
 
     def _record_nemesis(self, row: dict[str, Any]) -> None:
         self.write_nemesis(json.dumps(row) + "\n")
+        self.reported.struck(row)

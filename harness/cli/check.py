@@ -41,14 +41,15 @@ from harness.cli.options import (
     output_options,
     vacuity_option,
 )
-from harness.cli.outcome_text import standing_of, tell_where, verdict_lines
+from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.cli.output_file import write
-from harness.cli.pipeline import check_line, check_run, make_engine, vacuity_arguments, versions
+from harness.cli.pipeline import check_line, check_run, checking, make_engine, vacuity_arguments, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import convert, located
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.scratch import directory as scratch_directory
+from harness.progress import Moment
 from harness.run_directory import require_writable_directory
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
@@ -219,7 +220,7 @@ def command(
             codes.append(checked.code)
     code = combined(codes)
     if len(paths) > 1:
-        console.say(f"all       {code.name.replace('_', ' ')}")
+        console.say(f"all       {code.name.replace('_', ' ')}", tone_of(code))
     return code
 
 
@@ -285,8 +286,7 @@ def _check_directory(path: Path, execution: Execution, console: Console) -> Chec
         vacuous=execution.vacuous,
         progress=console.progress,
     )
-    for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
-        console.say(line)
+    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
     tell_where(outcome, console)
     return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory)
 
@@ -329,21 +329,25 @@ def _check_history(
     elif given.form is Form.TEXT:
         history = scratch / KEPT
         console.progress(f"reading {path}")
+        console.progress(Moment(f"reading {path.name}"))
         judgement = _converted(given.file, history, judgement)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     console.progress(f"checking {path} ({execution.engine})")
+    begun = time.monotonic()
     request = CheckRequest(history=history)
+    console.progress(Moment(f"starting engine {execution.engine}"))
     engine = make_engine(execution.engine, execution.master)
-    results = judged_as(check_history(request, judgement.checkers, engine), execution.vacuous)
+    results = check_history(request, judgement.checkers, engine, begins=checking(engine, console.progress))
+    results = judged_as(results, execution.vacuous)
     if judgement.certifier is not None and judgement.certificate is not None:
         _certify(judgement.certifier, judgement.certificate, request, engine, console)
     operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
         reasons += [reason for reason in result.reasons if reason not in reasons]
-    for line in verdict_lines(verdict, tuple(reasons), results):
-        console.say(line)
+    console.progress(f"checked in {time.monotonic() - begun:.1f} s")
+    say_verdict(verdict, tuple(reasons), results, console)
     directory = None if reports is None else _folder_for(given.name, reports)
     if directory is not None:
         again = path if given.file == path else directory / KEPT  # what came out of a pipe cannot be read again

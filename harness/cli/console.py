@@ -1,7 +1,7 @@
 """What a command prints: few essential lines, progress for those who watch, one JSON object for machines.
 
 Nothing else in `harness.cli` prints. What comes here may hold text from histories, from nodes, or names of files, so it
-goes through `printable`: one call is one line, whatever is in it.
+goes through `printable`: one call is one line, whatever is in it. Colours are added afterwards, on terminals alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TextIO
 
+from harness.cli.live_line import ERASE, LiveLine
 from harness.printable import printable
+from harness.progress import Moment
 
 STANDARD_ERROR = 2
 
@@ -43,23 +45,40 @@ class Watching(Enum):
         return cls.YES if shown else cls.NO
 
 
+class Tone(Enum):
+    """What a line says at a glance, by its colour on a terminal."""
+
+    GOOD = "32"
+    BAD = "31"
+    DOUBT = "33"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Console:
     output: Output = Output.TEXT
     watching: Watching = Watching.NO
     started: float = field(default_factory=time.monotonic)
 
-    def say(self, line: str) -> None:
+    def say(self, line: str, tone: Tone | None = None) -> None:
         """An essential line."""
-        _print(line, sys.stdout if self.output is Output.TEXT else sys.stderr)
+        settle()
+        stream = sys.stdout if self.output is Output.TEXT else sys.stderr
+        _print(line, stream, tone if self.output is not Output.JSON else None)
 
-    def progress(self, line: str) -> None:
-        if self.watching is Watching.YES:
-            _print(f"{time.monotonic() - self.started:7.1f} s  {line}", sys.stderr)
+    def progress(self, news: str | Moment) -> None:
+        """A line; a moment is shown on the live line, until the next one or the next line that is no remark."""
+        if self.watching is Watching.NO:
+            return
+        if isinstance(news, Moment):
+            _live_line(self.started).report(news)
+        else:
+            settle()
+            _print(f"{time.monotonic() - self.started:7.1f} s  {news}", sys.stderr)
 
     def result(self, data: Mapping[str, Any]) -> None:
         """The one JSON object, where JSON was asked for."""
         if self.output is Output.JSON:
+            settle()
             text = json.dumps(data, allow_nan=False)  # in ASCII; of that, JSON leaves one control character as it is
             _print(text.replace("\x7f", "\\u007f"), sys.stdout)
 
@@ -71,8 +90,9 @@ def remark(line: str, *, by: str = "stormproof") -> None:
 
 def remark_at_once(line: str) -> None:
     """In a signal's handler: sys.stderr may be in the middle of a line of its own, and standard error be gone."""
+    erased = ERASE if _live is not None and _live.is_shown else ""
     with contextlib.suppress(OSError):
-        os.write(STANDARD_ERROR, f"stormproof: {printable(line)}\n".encode(errors="backslashreplace"))
+        os.write(STANDARD_ERROR, f"{erased}stormproof: {printable(line)}\n".encode(errors="backslashreplace"))
 
 
 def remark_traceback() -> None:
@@ -81,5 +101,41 @@ def remark_traceback() -> None:
         remark(line, by="traceback")
 
 
-def _print(line: str, stream: TextIO) -> None:
-    print(printable(line), file=stream, flush=True)
+def settle() -> None:
+    """Leave nothing of the live line on the terminal."""
+    if _live is not None:
+        _live.end()
+
+
+def shows_colours(stream: TextIO) -> bool:
+    """A terminal that has colours, unless the environment says otherwise: NO_COLOR (https://no-color.org), or
+    FORCE_COLOR and CLICOLOR_FORCE, which mean files and pipes, too."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return _can_be_erased(stream)
+
+
+def _can_be_erased(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+_live: LiveLine | None = None
+"""The terminal is one for the whole process."""
+
+
+def _live_line(started: float) -> LiveLine:
+    global _live
+    if _live is None or _live.stream is not sys.stderr:
+        settle()
+        _live = LiveLine(sys.stderr, in_place=_can_be_erased(sys.stderr), started=started)
+    return _live
+
+
+def _print(line: str, stream: TextIO, tone: Tone | None = None) -> None:
+    text = printable(line)
+    if tone is not None and shows_colours(stream):
+        text = f"\x1b[1;{tone.value}m{text}\x1b[0m"
+    with contextlib.nullcontext() if _live is None else _live.erased():
+        print(text, file=stream, flush=True)

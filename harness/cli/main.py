@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 
 from harness.cli.arrow import start_arrow
 from harness.cli.compiling import announce_compiling
-from harness.cli.console import remark, remark_at_once, remark_traceback
+from harness.cli.console import remark, remark_at_once, remark_traceback, settle
 from harness.cli.exit_code import ExitCode
 from harness.cli.usage import in_words, refuse_empty
 from harness.errors import HarnessError, UsageError
@@ -134,6 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding lacks ends no command
     code = run(sys.argv[1:] if arguments is None else arguments)
+    settle()
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
     interruption.finish()

@@ -8,7 +8,8 @@ from typing import Any
 from checkers.anomaly import Anomaly
 from checkers.elle.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, accepted, found
-from harness.cli.console import Console, remark
+from harness.cli.console import Console, Tone, remark
+from harness.cli.exit_code import ExitCode, exit_code_of
 from harness.cli.pipeline import Outcome, replay_line
 from harness.scenario import Scenario, SettingValue
 from results.report.report import FILE_NAME as REPORT
@@ -45,8 +46,7 @@ def tell_start(scenario: Scenario, console: Console) -> None:
 
 
 def tell_outcome(outcome: Outcome, console: Console) -> None:
-    for line in verdict_lines(outcome.verdict, outcome.reasons, outcome.results):
-        console.say(line)
+    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
     tell_where(outcome, console)
     console.result(as_json(outcome))
 
@@ -61,6 +61,20 @@ def tell_where(outcome: Outcome, console: Console) -> None:
         console.say(f"replay    {replay_line(outcome.scenario)}")
     for problem in outcome.problems:
         remark(problem)
+
+
+def say_verdict(
+    verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult], console: Console
+) -> None:
+    first, *others = verdict_lines(verdict, reasons, results)
+    console.say(first, tone_of(exit_code_of(verdict)))
+    for line in others:
+        console.say(line)
+
+
+def tone_of(code: int) -> Tone | None:
+    """Of a failure of the harness none: it says nothing about the system."""
+    return {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD, ExitCode.UNKNOWN: Tone.DOUBT}.get(ExitCode(code))
 
 
 def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:

@@ -32,6 +32,7 @@ from harness.errors import HarnessError, UsageError
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.interruption import last_words
 from harness.nearest import unknown
+from harness.progress import Moment, Progress, unwatched
 from harness.reading import json_kept
 from harness.run import Plan, Record, Roles, RunFacts, execute
 from harness.run_directory import RunDirectory, require_writable_directory
@@ -123,7 +124,7 @@ def run_scenario(
     engine: str = "spark",
     master: str = "local[*]",
     vacuous: Vacuous = Vacuous.UNKNOWN,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Progress = unwatched,
     recording: Path | None = None,
 ) -> Outcome:
     """Run and judge one scenario.
@@ -135,6 +136,7 @@ def run_scenario(
     world = registry.world(scenario, parts.packages)
     started = time.monotonic()
     progress(f"engine {engine}")
+    progress(Moment(f"starting engine {engine}"))
     make_engine(engine, master)  # a Spark that does not start is known before the storm, not after it
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
@@ -189,7 +191,7 @@ def check_run(
     engine: str = "spark",
     master: str = "local[*]",
     vacuous: Vacuous = Vacuous.UNKNOWN,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Progress = unwatched,
     started: float | None = None,
 ) -> Outcome:
     """Judge a run directory, also one whose harness was killed: over what was recorded.
@@ -232,19 +234,24 @@ def check_run(
     if scenario.liveness_s:
         options |= progress_window(rows)
     results: Mapping[str, CheckerResult] = {}
-    checking: Checking | None = None
+    source: Checking | None = None
     if recorded.history is not None:
         progress(f"checking {recorded.history} ({engine})")
         legal_here = {name: legal.reason for name in legal.anomalies}
         request = CheckRequest(history=recorded.history, legal=legal_here, options=options)
+        begun = time.monotonic()
+        progress(Moment(f"starting engine {engine}"))
         used = make_engine(engine, master)
-        checking = Checking(
+        source = Checking(
             history=str(recorded.history.resolve()),
             judged_as="",
             engine=used.name,
             command=check_line(directory, *vacuity_arguments(vacuous), "--engine", used.name),
         )
-        results = judged_as(check_history(request, checkers_of(scenario, parts), used), vacuous)
+        results = check_history(request, checkers_of(scenario, parts), used, begins=checking(used, progress))
+        results = judged_as(results, vacuous)
+        progress(f"checked in {time.monotonic() - begun:.1f} s")
+        progress(Moment("drawing the report"))
     verdict = merge(result.verdict for result in results.values())
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
@@ -261,7 +268,7 @@ def check_run(
         regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
     )
-    problems = write_outcome(outcome, record.get("versions", {}), checking)
+    problems = write_outcome(outcome, record.get("versions", {}), source)
     for problem in problems:
         progress(problem)
     return replace(outcome, problems=problems)
@@ -420,6 +427,11 @@ def replay_line(scenario: Scenario) -> str:
     for key, value in sorted(scenario.settings.items()):
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)
+
+
+def checking(engine: Engine, progress: Progress) -> Callable[[str], None]:
+    """Reports which checker is at work."""
+    return lambda name: progress(Moment(f"checking: {name} ({engine.name})"))
 
 
 def check_line(path: Path, *arguments: str) -> str:

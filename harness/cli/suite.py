@@ -18,13 +18,14 @@ from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
-from harness.cli.outcome_text import title
+from harness.cli.outcome_text import title, tone_of
 from harness.cli.output_file import require_folder, require_writable, write
 from harness.cli.pipeline import replay_line, run_scenario, scenario_name, vacuity_note
 from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.printable import printable
+from harness.progress import Moment, Progress, unwatched
 from harness.run_directory import require_writable_directory
 from harness.scenario import Scenario
 from results.junit import Case, junit_xml
@@ -126,7 +127,7 @@ def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -
     if jobs == 1:
         for position, scenario in enumerate(suite.scenarios, 1):
             console.progress(f"[{position}/{len(suite.scenarios)}] {title(scenario)}")
-            results.append(run_one(scenario, execution))
+            results.append(run_one(scenario, execution, _moments(console)))
             _tell_one(results[-1], console)
             last_words("suite", f"{position} of {len(suite.scenarios)} scenarios had ended")
         return results
@@ -138,7 +139,7 @@ def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -
     return results
 
 
-def run_one(scenario: Scenario, execution: Execution) -> Result:
+def run_one(scenario: Scenario, execution: Execution, progress: Progress = unwatched) -> Result:
     """One scenario; a failure of the harness becomes a result."""
     started = time.monotonic()
     try:
@@ -148,7 +149,7 @@ def run_one(scenario: Scenario, execution: Execution) -> Result:
             engine=execution.engine,
             master=execution.master,
             vacuous=execution.vacuous,
-            progress=_quiet,
+            progress=progress,
         )
     except Exception as error:  # noqa: BLE001  # one scenario's failure, named in the results, spares the others
         words = printable(f"{type(error).__name__}: {error}")
@@ -181,7 +182,7 @@ def _awaited(scenario: Scenario, future: Future[Result]) -> Result:
 
 
 def _tell_one(result: Result, console: Console) -> None:
-    console.say(f"{result.name:<14}  {result.seconds:6.1f} s  {title(result.scenario)}")
+    console.say(f"{result.name:<14}  {result.seconds:6.1f} s  {title(result.scenario)}", tone_of(result.exit_code))
     for reason in result.accepted:
         console.say(f"{'':14}  {as_accepted(reason)}")
     if result.verdict is not Verdict.VALID:
@@ -198,7 +199,10 @@ def _tell(suite: Suite, results: list[Result], report: Path | None, console: Con
     counts: dict[str, int] = {}
     for result in results:
         counts[result.name] = counts.get(result.name, 0) + 1
-    console.say(f"verdict   {code.name.replace('_', ' ')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    console.say(
+        f"verdict   {code.name.replace('_', ' ')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()),
+        tone_of(code),
+    )
     if report is not None:
         console.say(f"junit     {report}")
     console.result(
@@ -226,5 +230,6 @@ def _tell(suite: Suite, results: list[Result], report: Path | None, console: Con
     return code
 
 
-def _quiet(line: str) -> None:
-    """Progress of one scenario inside a suite is its result line."""
+def _moments(console: Console) -> Progress:
+    """How far one scenario of a suite is; its lines would hide its result line."""
+    return lambda news: console.progress(news) if isinstance(news, Moment) else None

@@ -1,0 +1,79 @@
+"""What a run or a check is doing right now, as values for whoever watches it.
+
+Whoever does the work reports lines, which say that something began, and moments, which say how far it is. A moment is
+made of what was recorded anyway: reporting one reads no clock, draws nothing from a seed and waits for nobody, so a run
+that is watched is the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from harness.operation import Operation
+
+TARGETS_NAMED = 3
+"""Of a fault with more, these and how many more."""
+
+
+class Moment(NamedTuple):
+    doing: str
+    """What is being done, in a few words."""
+    at_s: float = 0.0
+    """On the clock of the run, which in the simulator is not the watcher's."""
+    left_s: float | None = None
+    """On the same clock; None where nobody knows."""
+    ok: int = 0
+    failed: int = 0
+    unknown: int = 0
+    """Operations that completed so far."""
+    faults: tuple[str, ...] = ()
+    """Those that stand, in words."""
+
+
+Progress = Callable[[str | Moment], None]
+"""Takes a line, or a moment that takes the place of the one before."""
+
+
+def unwatched(_: str | Moment) -> None:
+    """Nobody watches."""
+
+
+class RunProgress:
+    """Counts what a run records, and reports it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._doing = ""
+        self._until_ns: int | None = None
+        self._counts = {"ok": 0, "fail": 0, "info": 0}
+        self._standing: dict[tuple[str, int], str] = {}
+        """By package and number."""
+
+    def begin(self, doing: str, *, until_ns: int | None = None) -> None:
+        """What is being done from now on, and until when on the run's own clock, if that is known."""
+        self._doing, self._until_ns = doing, until_ns
+        self._progress(Moment(doing))
+
+    def completed(self, operation: Operation) -> None:
+        """An operation of a client; how far the run is, is known from its time."""
+        self._counts[operation.type] += 1
+        ok, failed, unknown = self._counts.values()
+        left_s = None if self._until_ns is None else max(self._until_ns - operation.time, 0) / 1e9
+        self._progress(
+            Moment(self._doing, operation.time / 1e9, left_s, ok, failed, unknown, tuple(self._standing.values()))
+        )
+
+    def struck(self, row: Mapping[str, Any]) -> None:
+        """A row of the nemesis' record: a fault stands from its start, if it had an effect, to its stop."""
+        key = (row["package"], row["number"])
+        if row["phase"] != "start":
+            self._standing.pop(key, None)
+        elif row["happened"]:
+            self._standing[key] = _words(row["shape"] or row["kind"], row["targets"])
+
+
+def _words(what: str, targets: list[str]) -> str:
+    more = len(targets) - TARGETS_NAMED
+    named = ", ".join(targets[:TARGETS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{what} ({named})" if named else what

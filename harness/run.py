@@ -84,6 +84,9 @@ class RunFacts:
         for name, kinds in _KINDS_OF_FACTS.items():
             if name in data and not isinstance(data[name], kinds):
                 raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
+        words = [*data.get("reasons", ()), *data.get("panics", {}).values()]
+        if not all(isinstance(word, str) for word in words):
+            raise UsageError("facts: reasons and panics must be told in words")
         return cls(
             reasons=list(data.get("reasons", ())),
             panics=dict(data.get("panics", {})),

@@ -17,6 +17,8 @@ LONGEST_TEXT = 1_000
 """Characters of a name, a sentence, or a setting's value."""
 MOST_ENTRIES = 1_000
 """Kinds of faults, or settings."""
+SLOWEST_RATE = 1e-5
+"""Below it, not even the longest storm sees a handful of operations."""
 _WEEK_S = 7 * 24 * 3600
 
 NONE = "none"
@@ -86,6 +88,8 @@ class Scenario:
                 raise UsageError(f"setting {key} takes text, a number or true/false, got {shown(value)}")
             if isinstance(value, str):
                 _refuse_other_than_text(f"setting {key}", value)
+        if 0 < self.rate < SLOWEST_RATE:
+            raise UsageError(f"rate takes 0 for no limit, or at least {SLOWEST_RATE:g} a second, got {self.rate:g}")
         if self.liveness_s > self.time_limit_s:
             raise UsageError(
                 f"liveness_s is a part of the storm, so at most time_limit_s ({self.time_limit_s:g}), "

@@ -40,6 +40,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
                 row = None
             if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in _FIELDS.items()):
                 raise ValueError(f"line {number} is no record of a fault")
+            if not all(isinstance(target, str) for target in row["targets"]):
+                raise ValueError(f"line {number} names targets that are no nodes")
             rows.append(row)
     except FileNotFoundError:
         return []

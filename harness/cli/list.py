@@ -40,7 +40,9 @@ Entry = dict[str, Any]
         ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"],
     ),
 )
-@click.option("--runs", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR")
+@click.option(
+    "--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True, metavar="DIR"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(what: str | None, runs: Path, as_json: bool) -> int:
     """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.

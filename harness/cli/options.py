@@ -12,7 +12,7 @@ import click
 from checkers.verdict import Vacuous
 from harness.cli.console import Console, Output, Watching
 from harness.cli.output_file import STANDARD_OUTPUT
-from harness.cli.usage import OneOf
+from harness.cli.usage import OneOf, SparkMaster
 from harness.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +58,7 @@ def execution_options(command: F) -> F:
             engine_option(),
             click.option(
                 "--master",
+                type=SparkMaster(),
                 default="local[*]",
                 show_default=True,
                 metavar="URL",

@@ -453,6 +453,8 @@ def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:
         for name, kind in RECORDED.items():
             if name in record and not isinstance(record[name], kind):
                 raise ValueError(f"{name} cannot be {shown(record[name])}")
+        if not all(type(value) in (int, float) for value in record.get("regime", {}).values()):
+            raise ValueError(f"regime cannot be {shown(record['regime'])}")
         RunFacts.from_json(record.get("facts", {}))
         return Scenario.from_json({key: value for key, value in record.items() if key not in RECORDED}), record
     except (FileNotFoundError, NotADirectoryError):

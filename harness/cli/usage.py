@@ -1,7 +1,8 @@
-"""Wrong usage of the command line, in words: empty values, and names that do not exist beside those that were meant."""
+"""Wrong usage of the command line, in words: values that are empty or none on any system, and misspelt names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ def refuse_empty(arguments: Sequence[str]) -> None:
     """
     before = "stormproof"
     for argument in arguments:
+        if "\0" in argument:
+            raise click.UsageError(f"no value holds a NUL character, got {shown(argument)}")
         option, equals, value = argument.partition("=")
         if option.startswith("--") and equals and not value.strip():
             before, argument = option, ""
@@ -48,6 +51,23 @@ def in_words(error: click.UsageError) -> str:
 def option_names(param: click.Parameter) -> tuple[str, ...]:
     """What an option is called: `--progress` and `--quiet`. Nothing for an argument."""
     return (*param.opts, *param.secondary_opts) if isinstance(param, click.Option) else ()
+
+
+class SparkMaster(click.ParamType[str]):
+    """The URL of a Spark master in one of the forms that Spark knows; whether one answers there is not asked."""
+
+    name = "master"
+    _FORMS = re.compile(
+        r"yarn|spark://[^\s/:,]+:\d+(,[^\s/:,]+:\d+)*|k8s://\S+|local|local\[(\*|[1-9]\d{0,3})(,\s*\d{1,4})?\]"
+        r"|local-cluster\[\d{1,3},\d{1,3},\d{1,6}\]"
+    )
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not self._FORMS.fullmatch(str(value)):
+            raise click.UsageError(
+                f"--master takes local[2], local[*], spark://host:7077, yarn or k8s://…, got {shown(str(value))}", ctx
+            )
+        return str(value)
 
 
 class OneOf(click.Choice[str]):

@@ -8,6 +8,8 @@ from typing import Any
 
 from harness.foreign.source import BrokenText, CutOff, Row
 
+DEEPEST = 200
+"""Brackets within brackets, as in EDN."""
 DIGITS = 18
 """What is made of so many digits is read without a look at it."""
 _WINDOW_BYTES = 1 << 12
@@ -49,6 +51,8 @@ class Objects:
                 else:
                     raise _broken(error, at, window) from None
                 continue
+            if _is_too_deep(text, at, at + len(window[:end].encode()), value):
+                raise BrokenText(at, f"brackets are nested deeper than {DEEPEST}")
             if not isinstance(value, dict):
                 raise BrokenText(at, f"an operation must be an object, it is {json.dumps(value)[:60]}")
             return at + len(window[:end].encode()), value
@@ -64,13 +68,27 @@ def parse(text: bytes) -> Any:
     if text.isdigit() and len(text) <= DIGITS:
         return int(text)
     try:
-        return json.loads(text.decode())
+        value = json.loads(text.decode())
     except UnicodeDecodeError as error:
         raise BrokenText(0, f"not UTF-8 text: {error.reason}") from None
     except RecursionError:
         raise BrokenText(0, "brackets are nested too deeply") from None
     except ValueError as error:
         raise BrokenText(0, f"no JSON: {error}: {text[:60].decode()!r}") from None
+    if _is_too_deep(text, 0, len(text), value):
+        raise BrokenText(0, f"brackets are nested deeper than {DEEPEST}")
+    return value
+
+
+def _is_too_deep(text: bytes, begin: int, end: int, value: Any) -> bool:
+    """Looked at only where there are brackets enough for it."""
+    if text.count(b"[", begin, end) + text.count(b"{", begin, end) <= DEEPEST:
+        return False
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        inner = [one for one in level if isinstance(one, (list, dict))]
+        level = [part for one in inner for part in (one.values() if isinstance(one, dict) else one)]
+    return bool(level)
 
 
 class _Twice(Exception):

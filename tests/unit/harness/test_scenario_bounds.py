@@ -49,6 +49,7 @@ def test_a_number_may_be_at_either_bound_and_nothing_beyond(name: str) -> None:
         ({"settings": []}, r"settings takes a table of keys and values, got \[\]"),
         ({"settings": {"brokers": None}}, "setting brokers takes text, a number or true/false, got None"),
         ({"settings": {"keep": "k" * 1001}}, "setting keep takes at most 1000 characters"),
+        ({"rate": 1e-9}, "rate takes 0 for no limit, or at least 1e-05 a second, got 1e-09"),
         ({"liveness_s": 61}, r"liveness_s is a part of the storm, so at most time_limit_s \(60\), got 61"),
         ({"time_limit_s": 1e9}, "time_limit_s takes a number from 0 to 604800, got 1000000000.0"),
     ],

@@ -1,0 +1,137 @@
+"""`stormproof run`."""
+
+from __future__ import annotations
+
+from tests.command_line.bad_inputs.rows import typed, values
+
+NAMES = """
+=> Missing argument 'SYSTEM'
+kafka => unknown system 'kafka'; known are: rocketmq
+rocketmq extra => Got unexpected extra argument (extra)
+<xxxx> => system takes at most 1000 characters, got 5000
+rocketmq<NUL> => no value holds a NUL character, got 'rocketmq\\x00'
+rocketmq<ESC> => system takes printable text, got 'rocketmq\\x1b'
+<BYTE> => system takes printable text, got '\\udcff'
+../rocketmq => unknown system '../rocketmq'; did you mean rocketmq?
+'' => is empty (a variable that is not set?)
+rocketmq --workload chat => unknown workload 'chat'; known are: log, register
+rocketmq --workload ../log => unknown workload '../log'; did you mean log?
+rocketmq --workload '' => what follows --workload is empty
+rocketmq --environment mars => unknown environment 'mars'; known are: docker, simulated
+rocketmq --environment <ESC> => environment takes printable text
+rocketmq --mutant nope => unknown mutant 'nope' of rocketmq
+rocketmq --mutant <xxxx> => mutant takes at most 1000 characters
+rocketmq --mutant '' => what follows --mutant is empty
+rocketmq --engine flink => unknown engine 'flink'; known are:
+rocketmq --nope => No such option '--nope'
+rocketmq --json=1 => does not take a value
+--debug rocketmq => No such option '--debug'
+rocketmq --seed => requires an argument
+"""
+
+NUMBERS = """
+rocketmq --concurrency: 0 -1 1001 1000000 => concurrency takes a whole number from 1 to 1000, got
+rocketmq --concurrency: x 1.5 nan inf 1e3 <9999> => is not a valid integer
+rocketmq --rate: -1 nan inf -inf 1e9 1e309 100001 => rate takes a number from 0 to 100000, got
+rocketmq --rate: x 0x10 => is not a valid float
+rocketmq --rate: 1e-9 1e-320 => rate takes 0 for no limit, or at least 1e-05 a second, got
+rocketmq --time-limit: -1 nan inf 1e9 604801 <9999> => time_limit_s takes a number from 0 to 604800, got
+rocketmq --time-limit: x 1h => is not a valid float
+rocketmq --recovery: -1 nan inf 1e9 => recovery_s takes a number from 0 to 604800, got
+rocketmq --recovery: x => is not a valid float
+rocketmq --liveness: -1 nan inf => liveness_s takes a number from 0 to 604800, got
+rocketmq --liveness: 61 604800 => liveness_s is a part of the storm, so at most time_limit_s (60), got
+rocketmq --max-outage: -1 nan inf 1e9 => max_outage_s takes a number from 0 to 604800, got
+rocketmq --max-outage: x => is not a valid float
+rocketmq --seed: -1 9223372036854775808 => is not in the range
+rocketmq --seed: x 1.5 => is not a valid integer
+rocketmq --nodes: 0 -1 101 1000000000 => setting brokers takes a whole number from 1 to 100, got
+rocketmq --nodes: x 1.5 nan => is not a valid integer
+"""
+
+SETTINGS = """
+rocketmq --set brokers=: 0 -1 101 1.5 nan inf 1e309 <9999> many true => brokers takes a whole number from 1 to 100
+rocketmq --set controllers=: 0 51 => setting controllers takes a whole number from 1 to 50, got
+rocketmq --set in_sync_replicas=: 0 => setting in_sync_replicas takes a whole number from 1 to 100, got
+rocketmq --set in_sync_replicas=: 4 => in_sync_replicas=4 can never be met by 3 brokers
+rocketmq --set min_in_sync_replicas=: 0 => setting min_in_sync_replicas takes a whole number from 1 to 100, got
+rocketmq --set min_in_sync_replicas=: 4 => min_in_sync_replicas=4 can never be met by 3 brokers
+rocketmq --set learners=: -1 100 => setting learners takes a whole number from 0 to 99, got
+rocketmq --set learners=: 3 => learners must be less than brokers (3), got 3
+rocketmq --set topic_queues=: 0 1001 x => setting topic_queues takes a whole number from 1 to 1000, got
+rocketmq --set segment_bytes=: 1 0 -1 1023 1e9 1073741825 => segment_bytes takes a whole number from 1024 to 1073741824
+rocketmq --set time_scale=: 0 -1 nan inf 101 x => setting time_scale takes a number from 0.01 to 100, got
+rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
+rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got
+rocketmq --set queues=: 0 17 x nan => setting queues takes a whole number from 1 to 16, got
+rocketmq --set send_share=: 0 1 => send_share must lie between 0 and 1, got
+rocketmq --set send_share=: -0.1 1.1 nan inf => setting send_share takes a number from 0 to 1, got
+rocketmq --workload register --set keys=: 0 -1 10001 x => setting keys takes a whole number from 1 to 10000, got
+rocketmq --workload register --set read_share=: -1 2 nan => setting read_share takes a number from 0 to 1, got
+rocketmq --workload register --set cas_share=: 0.5 1 => read_share and cas_share must leave a share for writes, got
+rocketmq --nemesis kill --set interval_s=: 0 -1 1e-9 nan inf 1e9 => interval_s takes a number from 0.1 to 86400
+rocketmq --nemesis kill --set shortest_fault_s=: 0 -1 nan => shortest_fault_s takes a number from 0.01 to 86400
+rocketmq --nemesis kill --set longest_fault_s=: 0 inf => setting longest_fault_s takes a number from 0.01 to 86400, got
+rocketmq --nemesis kill --set longest_fault_s=: 0.1 => shortest_fault_s must be at most longest_fault_s (0.1), got 0.3
+"""
+
+KEYS = """
+rocketmq --set x => a setting reads key=value, got 'x'
+rocketmq --set =1 => a setting reads key=value, got '=1'
+rocketmq --set brokers= => the value of 'brokers' is empty
+rocketmq --set brokers=1 --set brokers=2 => the setting brokers is given twice: 1 and 2
+rocketmq --nodes 3 --set brokers=3 => the setting brokers is given twice: 3 and 3
+rocketmq --set colour=red => unknown setting 'colour'
+rocketmq --set broker=3 => unknown setting 'broker'; did you mean brokers
+rocketmq --set flush=<xxxx> => setting flush takes at most 1000 characters, got 5000
+rocketmq --set flush=<ESC> => setting flush takes printable text
+rocketmq --set <xxxx>=1 => the name of a setting takes at most 1000 characters
+rocketmq --set interval_s=1 => unknown setting 'interval_s'
+rocketmq --workload register --set queues=2 => unknown setting 'queues'
+"""
+
+FAULTS = """
+rocketmq --nemesis meteor => unknown nemesis 'meteor'
+rocketmq --nemesis '' => what follows --nemesis is empty
+rocketmq --nemesis , => empty nemesis in ','
+rocketmq --nemesis kill,,pause => empty nemesis in 'kill,,pause'
+rocketmq --nemesis kill,kill => nemesis kill is named twice
+rocketmq --nemesis none,kill => none means no faults and stands alone
+rocketmq --nemesis <xxxx> => nemesis takes at most 1000 characters
+rocketmq --nemesis 'isolate primary' => it lacks 'every SECONDS for SECONDS'
+rocketmq --nemesis 'isolate primary every 10' => 'for' and the fault's length are missing
+rocketmq --nemesis 'isolate primary every 5 for 10' => a fault of 10 s is not over when the next interval begins
+rocketmq --nemesis 'isolate primary every 0 for 0' => is a number of seconds greater than 0, got '0'
+rocketmq --nemesis 'isolate primary every nan for 1' => is a number of seconds greater than 0, got 'nan'
+rocketmq --nemesis 'isolate primary every 1e400 for 1' => is a number of seconds greater than 0, got '1e400'
+rocketmq --nemesis 'isolate primary every 1e-9 for 1e-10' => would strike 60,000,000,000 times
+rocketmq --nemesis 'isolate primery every 10 for 5' => 'primery' is no target
+rocketmq --nemesis 'isolat primary every 10 for 5' => the verb 'isolat' is unknown
+rocketmq --environment docker --nemesis power => environment 'docker' cannot apply 'power'
+"""
+
+PLACES = """
+rocketmq --runs text => Directory 'text' is a file
+rocketmq --runs text/runs => cannot write into text/runs: Not a directory
+rocketmq --runs /proc/nowhere => cannot write into /proc/nowhere:
+rocketmq --runs /dev/null => cannot write into /dev/null: Not a directory
+rocketmq --runs loop => cannot write into loop:
+rocketmq --runs dangling => cannot write into dangling:
+rocketmq --runs <NUL> => no value holds a NUL character
+rocketmq --runs <xxxx> => File name too long
+rocketmq --runs '' => what follows --runs is empty
+rocketmq --engine spark --master nonsense => --master takes local[2], local[*], spark://host:7077, yarn or k8s://…
+rocketmq --engine spark --master local[0] => got 'local[0]'
+rocketmq --engine spark --master local[x] => got 'local[x]'
+rocketmq --engine spark --master spark://host => got 'spark://host'
+rocketmq --engine spark --master mesos://host:1 => got 'mesos://host:1'
+"""
+
+ROWS = (
+    *typed("run", NAMES),
+    *values("run", NUMBERS),
+    *values("run", SETTINGS),
+    *typed("run", KEYS),
+    *typed("run", FAULTS),
+    *typed("run", PLACES),
+)

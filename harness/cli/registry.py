@@ -168,16 +168,16 @@ def _require_nemeses(nemeses: Sequence[str]) -> None:
             f"empty nemesis in {shown(named)}: name faults (stormproof list nemeses); for a run without faults "
             f"say {NONE}"
         )
-    if NONE in nemeses:
+    if NONE in nemeses and len(nemeses) > 1:
         raise UsageError(f"{NONE} means no faults and stands alone, got {shown(named)}; leave it or the others out")
     for name in nemeses:
-        if not _is_sentence(name):
+        if name != NONE and not _is_sentence(name):
             require_known("nemeses", name)
 
 
 def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
     """Raises UsageError."""
-    packages = tuple(nemesis(name) for name in nemeses)
+    packages = tuple(nemesis(name) for name in nemeses if name != NONE)
     for position, package in enumerate(packages):
         if package.name in (earlier.name for earlier in packages[:position]):
             named = ",".join(nemeses)

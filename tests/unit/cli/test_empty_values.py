@@ -80,6 +80,7 @@ def test_none_stands_alone(stormproof: Stormproof, capsys: pytest.CaptureFixture
 
 def test_none_alone_means_no_faults_and_no_planted_bug() -> None:
     assert nemesis_names("none") == nemesis_names(" none ") == ()
+    assert registry.resolve(Scenario(system="rocketmq", workload="log", nemesis=("none",))).packages == ()
     text = '[defaults]\nsystem = "rocketmq"\nworkload = "log"\nnemesis = "none"\nmutant = ["none", "flush-lie"]\n'
     healthy, ill = parse_suite(text, "mine.toml").scenarios
     assert (healthy.nemesis, healthy.mutant, ill.mutant) == ((), None, "flush-lie")

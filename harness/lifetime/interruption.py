@@ -8,8 +8,8 @@ taken for that code's failure, or be swallowed. There are two cases instead.
 - Otherwise nothing has to be unwound: the process says that it was interrupted, gives back what it holds outside of
   itself (`harness.lifetime.held`), and is gone.
 
-Further signals are noted and change nothing: giving back is never cut short. A signal that was ignored when the process
-began stays ignored (nohup; a shell's background jobs and Ctrl-C), but for SIGTERM.
+Further signals change nothing, and the first of them is answered: giving back is never cut short. A signal that was
+ignored when the process began stays ignored (nohup; a shell's background jobs and Ctrl-C), but for SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import NoReturn
 from harness.lifetime.held import give_all_back
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAID_AT = 2
+"""The signal after which a command that is still there says what it is doing."""
 EXIT_CODE = 255
 """Of every command that was interrupted, whatever it was doing: nothing is said about the system."""
 
@@ -141,6 +143,8 @@ def _heard(number: int, _frame: FrameType | None) -> None:
         _leave_terminal()
     _process.noted.append(number)
     if len(_process.noted) > 1:
+        if len(_process.noted) == SAID_AT and _process.is_command:
+            _process.say("still tidying up, which further signals do not cut short; kill -9 would, and leave the rest")
         return
     if _process.ask is not None:
         _process.ask()

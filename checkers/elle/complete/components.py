@@ -51,7 +51,7 @@ def solved(component: Component) -> Solution:
         solver.set_phases([_literal(2 * i + int(taken[i])) for i in range(len(component))])
         for _ in range(ROUNDS):
             solver.conf_budget(CONFLICTS)
-            proposed = solver.solve_limited()
+            proposed = solver.solve_limited(expect_interrupt=True)  # otherwise it takes Ctrl-C for a failure of its own
             if proposed is None:
                 break
             if not proposed:
@@ -297,14 +297,15 @@ def _core(clauses: Sequence[_Clause]) -> list[_Clause]:
         for number, clause in enumerate(needed, start=variables + 1):
             solver.add_clause([-number, *(-_literal(label) for label in clause.labels)])
         numbers = list(range(variables + 1, variables + 1 + len(needed)))
-        assert not solver.solve(assumptions=numbers)
+        assert not solver.solve_limited(assumptions=numbers, expect_interrupt=True)
         numbers = sorted(solver.get_core() or ())
         left = 0
         for _ in range(LEAVING_OUT):
             if left == len(numbers):
                 break
             solver.conf_budget(CONFLICTS)
-            if solver.solve_limited(assumptions=numbers[:left] + numbers[left + 1 :]) is False:
+            fewer = numbers[:left] + numbers[left + 1 :]
+            if solver.solve_limited(assumptions=fewer, expect_interrupt=True) is False:
                 numbers = sorted(solver.get_core() or ())
             else:
                 left += 1

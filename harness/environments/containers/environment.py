@@ -91,9 +91,14 @@ class DockerEnvironment:
         return {**self._labels, LABEL_LOGS: str(logs.absolute()), LABEL_START: str(self.timeline.start_ns)}
 
     async def stop(self) -> None:
-        for host in self._hosts.values():
-            await host.close()
-        self._hosts.clear()
+        try:
+            for host in self._hosts.values():
+                await host.close()
+        finally:
+            self._hosts.clear()
+            await self._end_nodes()
+
+    async def _end_nodes(self) -> None:
         self._open.close()
         # A start that was cancelled may still be making containers in its threads.
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)

@@ -97,7 +97,7 @@ def command(
     as_json: bool,
     progress: bool | None,
 ) -> int:
-    """Run the scenarios of FILE.toml, or of a shipped suite by its name: smoke, nightly.
+    """Run the scenarios of FILE.toml, or of a shipped suite by its name: smoke, nightly; - is standard input.
 
     Invalid outranks all, then a failed harness, then unknown.
     """

@@ -20,6 +20,7 @@ from checkers.evidence import Evidence, any_ok, reading, shows_a_value, shows_me
 from checkers.log import LogChecker
 from checkers.log.rows import EVIDENCE as LOG_EVIDENCE
 from checkers.log.rows import LOG_MESSAGES
+from checkers.log.rows import REPEATS as LOG_REPEATS
 from checkers.monotonic import TOLD_VALUES, MonotonicChecker
 from checkers.multiset.causal_reverse import CausalReverseChecker
 from checkers.multiset.order import Order
@@ -28,11 +29,14 @@ from checkers.multiset.rows import ELEMENTS
 from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
+from checkers.repeats import Repeats, members, parts
 from checkers.transactions.causal import CAUSAL_OPERATIONS, CausalChecker
 from checkers.transactions.long_fork import LongForkChecker
 from checkers.transactions.micro_operations import TRANSACTION
 
 Options = Mapping[str, str]
+
+TRANSACTIONS = parts("txn", written=("w", "append"))
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Judged:
     checker: Callable[..., Checker]
     anomalies: tuple[str, ...]
     """Names of broken promises; what exactly they are says the checker's module."""
+    repeats: tuple[Repeats, ...]
+    """What completions may only repeat of what was asked; all else is an answer, and theirs to tell."""
     evidence: tuple[Evidence, ...]
     """What could contradict it: a history without any proves nothing."""
     options: Mapping[str, Kind] = field(default_factory=dict)
@@ -120,6 +126,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="money moves between accounts, and none is made or lost",
         value_type=TRANSFER_AND_BALANCES,
         functions=("transfer", "read"),
+        repeats=(members("transfer", of=("from", "to", "amount")),),
         evidence=(shows_members("read", "balances", "that shows balances"),),
         checker=BankChecker,
         anomalies=("negative-balance", "null-balance", "unexpected-account", "wrong-total"),
@@ -129,6 +136,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="nobody sees an effect without its causes",
         value_type=CAUSAL_OPERATIONS,
         functions=("read", "read-init", "write", "txn"),
+        repeats=(members("write"), TRANSACTIONS),
         evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
         checker=CausalChecker,
         anomalies=("aborted-read", "broken-link", "cyclic-causality", "initial-read", "overwritten-read", "unexpected"),
@@ -138,6 +146,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="who sees a write sees all that were over before it began",
         value_type=ELEMENTS,
         functions=("write", "read"),
+        repeats=(members("write"),),
         evidence=(shows_members("read", "values", "that shows a write"), shows_a_value("read")),
         checker=CausalReverseChecker,
         anomalies=("aborted-read", "causal-reverse", "unexpected"),
@@ -146,6 +155,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="a read lies between what must have been added and what may have been",
         value_type=ELEMENTS,
         functions=("add", "read"),
+        repeats=(members("add"),),
         evidence=(shows_a_value("read"),),
         checker=CounterChecker,
         anomalies=("out-of-bounds",),
@@ -155,6 +165,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what is due later is delivered then, and not before",
         value_type=DELAYED,
         functions=("send", "deliver"),
+        repeats=(members("send", of=("message",)),),
         evidence=any_ok("deliver"),
         checker=DelayChecker,
         anomalies=("delivered-early", "delivered-late"),
@@ -164,6 +175,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="transactions on lists are isolated as a consistency model says",
         value_type=TRANSACTION,
         functions=("txn",),
+        repeats=(TRANSACTIONS,),
         evidence=(reading("txn", "r"),),
         checker=ListAppend,
         anomalies=(
@@ -179,6 +191,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was acked is kept, at its offset",
         value_type=LOG_MESSAGES,
         functions=("send", "poll", "final-poll", "caught-up", "txn"),
+        repeats=LOG_REPEATS,
         evidence=LOG_EVIDENCE,
         checker=LogChecker,
         anomalies=(
@@ -203,6 +216,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="two writes are seen in one order by everybody",
         value_type=TRANSACTION,
         functions=("read", "write", "txn"),
+        repeats=(parts("read", "write", "txn", written=("w",)),),
         evidence=tuple(reading(f, "r") for f in ("read", "write", "txn")),
         checker=LongForkChecker,
         anomalies=("aborted-read", "long-fork", "unexpected"),
@@ -211,6 +225,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what a process has read it never reads smaller again",
         value_type=TOLD_VALUES,
         functions=("read", "inc"),
+        repeats=(),
         evidence=any_ok("read", "inc"),
         checker=MonotonicChecker,
         anomalies=("nonmonotonic-read", "nonmonotonic-timestamp"),
@@ -219,6 +234,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was put in comes out, as often and in the order that is promised",
         value_type=ELEMENTS,
         functions=("enqueue", "dequeue", "ack", "drain"),
+        repeats=(members("enqueue", "ack"),),
         evidence=any_ok("dequeue", "drain"),
         checker=QueueChecker,
         anomalies=("aborted-read", "duplicated", "lost", "out-of-order", "redelivered-after-ack", "unexpected"),
@@ -228,6 +244,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="transactions on registers are isolated as a consistency model says",
         value_type=TRANSACTION,
         functions=("txn",),
+        repeats=(TRANSACTIONS,),
         evidence=(reading("txn", "r"),),
         checker=RwRegister,
         anomalies=(*OF_TRANSACTIONS, *_no_order(NO_ORDER_OF_REGISTERS), "cyclic-versions"),
@@ -237,6 +254,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="what was added is there, for whoever reads later",
         value_type=ELEMENTS,
         functions=("add", "read"),
+        repeats=(members("add"),),
         evidence=any_ok("read"),
         checker=SetChecker,
         anomalies=("aborted-read", "duplicated", "lost", "stale", "unexpected"),
@@ -246,6 +264,7 @@ WORKLOADS: Mapping[str, Judged] = {
         about="no id is given out twice",
         value_type=ELEMENTS,
         functions=("generate",),
+        repeats=(),
         evidence=(shows_a_value("generate", at_least=2),),
         checker=UniqueIdsChecker,
         anomalies=("duplicated",),

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
 from harness.history import COLUMNS
 
@@ -59,6 +60,8 @@ class CheckRequest:
     """One closed history and what is expected of it."""
 
     history: Path
+    repeats: tuple[Repeats, ...] = ()
+    """What completions may only repeat of what was asked, or it is no history."""
     legal: Mapping[str, str] = field(default_factory=dict)
     """anomaly name -> why it is legal here."""
     options: Mapping[str, Any] = field(default_factory=dict)

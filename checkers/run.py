@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from checkers.plan import Checker, CheckRequest, Engine
+from checkers.repeats import require_repeated
 from checkers.verdict import CheckerResult, Verdict
 from harness.history import MalformedHistory, read_history
 
@@ -19,6 +20,7 @@ def check_history(
     """Each checker's result, in the order given; `begins` hears the name of each when it begins. Raises
     MalformedHistory, before any checker has looked."""
     read_history(request.history)
+    require_repeated(request.history, request.repeats)
     results = {}
     for name, checker in checkers.items():
         begins(name)

@@ -33,6 +33,10 @@ class Workload(Protocol):
         """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
 
     @property
+    def repeats(self) -> tuple[Any, ...]:
+        """checkers.repeats.Repeats: what completions may only repeat of what was asked, or it is no history."""
+
+    @property
     def evidence(self) -> tuple[Any, ...]:
         """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
 

@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from checkers.evidence import Evidence
 from checkers.log import LogChecker
-from checkers.log.rows import EVIDENCE, LOG_MESSAGES
+from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
+from checkers.repeats import Repeats
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
@@ -131,6 +132,7 @@ class LogWorkload:
     value_type: pa.DataType = LOG_MESSAGES
     required_ok: Mapping[str, int] = field(default_factory=lambda: {"send": 20, "poll": 20})
     required_share: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(("send", "poll"), OK_SHARE))
+    repeats: tuple[Repeats, ...] = REPEATS
     evidence: tuple[Evidence, ...] = EVIDENCE
 
     def generator(self, settings: LogSettings, seed: Seed, concurrency: int) -> Generator:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
+from checkers.repeats import Repeats, members
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
@@ -95,6 +96,7 @@ class RegisterWorkload:
     value_type: pa.DataType = VALUE_TYPE
     required_ok: Mapping[str, int] = field(default_factory=lambda: {"read": 20, "write": 20})
     required_share: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(("read", "write"), OK_SHARE))
+    repeats: tuple[Repeats, ...] = (members("write"), members("cas", of=("expected", "value")))
     evidence: tuple[Evidence, ...] = OBJECT.evidence(OBJECT.initial)
 
     def generator(self, settings: RegisterSettings, seed: Seed, concurrency: int) -> Generator:

@@ -28,6 +28,32 @@ from checkers.evidence import Evidence, any_ok, in_json, shows_a_value, without_
 State = Any
 Value = Any
 
+Same = Callable[[Value, Value], bool]
+"""Whether what was told, decoded from JSON, repeats what was asked."""
+
+
+def _equal(asked: Value, told: Value) -> bool:
+    return frozen(asked) == frozen(told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """How a completion repeats what its call asked with; null repeats anything."""
+
+    answer: str = ""
+    """A pattern of JSON that is an answer, and repeats nothing."""
+    within: str = ""
+    """A pattern of JSON that has what is repeated as its group, beside an answer."""
+    same: Same = _equal
+    """For what is neither equal nor of these patterns: numbers may be written in several ways."""
+
+
+PLAINLY = Repeated()
+
+
+def _repeating(*functions: str, how: Repeated = PLAINLY) -> Mapping[str, Repeated]:
+    return dict.fromkeys(functions, how)
+
 
 Evidences = Callable[[State], tuple[Evidence, ...]]
 """What could contradict a model that begins in that state."""
@@ -170,6 +196,8 @@ class Model:
     failed_cas: FailedCas = FailedCas.IGNORED
     evidence: Evidences
     """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
+    repeats: Mapping[str, Repeated]
+    """Functions whose ok completion can only repeat what was asked; of the others it is an answer."""
 
     def beginning_with(self, value: Value) -> Model:
         return replace(self, initial=self.begin(value))
@@ -254,6 +282,7 @@ REGISTER = Model(
     does=_register_does,
     effect=_register_effect,
     needs=_register_needs,
+    repeats=_repeating("write"),
     evidence=_register_evidence,
 )
 
@@ -264,6 +293,7 @@ def cas_register(failed_cas: FailedCas) -> Model:
         name="cas-register",
         functions=("read", "write", "cas"),
         failed_cas=failed_cas,
+        repeats=_repeating("write", "cas"),
         evidence=partial(_cas_register_evidence, failed_cas),
     )
 
@@ -298,6 +328,20 @@ def _told_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
 def _reads_a_register(value: object) -> bool:
     """Of what a call of a multi-register told."""
     return isinstance(value, list) and any(isinstance(one, list) and one and one[0] not in WRITES for one in value)
+
+
+def _same_micro_operations(asked: object, told: object) -> bool:
+    """What is no list of micro-operations is told of elsewhere."""
+    if not isinstance(asked, list) or not isinstance(told, list):
+        return True
+    parts = [*asked, *told]
+    if not all(isinstance(part, list) and len(part) == 3 for part in parts):
+        return True
+    return [_asked_for(part) for part in asked] == [_asked_for(part) for part in told]
+
+
+def _asked_for(part: list[Value]) -> Value:
+    return frozen(part if part[0] in WRITES else part[:2])
 
 
 def _multi_register_does(call: Call) -> Does:
@@ -512,6 +556,7 @@ _ALL = (
         needs=_multi_register_needs,
         parts=_multi_register_parts,
         begin=lambda value: frozenset(frozen(list(value.items()))),  # type: ignore[call-overload]
+        repeats=_repeating("read", "write", "txn", how=Repeated(same=_same_micro_operations)),
         evidence=_always(*(in_json(f, _reads_a_register, "that reads") for f in ("read", "txn"))),
     ),
     Model(
@@ -520,6 +565,7 @@ _ALL = (
         functions=("get", "put", "append"),
         apply=_map,
         does=_map_does,
+        repeats=_repeating("put", "append"),
         evidence=_always(*any_ok("get")),
     ),
     Model(
@@ -532,6 +578,7 @@ _ALL = (
         needs=_set_needs,
         parts=_set_parts,
         begin=lambda value: frozenset(map(frozen, value)),
+        repeats=_repeating("add", "remove", how=Repeated(answer="^(true|false)$")),
         evidence=_always(
             *any_ok("read", "contains"),
             *(in_json(f, _is_boolean, "that says whether it changed anything") for f in ("add", "remove")),
@@ -543,6 +590,7 @@ _ALL = (
         functions=("acquire", "release"),
         apply=_mutex,
         begin=bool,
+        repeats={},
         evidence=_mutex_evidence,
     ),
     Model(
@@ -551,6 +599,7 @@ _ALL = (
         functions=("acquire", "release"),
         apply=_fenced_lock,
         begin=lambda token: (False, frozen(token), False),
+        repeats=_repeating("release"),
         evidence=_always(*any_ok("acquire", "release")),
     ),
     Model(
@@ -559,11 +608,13 @@ _ALL = (
         functions=("add", "read"),
         apply=_counter,
         does=_reads("read"),
+        repeats=_repeating("add"),
         evidence=_always(*any_ok("read")),
     ),
     Model(
         name="fifo-queue",
         initial=(),
+        repeats=_repeating("enqueue"),
         evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_fifo_queue,
@@ -573,6 +624,7 @@ _ALL = (
     Model(
         name="unordered-queue",
         initial=frozenset(),
+        repeats=_repeating("enqueue"),
         evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_unordered_queue,
@@ -584,6 +636,7 @@ _ALL = (
     Model(
         name="priority-queue",
         initial=(),
+        repeats=_repeating("enqueue"),
         evidence=_always(*any_ok("dequeue")),
         functions=("enqueue", "dequeue"),
         apply=_priority_queue,
@@ -598,6 +651,7 @@ _ALL = (
         apply=_stack,
         effect=_queue_effect,
         needs=_queue_needs,
+        repeats=_repeating("push"),
         evidence=_always(*any_ok("pop")),
     ),
     Model(
@@ -608,6 +662,7 @@ _ALL = (
         does=_reads("read"),
         effect=_append_log_effect,
         needs=_append_log_needs,
+        repeats=_repeating("append", how=Repeated(within=r"^\[\d+, ?(.*)\]$")),
         evidence=_always(*any_ok("read"), in_json("append", _is_list, "that says where")),
     ),
 )

@@ -7,7 +7,8 @@ never become anything else than columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import pyarrow.compute as pc
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int32, Int64, codes, integers, member
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.linearizable.models import UNTOLD, Call, Model, frozen
+from checkers.linearizable.models import UNTOLD, Call, Model, Repeated, frozen
 from checkers.linearizable.problem import Row
 from checkers.linearizable.unique.spans import NEVER, Spans
+from checkers.repeats import Repeats
 from harness.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
@@ -100,6 +102,55 @@ def _value(f: str, struct: Any) -> Any:
     if f == "cas" and "expected" in struct:
         return [struct["expected"], struct.get("value")]
     return struct.get("value")
+
+
+def repeats_of(model: Model) -> tuple[Repeats, ...]:
+    """What ok completions may only repeat; what others say nobody looks at."""
+    if not model.repeats:
+        return ()
+    differs = partial(_answers_differ, repeats=model.repeats)
+    return (Repeats(functions=tuple(model.repeats), differs=differs, columns=("value",), types=("ok",)),)
+
+
+def _answers_differ(rows: pa.Table, asked: Int64, told: Int64, *, repeats: Mapping[str, Repeated]) -> Bool:
+    f = rows["f"].combine_chunks().take(pa.array(asked)).cast(pa.string())
+    value = rows["value"].combine_chunks()
+    asked_number, asked_text = _values(f, value.take(pa.array(asked)))
+    told_number, told_text = _values(f, value.take(pa.array(told)))
+    is_told = pc.or_(told_number.is_valid(), told_text.is_valid())
+    same = pc.or_(
+        pc.equal(asked_number, told_number).fill_null(False), pc.equal(asked_text, told_text).fill_null(False)
+    )
+    doubtful = np.flatnonzero(pc.and_not(is_told, same).to_numpy(zero_copy_only=False))
+    found = np.zeros(len(asked), dtype=np.bool_)
+    if not len(doubtful):
+        return found
+    taken = pa.array(doubtful)
+    asked_json = pc.coalesce(asked_text.take(taken), asked_number.take(taken).cast(pa.string()), "null")
+    told_json = pc.coalesce(told_text.take(taken), told_number.take(taken).cast(pa.string()))
+    names = f.take(taken)
+    for name in pc.unique(names).to_pylist():
+        mine = np.flatnonzero(pc.equal(names, name).to_numpy(zero_copy_only=False))
+        at = pa.array(mine)
+        found[doubtful[mine]] = _json_differs(asked_json.take(at), told_json.take(at), repeats[name])
+    return found
+
+
+def _json_differs(asked: pa.Array, told: pa.Array, repeated: Repeated) -> Bool:
+    """Of texts that differ."""
+    is_open = np.ones(len(asked), dtype=np.bool_)
+    if repeated.answer:
+        is_open &= ~pc.match_substring_regex(told, repeated.answer).to_numpy(zero_copy_only=False)
+    if repeated.within:
+        inner = pc.replace_substring_regex(told, repeated.within, r"\1")
+        is_open &= ~pc.equal(asked, inner).to_numpy(zero_copy_only=False)
+        told = inner
+    for number in np.flatnonzero(is_open).tolist():
+        try:
+            is_open[number] = not repeated.same(json.loads(asked[number].as_py()), json.loads(told[number].as_py()))
+        except ValueError:  # no JSON, which the model says
+            is_open[number] = False
+    return is_open
 
 
 def objects(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from checkers.evidence import Evidence, any_ok, reading
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member, whole
+from checkers.repeats import members, parts
 
 COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")
 """What of a history tells of messages and places."""
@@ -46,6 +47,9 @@ begin. `txn` is for transactions of several sends and polls, and all that they h
 
 EVIDENCE = (*any_ok("poll", "final-poll"), reading("txn", "poll"), Evidence(f="send", at_least=2))
 """A poll could show what nobody sent. Acks tell places, and two of them could tell the same one."""
+
+REPEATS = (members("send", of=("message",)), parts("txn", written=("send",), among=("send",), value="message"))
+"""Polls name in their answers what they were given, of whichever queues, and where that was."""
 
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")
 SEND, POLL, FINAL_POLL, CAUGHT_UP = range(4)

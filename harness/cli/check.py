@@ -335,7 +335,7 @@ def _check_history(
         require_certifiable(history)  # Before hours of work, not after them.
     console.progress(f"checking {path} ({execution.engine})")
     begun = time.monotonic()
-    request = CheckRequest(history=history)
+    request = CheckRequest(history=history, repeats=judgement.repeats)
     console.progress(Moment(f"starting engine {execution.engine}"))
     engine = make_engine(execution.engine, execution.master)
     results = check_history(request, judgement.checkers, engine, begins=checking(engine, console.progress))

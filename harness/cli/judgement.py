@@ -17,7 +17,9 @@ from checkers.elle.lattice import Model as TransactionModel
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.models import frozen
+from checkers.linearizable.recorded import repeats_of
 from checkers.plan import CheckRequest, Engine
+from checkers.repeats import Repeats
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from harness.cli import registry
@@ -48,6 +50,7 @@ class Judgement:
 
     checkers: Mapping[str, Any]
     shape: Shape
+    repeats: tuple[Repeats, ...]
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
     certifier: Certifier | None = None
@@ -99,6 +102,7 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     return Judgement(
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=Shape(value_type=workload.value_type),
+        repeats=workload.repeats,
     )
 
 
@@ -119,6 +123,7 @@ def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Pat
     return Judgement(
         checkers={checker.name: checker, "statistics": Statistics(), enough.name: enough},
         shape=Shape(value_type=judged.value_type, functions=judged.functions),
+        repeats=judged.repeats,
         certifier=checker if isinstance(checker, Certifier) else None,
         certificate=certificate,
     )
@@ -137,6 +142,7 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
     judgement = Judgement(
         checkers={checker.name: checker, enough.name: enough},
         shape=Shape(value_type=ANYTHING, functions=model.functions),
+        repeats=repeats_of(model),
         certifier=checker,
         certificate=certificate,
     )

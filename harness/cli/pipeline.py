@@ -238,7 +238,9 @@ def check_run(
     if recorded.history is not None:
         progress(f"checking {recorded.history} ({engine})")
         legal_here = {name: legal.reason for name in legal.anomalies}
-        request = CheckRequest(history=recorded.history, legal=legal_here, options=options)
+        request = CheckRequest(
+            history=recorded.history, repeats=parts.workload.repeats, legal=legal_here, options=options
+        )
         begun = time.monotonic()
         progress(Moment(f"starting engine {engine}"))
         used = make_engine(engine, master)

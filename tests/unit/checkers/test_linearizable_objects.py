@@ -155,8 +155,20 @@ def _light(state: bool, call: Call) -> list[tuple[bool, Any]]:
     return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
 
 
+LIGHT: dict[str, Any] = {
+    "name": "light",
+    "initial": False,
+    "functions": ("toggle", "read"),
+    "apply": _light,
+    "evidence": _of_reads,
+    "repeats": {},
+}
+
+
 def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
-    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads)
+    light = Model(
+        name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads, repeats={}
+    )
     events = done(0, "toggle", None, None) + done(1, "read", None, True)
     assert check(light, written(tmp_path / "right.parquet", events)).verdict is Verdict.VALID
     events += done(1, "read", None, False)
@@ -164,7 +176,9 @@ def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
 
 
 def test_somebody_elses_model_may_tell_true_and_means_no_1(tmp_path: Path) -> None:
-    light = Model(name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads)
+    light = Model(
+        name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads, repeats={}
+    )
     events = done(0, "toggle", None, None) + done(1, "read", None, 1)
     assert check(light, written(tmp_path / "history.parquet", events)).verdict is Verdict.INVALID
 
@@ -205,6 +219,7 @@ def test_somebody_elses_model_is_judged_by_itself_though_it_has_the_name_of_anot
         functions=("enqueue", "dequeue"),
         apply=_last_in_first_out,
         evidence=_of_reads,
+        repeats={},
     )
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
     path = written(tmp_path / "history.parquet", events)

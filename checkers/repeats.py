@@ -1,0 +1,235 @@
+"""What a completion may only repeat: a history whose completions say otherwise is none.
+
+An operation asks for something, and its completion tells what came of it. Of what was asked for, the completion may
+repeat what it likes, and change nothing: who invokes `write 1` and is told ok of `write 2` has recorded two operations
+as one, and nobody knows which of them happened. What the answer itself is (a read's value, the offset that a send got)
+is free. A model and a workload declare which is which beside their functions; it is looked at here, for every checker,
+before any has looked.
+
+A completion that leaves out what was asked (null) repeats it. One that names what its invocation left out says
+otherwise, unless that is free: null is a value as well.
+
+Cost: columns of the history once, sorted by process a batch at a time; memory for a batch, and a row for each operation
+that is open at its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.history_batches import open_history, row_group_batches
+from checkers.kernels.columns import INVOKE, NONE, TYPES, Bool, Int32, Int64, codes, integers, member, sized_elements
+from checkers.kernels.hashing import UInt64, mixed
+from harness.history import MalformedHistory
+
+COLUMNS = ("process", "type", "f")
+
+Differs = Callable[[pa.Table, Int64, Int64], Bool]
+"""(rows, positions of invocations, positions of their completions) -> of which pairs they say different things."""
+
+SHOWN = 200
+"""Characters of a value in a reason."""
+
+ANY_COMPLETION = ("ok", "fail", "info")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """Some functions whose completions repeat what was asked."""
+
+    functions: tuple[str, ...]
+    differs: Differs
+    columns: tuple[str, ...]
+    """What `differs` looks at, as `history_batches` names it."""
+    types: tuple[str, ...] = ANY_COMPLETION
+    """Of these completions; what the others say nobody looks at."""
+
+
+def members(*functions: str, of: tuple[str, ...] = ("value",)) -> Repeats:
+    """These members of the value, all of them integers."""
+    columns = tuple(f"value.{name}" for name in of)
+    return Repeats(functions=functions, differs=partial(_members_differ, of=of), columns=columns)
+
+
+def parts(*functions: str, written: tuple[str, ...], among: tuple[str, ...] = (), value: str = "value") -> Repeats:
+    """The parts of a transaction: their functions and keys in order, and the `value` of those that are `written`.
+
+    `among` are the functions of parts that are looked at; none for all.
+    """
+    columns = ("value.txn.f", "value.txn.key", f"value.txn.{value}")
+    differs = partial(_parts_differ, written=written, among=among, value=value)
+    return Repeats(functions=functions, differs=differs, columns=columns)
+
+
+def _members_differ(rows: pa.Table, asked: Int64, told: Int64, *, of: Sequence[str]) -> Bool:
+    found = np.zeros(len(asked), dtype=np.bool_)
+    for name in of:
+        column = member(rows["value"], name)
+        if not pa.types.is_null(column.type):
+            answered = column.take(pa.array(told))
+            same = pc.fill_null(pc.equal(column.take(pa.array(asked)), answered), False)
+            found |= pc.and_not(answered.is_valid(), same).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _parts_differ(
+    rows: pa.Table, asked: Int64, told: Int64, *, written: Sequence[str], among: Sequence[str], value: str
+) -> Bool:
+    lists = member(rows["value"], "txn")
+    if pa.types.is_null(lists.type):
+        return np.zeros(len(asked), dtype=np.bool_)
+    is_told = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    said = _said(lists, written, among, value)
+    return np.asarray(is_told[told] & (said[asked] != said[told]), dtype=np.bool_)
+
+
+def _said(lists: pa.Array, written: Sequence[str], among: Sequence[str], value: str) -> UInt64:
+    """A number for what each transaction does: the same if it is the same, another if not (but once in 2^64)."""
+    sizes, found = sized_elements(lists)
+    f, key = member(found, "f"), member(found, "key")
+    is_one = np.ones(len(found), dtype=np.bool_) if not among else codes(f, among) >= 0
+    number = np.where(codes(f, written) >= 0, integers(member(found, value)), NONE)
+    begun = np.concatenate(([0], np.cumsum(sizes)))
+    counted = np.concatenate(([0], np.cumsum(is_one)))
+    place = counted[:-1] - np.repeat(counted[begun[:-1]], sizes)
+    hashes = mixed(place, mixed(number, mixed(_numbered(key), mixed(_numbered(f)))))
+    sums = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(np.where(is_one, hashes, np.uint64(0)))))
+    return np.asarray(sums[begun[1:]] - sums[begun[:-1]], dtype=np.uint64)
+
+
+def _numbered(texts: pa.Array) -> Int64:
+    """A number for each distinct text of the column."""
+    encoded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+    return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pairs:
+    """Operations that completed: of each the row of its invocation and that of its completion, in `rows`."""
+
+    rows: pa.Table
+    asked: Int64
+    told: Int64
+    at: Int64
+    """The index in the history of each completion."""
+
+    def contradictions(self, repeats: Sequence[Repeats]) -> Iterator[tuple[int, str]]:
+        """The first of each kind, by its index, with the reason."""
+        for one in repeats:
+            is_one = codes(self.rows["f"], one.functions)[self.asked] >= 0
+            is_one &= codes(self.rows["type"], one.types)[self.told] >= 0
+            mine = np.flatnonzero(is_one)
+            if len(mine):
+                wrong = mine[one.differs(self.rows, self.asked[mine], self.told[mine])]
+                if len(wrong):
+                    first = wrong[np.argmin(self.at[wrong])]
+                    yield int(self.at[first]), self._reason(int(self.asked[first]), int(self.told[first]))
+
+    def _reason(self, asked: int, told: int) -> str:
+        f = self.rows["f"][asked].as_py()
+        return (
+            f"{f} completes with {_written(self.rows, told)}, but was invoked with {_written(self.rows, asked)}: "
+            "a completion may repeat what was asked or leave it out, not change it"
+        )
+
+
+def _written(rows: pa.Table, row: int) -> str:
+    """What was looked at of a value, as JSON."""
+    value = _without_nulls(rows["value"][row].as_py())
+    if isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
+        if isinstance(value, str):
+            return value
+    text = "null" if value == {} else json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+@dataclass
+class _Reading:
+    """A history, batch by batch, and what is open from one to the next."""
+
+    rows: int = 0
+    open_process: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Sorted."""
+    open_rows: pa.Table | None = None
+    """The invocation of each of these processes."""
+
+    def completed_in(self, batch: pa.Table) -> Iterator[_Pairs]:
+        """The operations that completed in the next batch: those that began before it, and those that began in it."""
+        process, is_invoked = batch["process"].to_numpy(), codes(batch["type"], TYPES) == INVOKE
+        order = _by_process(process)
+        p, invoked = process[order].astype(np.int64), is_invoked[order]
+        starts = np.concatenate(([True], p[1:] != p[:-1])) if len(p) else np.zeros(0, dtype=np.bool_)
+        follows = ~starts[1:] & invoked[:-1] & ~invoked[1:]
+        ends_open = np.concatenate((starts[1:], [True])) & invoked if len(p) else invoked
+
+        first, late = order[starts], order[starts & ~invoked]
+        yield from self._begun_before(batch, process, late)
+        told = order[1:][follows]
+        yield _Pairs(rows=batch, asked=order[:-1][follows], told=told, at=told + self.rows)
+        self._keep(batch, process[first].astype(np.int64), order[ends_open])
+        self.rows += batch.num_rows
+
+    def _begun_before(self, batch: pa.Table, process: Int32, late: Int64) -> Iterator[_Pairs]:
+        if self.open_rows is None or not len(self.open_process) or not len(late):
+            return
+        place = np.minimum(np.searchsorted(self.open_process, process[late]), len(self.open_process) - 1)
+        is_known = self.open_process[place] == process[late]
+        place, late = place[is_known], late[is_known]
+        asked, told = self.open_rows.take(pa.array(place)), batch.take(pa.array(late))
+        at = np.arange(len(late))
+        yield _Pairs(rows=_joined([asked, told]), asked=at, told=at + len(late), at=late + self.rows)
+
+    def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
+        """Those still open that nobody has heard of since, and those that were opened."""
+        new = batch.take(pa.array(opened))
+        process = new["process"].to_numpy().astype(np.int64)
+        if self.open_rows is not None:
+            still = np.flatnonzero(~np.isin(self.open_process, seen))
+            process = np.concatenate((self.open_process[still], process))
+            new = _joined([self.open_rows.take(pa.array(still)), new])
+        order = np.argsort(process, kind="stable")
+        self.open_process, self.open_rows = process[order], new.take(pa.array(order))
+
+
+def _by_process(process: Int32) -> Int64:
+    """The rows in order of their processes, and in their own order within each."""
+    least = int(process.min(initial=0))
+    if int(process.max(initial=0)) - least < 1 << 16:
+        # Sixteen bits are sorted by their digits, four times as fast.
+        return np.argsort((process - least).astype(np.uint16), kind="stable")
+    return np.argsort(process, kind="stable")
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def require_repeated(path: Path, repeats: Sequence[Repeats]) -> None:
+    """Raises MalformedHistory at the first completion that says what its invocation did not ask."""
+    if not repeats:
+        return
+    columns = dict.fromkeys((*COLUMNS, *(name for one in repeats for name in one.columns)))
+    with open_history(path) as file:
+        groups = range(file.metadata.num_row_groups)
+    reading = _Reading()
+    for batch in row_group_batches(path, groups, tuple(columns)):
+        found = [one for pairs in reading.completed_in(batch) for one in pairs.contradictions(repeats)]
+        if found:
+            index, reason = min(found)
+            raise MalformedHistory(index, reason, path=path)

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from checkers.history_batches import open_history, row_group_batches
 from checkers.kernels.columns import INVOKE, NONE, TYPES, Bool, Int32, Int64, codes, integers, member, sized_elements
 from checkers.kernels.hashing import UInt64, mixed
-from harness.history import MalformedHistory
+from harness.history import MalformedHistory, by_process
 
 COLUMNS = ("process", "type", "f")
 
@@ -161,8 +161,9 @@ def _without_nulls(value: Any) -> Any:
 
 @dataclass
 class _Reading:
-    """A history, batch by batch, and what is open from one to the next."""
+    """A history, batch by batch, and what is open from one to the next; only operations of these functions."""
 
+    functions: tuple[str, ...]
     rows: int = 0
     open_process: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Sorted."""
@@ -172,7 +173,9 @@ class _Reading:
     def completed_in(self, batch: pa.Table) -> Iterator[_Pairs]:
         """The operations that completed in the next batch: those that began before it, and those that began in it."""
         process, is_invoked = batch["process"].to_numpy(), codes(batch["type"], TYPES) == INVOKE
-        order = _by_process(process)
+        # An operation has one f from end to end, so that those of others can be left out before anything is sorted.
+        mine = np.flatnonzero(codes(batch["f"], self.functions) >= 0)
+        order = mine[by_process(process[mine])]
         p, invoked = process[order].astype(np.int64), is_invoked[order]
         starts = np.concatenate(([True], p[1:] != p[:-1])) if len(p) else np.zeros(0, dtype=np.bool_)
         follows = ~starts[1:] & invoked[:-1] & ~invoked[1:]
@@ -207,15 +210,6 @@ class _Reading:
         self.open_process, self.open_rows = process[order], new.take(pa.array(order))
 
 
-def _by_process(process: Int32) -> Int64:
-    """The rows in order of their processes, and in their own order within each."""
-    least = int(process.min(initial=0))
-    if int(process.max(initial=0)) - least < 1 << 16:
-        # Sixteen bits are sorted by their digits, four times as fast.
-        return np.argsort((process - least).astype(np.uint16), kind="stable")
-    return np.argsort(process, kind="stable")
-
-
 def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
@@ -227,7 +221,7 @@ def require_repeated(path: Path, repeats: Sequence[Repeats]) -> None:
     columns = dict.fromkeys((*COLUMNS, *(name for one in repeats for name in one.columns)))
     with open_history(path) as file:
         groups = range(file.metadata.num_row_groups)
-    reading = _Reading()
+    reading = _Reading(functions=tuple({f: None for one in repeats for f in one.functions}))
     for batch in row_group_batches(path, groups, tuple(columns)):
         found = [one for pairs in reading.completed_in(batch) for one in pairs.contradictions(repeats)]
         if found:

@@ -15,7 +15,7 @@ it is one.
 from harness.history.pairing import NO_PARTNER, pairs
 from harness.history.reader import History, Recovered, close_torn, read_history
 from harness.history.schema import COLUMNS, MalformedHistory, history_schema
-from harness.history.validation import validate
+from harness.history.validation import by_process, validate
 from harness.history.writer import HistoryWriter
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "HistoryWriter",
     "MalformedHistory",
     "Recovered",
+    "by_process",
     "close_torn",
     "history_schema",
     "pairs",

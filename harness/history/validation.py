@@ -146,7 +146,7 @@ def _processes(batch: pa.RecordBatch, types: npt.NDArray[np.int8], seen: _Proces
     clients = np.flatnonzero((process >= 0) & (types >= 0))
     if len(clients) == 0:
         return None
-    order = clients[np.argsort(process[clients], kind="stable")]
+    order = clients[by_process(process[clients])]
     p, t = process[order], types[order]
     f = batch.column("f").indices.to_numpy()[order]
     names = batch.column("f").dictionary.to_pylist()
@@ -176,6 +176,15 @@ def _processes(batch: pa.RecordBatch, types: npt.NDArray[np.int8], seen: _Proces
         elif last == _INFO:
             seen.retired.add(q)
     return None
+
+
+def by_process(process: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The rows in order of their processes, and in their own order within each."""
+    least = process.min() if len(process) else 0
+    if len(process) == 0 or int(process.max()) - int(least) < 1 << 16:
+        # Sixteen bits are sorted by their digits, several times as fast.
+        return np.argsort((process - least).astype(np.uint16), kind="stable")
+    return np.argsort(process, kind="stable")
 
 
 def _position(names: list[str], name: str | None) -> int:

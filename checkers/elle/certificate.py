@@ -1,6 +1,8 @@
 """Certificates: a decision in the history's own names, for somebody else to verify.
 
-A certificate is one object of JSON: {"model", "workload", "verdict"} and, of an order that explains the history,
+A certificate is one object of JSON: {"model", "workload", "verdict"}, with {"history": {"name", "sha256"}} where it is
+known which file was checked and {"assume"} where versions of registers were assumed to have an order; and, of an order
+that explains the history,
     "order": [0, 4, 2]                  transactions by the history indices of their invocations, as they took effect
     "order": ["b0", "b4", "c0", "c4"]   at snapshot isolation and its kin their begins and commits
 of a proof that there is none,
@@ -30,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from checkers.anomaly import Anomaly
+from checkers.certified import CertifiedHistory
 from checkers.elle.committed import INITIAL
 from checkers.elle.proof import Because, Decision, Proof, Step
 from checkers.kernels.columns import Int32, Int64
@@ -65,6 +68,10 @@ class Names:
     start: Int64
     """Of each transaction the history index of its invocation, as in `Committed`."""
     keys: Sequence[str]
+    history: CertifiedHistory | None = None
+    """The file that was checked, if that is to be said."""
+    assume: Sequence[str] = ()
+    """What the versions of registers were assumed to follow, whether the decision needs it or not."""
 
     @property
     def has_events(self) -> bool:
@@ -114,7 +121,12 @@ def certificate_of_cycle(
 
 
 def _head(names: Names, verdict: Verdict) -> dict[str, Any]:
-    return {"model": names.model, "workload": names.workload, "verdict": verdict.value}
+    head: dict[str, Any] = {"model": names.model, "workload": names.workload, "verdict": verdict.value}
+    if names.history is not None:
+        head["history"] = names.history.to_json()
+    if names.assume:
+        head["assume"] = list(names.assume)
+    return head
 
 
 def _object_with_list(head: Mapping[str, Any], name: str, lines: Iterator[str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from checkers.certified import CertifiedHistory
 from checkers.elle import list_append, rw_register
 from checkers.elle.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
 from checkers.elle.assumed import contradiction
@@ -141,13 +142,32 @@ class _Transactions(ABC):
             }
             return _result(self.model, known, anomalies, (EMPTY,) if self._is_empty(known) else ())
 
-    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
+    def certify(
+        self,
+        request: CheckRequest,
+        engine: Engine,
+        write: Callable[[Iterable[str]], None],
+        history: CertifiedHistory | None = None,
+    ) -> str:
         """Have written what proves the verdict, as `certificate` has it; returns what that is, in few words.
 
-        `write` takes the pieces of the file, once, or never if there is no proof. Raises TooLargeToCertify.
+        `write` takes the pieces of the file, once, or never if there is no proof. `history` is what the certificate
+        says that it is of. Raises TooLargeToCertify.
         """
+        nobody = Names(
+            model=self.model.value,
+            workload=self.name,
+            start=np.zeros(0, dtype=np.int64),
+            keys=(),
+            history=history,
+            assume=self._assumed(),
+        )
         with self._inferred(request, engine) as told:
-            return _certified(self.model, self.name, request, engine, told, write)
+            return _certified(self.model, nobody, request, engine, told, write)
+
+    def _assumed(self) -> Sequence[str]:
+        """What versions are assumed to follow: nothing, where reads show their order."""
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +202,9 @@ class RwRegister(_Transactions):
 
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]:
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
+
+    def _assumed(self) -> Sequence[str]:
+        return sorted(assumption.value for assumption in self.assume)
 
     def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
         return frozenset()
@@ -269,13 +292,13 @@ def _left_open(answer: Answer) -> str:
 
 def _certified(
     model: Model,
-    workload: str,
+    nobody: Names,
     request: CheckRequest,
     engine: Engine,
     told: Inferred,
     write: Callable[[Iterable[str]], None],
 ) -> str:
-    nobody = Names(model=model.value, workload=workload, start=np.zeros(0, dtype=np.int64), keys=())
+    """`nobody` names no transactions yet."""
     known = _by_dependencies(engine, told)
     decisive = forbidden(model) & frozenset(SHOWN_BY_READS)
     shown = [summary.examples[0] for name, summary in known.findings.items() if name in decisive]
@@ -284,7 +307,8 @@ def _certified(
         return f"{shown[0].name:<9}"
     answer = answer_alone(engine, told.resolved, model)
     if answer.proof is not None:
-        names = names_of(workload, told, model, answer.proof)
+        proven = names_of(nobody.workload, told, model, answer.proof)
+        names = replace(nobody, start=proven.start, keys=proven.keys)
         write(certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
         return "proof    "
     if model in known.standing.broken and told.version_steps is not None:

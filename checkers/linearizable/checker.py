@@ -27,11 +27,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
+from checkers.certified import CertifiedHistory
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.linearizable import registers
@@ -92,15 +95,23 @@ class Linearizable:
             statistics={"objects": objects.count if objects else 0},
         )
 
-    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
+    def certify(
+        self,
+        request: CheckRequest,
+        engine: Engine,
+        write: Callable[[Iterable[str]], None],
+        history: CertifiedHistory | None = None,
+    ) -> str:
         """Have an order written for each object that has one, a JSON object {"key", "order"} a line; returns how many.
 
-        The order names operations by the indices of their invocations. `replay` checks it against the history.
-        `write` takes the lines of the file, once. Raises TooLargeToCertify.
+        The order names operations by the indices of their invocations. Before them comes a line with the model, its
+        options and `history`: {"model", "failed_cas"}, {"initial"} where another one than the model's was given, and
+        {"history"}. `replay` checks the orders against the history. `write` takes the lines of the file, once.
+        Raises TooLargeToCertify.
         """
         require_certifiable(request.history)
         orders = engine.gather(self._orders(request, engine), CERTIFIED_ROWS).sort_by("key")
-        write(_lines(orders))
+        write(chain([json.dumps(_head(self.model, history)) + "\n"], _lines(orders)))
         return f"orders    {orders.num_rows}"
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
@@ -126,6 +137,13 @@ def require_certifiable(history: Path) -> None:
             f"orders are written for histories of at most {CERTIFIED_ROWS} rows, this one has {rows}; "
             "check it without --certify, or some of its keys at a time"
         )
+
+
+def _head(model: Model, history: CertifiedHistory | None) -> dict[str, Any]:
+    head: dict[str, Any] = {"model": model.name, "failed_cas": model.failed_cas.value}
+    if model.initial_json is not None:
+        head["initial"] = json.loads(model.initial_json)
+    return head if history is None else head | {"history": history.to_json()}
 
 
 def _lines(orders: pa.Table) -> Iterator[str]:

@@ -198,6 +198,8 @@ class Model:
     """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
     repeats: Mapping[str, Repeated]
     """Functions whose ok completion can only repeat what was asked; of the others it is an answer."""
+    initial_json: str | None = None
+    """The initial value as somebody wrote it, who wanted another one than the model's."""
 
     def beginning_with(self, value: Value) -> Model:
         return replace(self, initial=self.begin(value))

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from checkers.certified import CertifiedHistory, fingerprint
 from checkers.elle.rw_register import Assumption
 from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
@@ -32,7 +33,7 @@ from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.cli.java import require_java
-from harness.cli.judgement import Certifier, Judgement, workloads
+from harness.cli.judgement import Judgement, converted, workloads
 from harness.cli.options import (
     Execution,
     console_of,
@@ -46,7 +47,7 @@ from harness.cli.output_file import write
 from harness.cli.pipeline import check_line, check_run, checking, make_engine, vacuity_arguments, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
-from harness.foreign import convert, located
+from harness.foreign import located
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.progress import Moment
@@ -330,7 +331,7 @@ def _check_history(
         history = scratch / KEPT
         console.progress(f"reading {path}")
         console.progress(Moment(f"reading {path.name}"))
-        judgement = _converted(given.file, history, judgement)
+        judgement = converted(given.file, history, judgement)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     console.progress(f"checking {path} ({execution.engine})")
@@ -340,8 +341,7 @@ def _check_history(
     engine = make_engine(execution.engine, execution.master)
     results = check_history(request, judgement.checkers, engine, begins=checking(engine, console.progress))
     results = judged_as(results, execution.vacuous)
-    if judgement.certifier is not None and judgement.certificate is not None:
-        _certify(judgement.certifier, judgement.certificate, request, engine, console)
+    _certify(given, judgement, request, engine, console)
     operations = results["statistics"].statistics.get("operations", {}) if "statistics" in results else {}
     verdict = merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in reasons)])
     for result in results.values():
@@ -370,21 +370,15 @@ def _check_history(
     return _checked(verdict, tuple(reasons), results, directory)
 
 
-def _certify(certifier: Certifier, path: Path, request: CheckRequest, engine: Engine, console: Console) -> None:
-    told = certifier.certify(request, engine, partial(write, path))
-    console.say(f"{told} in {path}")
-
-
-def _converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
-    """What the history turned out to be judged by."""
-    try:
-        convert(path, history, judgement.shape)
-    except MalformedHistory:
-        if judgement.otherwise is None:
-            raise
-        judgement = judgement.otherwise
-        convert(path, history, judgement.shape)
-    return judgement
+def _certify(
+    given: GivenHistory, judgement: Judgement, request: CheckRequest, engine: Engine, console: Console
+) -> None:
+    """If a certificate was asked for."""
+    certifier, certificate = judgement.certifier, judgement.certificate
+    if certifier is not None and certificate is not None:
+        history = CertifiedHistory(name=str(given.path), sha256=fingerprint(given.file))
+        proven = certifier.certify(request, engine, partial(write, certificate), history)
+        console.say(f"{proven} in {certificate}")
 
 
 def _report(history: Path, given: GivenHistory, content: VerdictFile, directory: Path, console: Console) -> None:

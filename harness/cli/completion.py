@@ -22,6 +22,7 @@ from click.shell_completion import (
 
 from harness.cli.main import ASKED_TO_COMPLETE, PROGRAM
 from harness.cli.options import example
+from harness.cli.output_file import STANDARD_OUTPUT, write
 from harness.cli.usage import OneOf
 
 SHELLS = ("bash", "zsh", "fish")
@@ -45,7 +46,7 @@ def command(shell: str) -> int:
     completing = get_completion_class(shell)
     assert completing is not None
     script = completing(click.Command(PROGRAM), {}, PROGRAM, ASKED_TO_COMPLETE)
-    click.echo(script.source_template % script.source_vars())
+    write(STANDARD_OUTPUT, [script.source_template % script.source_vars(), "\n"])
     return 0
 
 

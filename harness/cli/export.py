@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
@@ -17,6 +16,7 @@ from harness.cli.usage import OneOf
 from harness.errors import UsageError
 from harness.foreign import Format, exported
 from harness.history import History, MalformedHistory, read_history
+from harness.lifetime.scratch import directory
 
 EXAMPLES = """
 stormproof export runs/latest --output history.edn
@@ -51,8 +51,8 @@ def command(path: Path, form: str, output: Path) -> int:
     255 the harness failed. Of these, only after 0 and 2 is there a file.
     """
     require_writable(output)
-    with TemporaryDirectory(prefix="stormproof-") as scratch:
-        source = given(_history_in(path), Path(scratch))
+    with directory() as scratch:
+        source = given(history_in(path), scratch)
         if source.form is Form.TEXT:
             raise UsageError(f"{source.path} is no history of ours: neither Parquet nor an Arrow stream")
         try:
@@ -72,7 +72,7 @@ def _dropped(history: History) -> str:
     return f", {history.dropped_bytes} torn bytes dropped" if history.dropped_bytes else ""
 
 
-def _history_in(path: Path) -> Path:
+def history_in(path: Path) -> Path:
     """Of a run that was killed the stream, though `check` has closed what is whole of it."""
     is_directory = is_there(path) and path.is_dir()
     candidates = [path / "history.arrows", path / "history.parquet"] if is_directory else [path]

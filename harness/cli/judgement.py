@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from checkers.by_workload import WORKLOADS, checker_for
+from checkers.certified import CertifiedHistory
 from checkers.elle.lattice import ALIASES, model_named
 from checkers.elle.lattice import Model as TransactionModel
 from checkers.kernels.columns import NONE
@@ -24,7 +25,8 @@ from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from harness.cli import registry
 from harness.errors import UsageError
-from harness.foreign import Shape
+from harness.foreign import Shape, convert
+from harness.history import MalformedHistory
 from harness.nearest import unknown
 
 INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
@@ -37,8 +39,14 @@ REGISTERS = ("register", "cas-register")
 class Certifier(Protocol):
     """A checker that can prove what it says."""
 
-    def certify(self, request: CheckRequest, engine: Engine, write: Callable[[Iterable[str]], None]) -> str:
-        """Have the pieces of the proof written, if there is one; returns what it is, in few words.
+    def certify(
+        self,
+        request: CheckRequest,
+        engine: Engine,
+        write: Callable[[Iterable[str]], None],
+        history: CertifiedHistory | None = None,
+    ) -> str:
+        """Have the pieces of the proof of `history` written, if there is one; returns what it is, in few words.
 
         Raises TooLargeToCertify, and what `write` raises.
         """
@@ -56,6 +64,21 @@ class Judgement:
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
+
+
+def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
+    """Write a foreign history as Parquet; returns what it turned out to be judged by.
+
+    Raises MalformedHistory, HarnessError.
+    """
+    try:
+        convert(path, history, judgement.shape)
+    except MalformedHistory:
+        if judgement.otherwise is None:
+            raise
+        judgement = judgement.otherwise
+        convert(path, history, judgement.shape)
+    return judgement
 
 
 def workloads() -> tuple[str, ...]:
@@ -161,7 +184,8 @@ def _beginning_with(model: Model, initial: str) -> Model:
     is_one, expected = _BEGINNINGS.get(model.name, (_is_anything, "a value"))
     try:
         if is_one(value):
-            return model.beginning_with(value if isinstance(value, dict) else frozen(value))
+            begun = model.beginning_with(value if isinstance(value, dict) else frozen(value))
+            return dataclasses.replace(begun, initial_json=initial)
     except TypeError:
         expected += " that can be compared with each other"
     raise UsageError(f"--initial of model {model.name} must be {expected}, it is {initial}")

@@ -38,6 +38,7 @@ _SECTIONS = {
     },
     "Histories": {
         "check": "Check stored or foreign histories again.",
+        "verify": "Hold a certificate against its history, by a program of its own.",
         "export": "Write a history for Jepsen's tools.",
     },
     "This machine": {

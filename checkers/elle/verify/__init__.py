@@ -31,7 +31,7 @@ from checkers.elle.verify.recorded import Recorded, Refuted, recorded
 from checkers.elle.verify.steps import require_proof
 from checkers.elle.verify.witnesses import require_witness
 
-__all__ = ["MODELS", "Refuted", "verified", "verified_against"]
+__all__ = ["MODELS", "WORKLOADS", "Recorded", "Refuted", "recorded", "verified", "verified_against"]
 
 WORKLOADS = {"list-append": True, "rw-register": False}
 

@@ -65,12 +65,15 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
     request = CheckRequest(history=history)
     to_file = partial(write, certificate)
     assert Linearizable(MODELS["fifo-queue"]).certify(request, InProcessEngine(), to_file) == "orders    1"
-    assert json.loads(certificate.read_text()) == {"key": "k", "order": [0, 2, 4]}
+    head, order = map(json.loads, certificate.read_text().splitlines())
+    assert head == {"model": "fifo-queue", "failed_cas": "ignored"}
+    assert order == {"key": "k", "order": [0, 2, 4]}
     assert replayed(history, certificate, "fifo-queue").returncode == 0
 
     certificate.write_text(json.dumps({"key": "k", "order": [2, 0, 4]}) + "\n")
     forged = replayed(history, certificate, "fifo-queue")
-    assert (forged.returncode, forged.stdout) == (1, "k: 0 had ended when 2, which the order puts before it, began\n")
+    assert forged.returncode == 1
+    assert forged.stdout == "refuted: k: 0 had ended when 2, which the order puts before it, began\n"
 
 
 @pytest.mark.parametrize(("model", "f"), [("cas-register", "read"), ("fifo-queue", "dequeue")])
@@ -203,7 +206,7 @@ def test_a_replayed_order_tells_true_from_1(tmp_path: Path) -> None:
     assert replayed(right, certificate, "register").returncode == 0
     wrong = written(tmp_path / "wrong.parquet", done(0, "write", 1, 1) + done(1, "read", None, True))
     told = replayed(wrong, certificate, "register")
-    assert (told.returncode, told.stdout) == (1, "k: read 2 could not have told True\n")
+    assert (told.returncode, told.stdout) == (1, "refuted: k: read 2 could not have told True\n")
 
 
 def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:

@@ -267,7 +267,9 @@ def test_several_checks_go_on_after_a_malformed_history_and_invalid_outranks_it(
     assert stormproof("check", "malformed", "valid", "invalid", "--engine", "inprocess") == 1
 
 
-@pytest.mark.parametrize("command", ["run", "suite", "check", "export", "replay", "list", "doctor", "cleanup"])
+@pytest.mark.parametrize(
+    "command", ["run", "suite", "check", "verify", "export", "replay", "list", "doctor", "cleanup"]
+)
 def test_every_help_ends_with_examples_whose_options_exist(
     stormproof: Stormproof, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

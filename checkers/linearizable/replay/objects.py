@@ -1,25 +1,13 @@
-"""Replays a certificate: a program so simple that it can be believed, which shares no code with the checker.
-
-    python -m checkers.linearizable.replay HISTORY.parquet CERTIFICATE MODEL [--initial JSON] [--failed-cas answer]
-
-A certificate has an order for each key: operations, named by the indices of their invocations, as they took effect.
-It holds if every operation that completed is in it once and none that failed is, none stands behind one that began
-after it had ended, and a plain object driven through the order tells each caller what it was told. Cost:
-O(n) steps, each as cheap as the object's own.
-"""
+"""The objects, each as plain as can be: asked to do something, it says whether that can happen now."""
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import json
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-
-import pyarrow.parquet as pq
 
 Run = Callable[[str, Any, Any, bool], bool]
 """(f, argument, result, whether the result is known) -> whether it can happen now; if so, it has."""
@@ -253,96 +241,19 @@ OBJECTS: Mapping[str, Callable[[Any], Run]] = {
 }
 
 
-def fault(
-    rows: Iterable[Mapping[str, Any]], orders: Mapping[str, list[int]], make: Callable[[], Run], answers: bool
-) -> str | None:
-    """The first thing wrong with these orders, or None. Rows are those of the history, by index; the value as plain
-    data. `answers`: a failed cas without an error ran, and found another value."""
-    opened: dict[int, Mapping[str, Any]] = {}
-    ended: dict[str, dict[int, tuple[Mapping[str, Any], Mapping[str, Any] | None]]] = {}
-    for row in rows:
-        if row["process"] < 0:
-            continue
-        if row["type"] == "invoke":
-            opened[row["process"]] = row
-            ended.setdefault(row["key"] or "", {})[row["index"]] = (row, None)
-        else:
-            begin = opened.pop(row["process"])
-            ended[begin["key"] or ""][begin["index"]] = (begin, row)
-    for key, operations in ended.items():
-        wrong = _fault_of_object(operations, orders.get(key, []), make(), answers) if key in orders else "has no order"
-        if wrong is not None:
-            return f"{key}: {wrong}" if key else wrong
-    return None
-
-
-def _fault_of_object(
-    operations: Mapping[int, tuple[Mapping[str, Any], Mapping[str, Any] | None]],
-    order: list[int],
-    run: Run,
-    answers: bool,
-) -> str | None:
-    if len(set(order)) != len(order):
-        return "the order names an operation twice"
-    latest_begin = -1
-    for index in order:
-        if index not in operations:
-            return f"{index} is no invocation"
-        begin, end = operations[index]
-        failed = end is not None and end["type"] == "fail"
-        if failed and not _is_answer(begin, end, answers):
-            return f"{index} failed"
-        known = end is not None and end["type"] != "info"
-        if known and end is not None and end["index"] < latest_begin:
-            return f"{index} had ended when {latest_begin}, which the order puts before it, began"
-        latest_begin = max(latest_begin, index)
-        result = "failed" if failed else end["value"] if end is not None else None
-        if not run(begin["f"], begin["value"], result, known):
-            return f"{begin['f']} {index} could not have told {result!r}"
-    named = set(order)
-    for index, (begin, end) in operations.items():
-        if index in named or end is None:
-            continue
-        tells = end["value"] is not None or begin["f"] != "read"
-        if (end["type"] == "ok" and tells) or _is_answer(begin, end, answers):
-            return f"{index} is missing"
-    return None
-
-
-def _is_answer(begin: Mapping[str, Any], end: Mapping[str, Any] | None, answers: bool) -> bool:
-    is_failed_cas = begin["f"] == "cas" and end is not None and end["type"] == "fail" and end["error"] is None
-    return answers and is_failed_cas
-
-
-def plain(value: Any) -> Any:
-    """A history's value as the models mean it."""
-    if value is None:
-        return None
-    if "json" in value:
-        return None if value["json"] is None else json.loads(value["json"])
-    if value.get("expected") is not None:
-        return [value["expected"], value.get("value")]
-    return value.get("value")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("history")
-    parser.add_argument("certificate")
-    parser.add_argument("model", choices=sorted(OBJECTS))
-    parser.add_argument("--initial", type=json.loads)
-    parser.add_argument("--failed-cas", choices=("ignored", "answer"), default="ignored")
-    arguments = parser.parse_args()
-    with open(arguments.certificate) as file:
-        orders = {entry["key"]: entry["order"] for entry in map(json.loads, file)}
-    columns = ["index", "process", "type", "f", "key", "value", "error"]
-    rows = [
-        row | {"value": plain(row["value"])} for row in pq.read_table(arguments.history, columns=columns).to_pylist()
-    ]
-    wrong = fault(rows, orders, lambda: OBJECTS[arguments.model](arguments.initial), arguments.failed_cas == "answer")
-    print(wrong or f"{len(orders)} orders hold")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "register": frozenset({"read", "write"}),
+    "cas-register": frozenset({"read", "write", "cas"}),
+    "multi-register": frozenset({"read", "write", "txn"}),
+    "map": frozenset({"get", "put", "append"}),
+    "set": frozenset({"read", "contains", "add", "remove"}),
+    "mutex": frozenset({"acquire", "release"}),
+    "fenced-lock": frozenset({"acquire", "release"}),
+    "counter": frozenset({"add", "read"}),
+    "fifo-queue": frozenset({"enqueue", "dequeue"}),
+    "unordered-queue": frozenset({"enqueue", "dequeue"}),
+    "priority-queue": frozenset({"enqueue", "dequeue"}),
+    "stack": frozenset({"push", "pop"}),
+    "append-log": frozenset({"append", "read"}),
+}
+"""What each object can be asked."""

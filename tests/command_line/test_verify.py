@@ -1,0 +1,173 @@
+"""A certificate is verified without a word about the model, against every kind of history that was checked."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from harness.history import HistoryWriter
+from harness.operation import Operation
+from tests.command_line.answers import Answer, Stormproof
+
+IN_PROCESS = ("--engine", "inprocess")
+HOLDS, REFUTED, WRONG_USAGE = 0, 1, 254
+CAS = (
+    "{:process 0 :type :invoke :f :cas :value [7 8]}\n"
+    "{:process 0 :type :ok :f :cas :value [7 8]}\n"
+    "{:process 1 :type :invoke :f :cas :value [7 9]}\n"
+    "{:process 1 :type :fail :f :cas :value [7 9]}\n"
+)
+LISTS = (
+    '{"process": 0, "type": "invoke", "f": "txn", "value": [["append", "x", 1]]}\n'
+    '{"process": 0, "type": "ok", "f": "txn", "value": [["append", "x", 1]]}\n'
+    '{"process": 0, "type": "invoke", "f": "txn", "value": [["r", "x", null]]}\n'
+    '{"process": 0, "type": "ok", "f": "txn", "value": [["r", "x", [1]]]}\n'
+)
+CASES = {
+    "cas.edn": (CAS, ("--model", "cas-register", "--initial", "7", "--failed-cas", "answer")),
+    "lists.json": (LISTS, ("--workload", "list-append", "--consistency-model", "serializable")),
+}
+
+
+def checked(stormproof: Stormproof, history: str | Path, *how: str) -> Answer:
+    answer = stormproof("check", history, *how, "--certify", "certificate", *IN_PROCESS)
+    assert answer.code == HOLDS, answer
+    return answer
+
+
+def of_case(stormproof: Stormproof, name: str) -> None:
+    text, how = CASES[name]
+    Path(name).write_text(text)
+    checked(stormproof, name, *how)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_certificate_holds_and_finds_its_history_beside_it(stormproof: Stormproof, name: str) -> None:
+    of_case(stormproof, name)
+    answer = stormproof("verify", "certificate")
+    assert answer.code == HOLDS, answer
+    assert f"history      {name}\n" in answer.out
+    assert "\nverified     " in answer.out
+    Path("elsewhere").mkdir()
+    for file in ("certificate", name):
+        Path(file).rename(f"elsewhere/{file}")
+    assert f"history      elsewhere/{name}\n" in stormproof("verify", "elsewhere/certificate").out
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_format_of_the_history_is_as_good(stormproof: Stormproof, name: str) -> None:
+    of_case(stormproof, name)
+    (parquet,) = Path("runs/checked").glob("*/history.parquet")
+    Path("packed.gz").write_bytes(gzip.compress(Path(name).read_bytes()))
+    formats: list[Path] = [Path(name), parquet, parquet.parent, Path("packed.gz")]
+    for form in ("edn", "json"):
+        formats.append(Path(f"exported.{form}"))
+        assert stormproof("export", parquet, "--format", form, "--output", formats[-1]).code == HOLDS
+    for history in formats:
+        answer = stormproof("verify", "certificate", history, "--json")
+        assert (answer.code, answer.json["verified"], answer.json["exit_code"]) == (HOLDS, True, 0), history
+        assert answer.json["same_file"] is (history == Path(name))
+
+
+def test_the_options_that_were_checked_with_are_shown(stormproof: Stormproof) -> None:
+    of_case(stormproof, "cas.edn")
+    answer = stormproof("verify", "certificate", "--json")
+    assert answer.json["of"] == "orders of cas-register, initial 7, a failed cas is an answer"
+    of_case(stormproof, "lists.json")
+    assert stormproof("verify", "certificate", "--json").json["of"] == "valid at serializable, of list-append"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_history_is_refuted_and_the_right_one_named(stormproof: Stormproof, name: str) -> None:
+    of_case(stormproof, name)
+    lines = Path(name).read_text().splitlines()
+    more = [line.replace("[7 8]", "[8 7]").replace("1", "2") for line in lines[:2]]
+    Path("other").write_text("\n".join([*lines, *more]))
+    answer = stormproof("verify", "certificate", "other")
+    assert answer.code == REFUTED
+    assert "\nrefuted      " in answer.out
+    assert f"it was made of another file: {name}, SHA-256 " in answer.out
+    data = stormproof("verify", "certificate", "other", "--json").json
+    assert (data["verified"], data["same_file"], data["exit_code"]) == (False, False, 1)
+
+
+def test_of_two_histories_of_one_name_the_one_that_was_checked_is_taken(stormproof: Stormproof) -> None:
+    of_case(stormproof, "cas.edn")
+    Path("kept").mkdir()
+    shutil.copy("certificate", "kept/certificate")
+    Path("kept/cas.edn").write_text(CAS.replace("7", "5"))
+    assert "history      cas.edn\n" in stormproof("verify", "kept/certificate").out
+
+
+def test_a_stream_of_a_killed_run_is_read_and_nothing_is_written_beside_it(stormproof: Stormproof) -> None:
+    events = [("invoke", "write", 1), ("ok", "write", 1), ("invoke", "read", None), ("ok", "read", 1)]
+    writer = HistoryWriter(Path("live.arrows"), pa.struct([("value", pa.int64())]))
+    for number, (kind, f, value) in enumerate(events):
+        told = {"value": value} if value else None
+        writer.append(Operation(index=number, process=0, type=kind, f=f, value=told, key=None, time=number))
+    writer.flush()
+    Path("killed").mkdir()
+    shutil.copy("live.arrows", "killed/history.arrows")
+    writer.close()
+    checked(stormproof, "killed/history.arrows", "--model", "register")
+    for arguments in (("certificate",), ("certificate", "killed")):
+        answer = stormproof("verify", *arguments)
+        assert answer.code == HOLDS, answer
+    assert [path.name for path in Path("killed").iterdir()] == ["history.arrows"]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "words"),
+    [
+        ("nowhere", "there is no certificate nowhere"),
+        (".", ". is no file"),
+        ("/dev/zero", "/dev/zero is no file"),
+        ("cas.edn", "cas.edn is no certificate, which is JSON as check --certify writes it"),
+        ("runs", "runs is no file"),
+    ],
+)
+def test_what_is_no_certificate_is_wrong_usage(stormproof: Stormproof, certificate: str, words: str) -> None:
+    of_case(stormproof, "cas.edn")
+    answer = stormproof("verify", certificate)
+    assert (answer.code, answer.err) == (WRONG_USAGE, f"stormproof: {words}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[1]", "is no certificate, which is JSON"),
+        ("{}", "neither of a model nor of a workload"),
+        ('{"model": "light"}', "is no certificate that can be verified"),
+        ('{"model": 5}', "neither of a model nor of a workload"),
+        ('{"model": "counter", "initial": "x"}', "--initial of model counter must be an integer"),
+        ('{"workload": "bank", "model": "x"}', "is a certificate of 'bank'; known are: list-append, rw-register"),
+        ('{"key": "", "order": [0]}', "does not say of which model it is, as older versions wrote it"),
+        ('{"model": "register"}', "certificate names no history: name it, stormproof verify certificate HISTORY"),
+        ('{"model": "register", "history": 7}', "names no history"),
+        ('{"model": "register", "history": {"name": "gone.edn"}}', "is of gone.edn, which is not here nor beside it"),
+        ('{"model": "register", "history": {"name": "runs"}}', "there is no run directory and no history runs"),
+        pytest.param("{" * 5000, "is no certificate, which is JSON", id="brackets"),
+        pytest.param('{"a": ' * 5000, "is no certificate, which is JSON", id="nested"),
+    ],
+)
+def test_what_a_certificate_lacks_is_said_in_one_line(stormproof: Stormproof, content: str, words: str) -> None:
+    Path("certificate").write_text(content)
+    Path("runs").mkdir()
+    answer = stormproof("verify", "certificate")
+    assert answer.code == WRONG_USAGE
+    assert words in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_history_of_something_else_is_wrong_usage(stormproof: Stormproof) -> None:
+    of_case(stormproof, "cas.edn")
+    Path("lists.json").write_text(LISTS)
+    Path("noise").write_bytes(bytes(range(256)))
+    Path("torn.parquet").write_bytes(b"PAR1")
+    for history in ("lists.json", "noise", "torn.parquet", "certificate", "nowhere"):
+        answer = stormproof("verify", "certificate", history)
+        assert (answer.code, answer.err.count("\n")) == (WRONG_USAGE, 1), answer.err

@@ -35,7 +35,7 @@ setup:
 
 run: setup
 	@$(BIN)/stormproof run "$(SYSTEM)" --environment "$(ENVIRONMENT)" --workload "$(WORKLOAD)" --nemesis "$(NEMESIS)" \
-		--time-limit "$(TIME_LIMIT)" $(if $(SEED),--seed $(SEED)) --progress $(ARGUMENTS)
+		--time-limit "$(TIME_LIMIT)" $(if $(SEED),--seed $(SEED)) --engine spark --progress $(ARGUMENTS)
 
 lint: setup
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

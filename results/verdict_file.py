@@ -4,7 +4,7 @@
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "versions": {…},
-     "checked": {"history", "judged_as", "engine", "command"} | null}
+     "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
@@ -42,6 +42,8 @@ class Checking:
     """The options that say what it is a history of, e.g. `--model register --initial 0`; empty for a run, whose
     scenario says it."""
     engine: str
+    engine_because: str = ""
+    """Why this engine and no other."""
     command: str
     """Checks it again."""
 

@@ -16,10 +16,12 @@ import click
 
 from checkers.certified import CertifiedHistory, fingerprint
 from checkers.elle.rw_register import Assumption
+from checkers.history_batches import history_rows
 from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, found, judged_as, merge
+from harness.cli import engines
 from harness.cli.candidates import (
     checked_workloads,
     consistency_models,
@@ -32,7 +34,6 @@ from harness.cli.check_options import HistoryOptions
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
-from harness.cli.java import require_java
 from harness.cli.judgement import Judgement, converted, workloads
 from harness.cli.options import (
     Execution,
@@ -44,7 +45,7 @@ from harness.cli.options import (
 )
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.cli.output_file import write
-from harness.cli.pipeline import check_line, check_run, checking, make_engine, vacuity_arguments, versions
+from harness.cli.pipeline import check_line, check_run, checking, vacuity_arguments, versions
 from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
 from harness.foreign import located
@@ -82,6 +83,8 @@ class Checked:
     """Why the verdict would be vacuous, if that was accepted."""
     directory: Path | None = None
     """Where the report is, if there is one."""
+    engine: str = ""
+    """On which engine, and why; empty where nothing was checked."""
     standing: Mapping[str, Any] | None = None
     """Of transactions: the models ruled out, and the strongest that remain."""
     error: str = ""
@@ -99,6 +102,8 @@ class Checked:
             told[ACCEPTED] = list(self.accepted)
         if self.directory is not None:
             told["directory"] = str(self.directory)
+        if self.engine:
+            told["checked"] = self.engine
         if self.standing is not None:
             told |= self.standing
         if self.error:
@@ -173,7 +178,7 @@ def command(
     vacuous: Vacuous,
     runs: Path,
     engine: str,
-    master: str,
+    master: str | None,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -206,7 +211,7 @@ def command(
     judgement = options.judgement(len(paths))
     console = console_of(as_json, progress, file=certify)
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
-    require_java(engine)
+    engines.require_engine(engine, master)
     reports = runs / "checked" if len(paths) == 1 else None
     codes = []
     with scratch_directory() as scratch:
@@ -289,11 +294,15 @@ def _check_directory(path: Path, execution: Execution, console: Console) -> Chec
     )
     say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
     tell_where(outcome, console)
-    return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory)
+    return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory, outcome.checked)
 
 
 def _checked(
-    verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult], directory: Path | None
+    verdict: Verdict,
+    reasons: tuple[str, ...],
+    results: Mapping[str, CheckerResult],
+    directory: Path | None,
+    engine: str,
 ) -> Checked:
     counts: dict[str, int] = {}
     for result in results.values():
@@ -307,6 +316,7 @@ def _checked(
         reasons=(*found(results), *reasons),
         accepted=accepted(results),
         directory=directory,
+        engine=engine,
         standing=standing_of(results),
     )
 
@@ -334,11 +344,12 @@ def _check_history(
         judgement = converted(given.file, history, judgement)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
-    console.progress(f"checking {path} ({execution.engine})")
+    chosen = engines.choose(execution.engine, execution.master, rows=history_rows(history), judged=options.judged_by())
+    console.progress(f"checking {path} {chosen.words()}")
     begun = time.monotonic()
     request = CheckRequest(history=history, repeats=judgement.repeats)
-    console.progress(Moment(f"starting engine {execution.engine}"))
-    engine = make_engine(execution.engine, execution.master)
+    console.progress(Moment(f"starting engine {chosen.name}"))
+    engine = engines.make_engine(chosen)
     results = check_history(request, judgement.checkers, engine, begins=checking(engine, console.progress))
     results = judged_as(results, execution.vacuous)
     _certify(given, judgement, request, engine, console)
@@ -348,6 +359,7 @@ def _check_history(
         reasons += [reason for reason in result.reasons if reason not in reasons]
     console.progress(f"checked in {time.monotonic() - begun:.1f} s")
     say_verdict(verdict, tuple(reasons), results, console)
+    console.say(f"checked   {chosen.words()}")
     directory = None if reports is None else _folder_for(given.name, reports)
     if directory is not None:
         again = path if given.file == path else directory / KEPT  # what came out of a pipe cannot be read again
@@ -361,13 +373,14 @@ def _check_history(
                 history=str(again.resolve()),
                 judged_as=shlex.join(options.arguments()),
                 engine=engine.name,
+                engine_because=chosen.because,
                 command=check_line(
                     again, *options.arguments(), *vacuity_arguments(execution.vacuous), "--engine", engine.name
                 ),
             ),
         )
         _report(history, given, content, directory, console)
-    return _checked(verdict, tuple(reasons), results, directory)
+    return _checked(verdict, tuple(reasons), results, directory, chosen.words())
 
 
 def _certify(

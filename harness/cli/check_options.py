@@ -57,6 +57,10 @@ class HistoryOptions:
             f"in it ({path / 'history.parquet'}), which can be judged as any other"
         )
 
+    def judged_by(self) -> str:
+        """The name of the model or the workload; empty where neither was given."""
+        return self.model or self.workload or ""
+
     def given(self) -> tuple[str, ...]:
         """As they were written: `--workload bank`, `--set total=3`."""
         words = {

@@ -50,7 +50,8 @@ def command(as_json: bool) -> int:
 def _java() -> Finding:
     java = find_java()
     what = f"version {java.version} at {java.home}" if java else f"none that is new enough; {HOW_TO_GET}"
-    return Finding("java", java is not None, what, "checking on Spark (--engine spark, the default)")
+    possible = "checking on Spark: big histories, and with --engine spark or --master all"
+    return Finding("java", java is not None, what, possible)
 
 
 def _spark() -> Finding:

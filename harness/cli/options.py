@@ -26,7 +26,8 @@ class Execution:
 
     runs: Path
     engine: str
-    master: str
+    master: str | None
+    """Spark's, where one was named."""
     vacuous: Vacuous = Vacuous.UNKNOWN
 
 
@@ -59,10 +60,9 @@ def execution_options(command: F) -> F:
             click.option(
                 "--master",
                 type=SparkMaster(),
-                default="local[*]",
-                show_default=True,
                 metavar="URL",
-                help="Spark's master: local[2], spark://host:7077, yarn, k8s://…",
+                help="Check on Spark with this master: local[2], spark://host:7077, yarn, k8s://…  "
+                "[default: local[*], where Spark is chosen]",
             ),
         ]
     ):
@@ -73,10 +73,11 @@ def execution_options(command: F) -> F:
 def engine_option() -> Callable[[F], F]:
     return click.option(
         "--engine",
-        type=OneOf("engine", ["spark", "inprocess"]),
-        default="spark",
+        type=OneOf("engine", ["auto", "spark", "inprocess"]),
+        default="auto",
         show_default=True,
-        help="Where checkers run; inprocess runs the same kernels without Spark.",
+        help="Where checkers run: on Spark, or the same kernels in this process; auto takes what is faster for so many "
+        "rows and has the memory, and says why.",
     )
 
 

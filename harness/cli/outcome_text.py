@@ -54,6 +54,8 @@ def tell_outcome(outcome: Outcome, console: Console) -> None:
 def tell_where(outcome: Outcome, console: Console) -> None:
     """Where the report is, how to replay what was not valid, and what could not be written."""
     report = outcome.directory / REPORT
+    if outcome.checked:
+        console.say(f"checked   {outcome.checked}")
     console.say(f"report    {report if report.exists() else outcome.directory}")
     if outcome.verdict is not Verdict.VALID:
         if outcome.regime:
@@ -134,6 +136,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "seed": outcome.scenario.seed,
         "scenario": plain(outcome.scenario.to_json()),
         "directory": str(outcome.directory),
+        "checked": outcome.checked,
         "operations": plain(outcome.operations),
         "faults": plain(outcome.faults),
         "anomalies": {

@@ -17,6 +17,7 @@ from typing import Any
 
 from checkers.availability import Availability
 from checkers.cluster import ClusterChecker, write_node_events
+from checkers.history_batches import history_rows
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
@@ -25,13 +26,12 @@ from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, judged_as, merge
 from harness import path_name
 from harness.bounds import shown
-from harness.cli import registry
+from harness.cli import engines, registry
 from harness.cli.registry import Parts
 from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.interruption import last_words
-from harness.nearest import unknown
 from harness.progress import Moment, Progress, unwatched
 from harness.reading import json_kept
 from harness.run import Plan, Record, Roles, RunFacts, execute
@@ -79,6 +79,8 @@ class Outcome:
     faults: Mapping[str, Any] = field(default_factory=dict)
     regime: Mapping[str, Any] = field(default_factory=dict)
     """The kind of world that the simulator drew from the seed."""
+    checked: str = ""
+    """By which engine, and why; empty where there was nothing to check."""
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
     """What went wrong beside the verdict and does not touch it: a file that could not be written."""
@@ -121,8 +123,8 @@ def run_scenario(
     scenario: Scenario,
     *,
     runs: Path = Path("runs"),
-    engine: str = "spark",
-    master: str = "local[*]",
+    engine: str = engines.AUTO,
+    master: str | None = None,
     vacuous: Vacuous = Vacuous.UNKNOWN,
     progress: Progress = unwatched,
     recording: Path | None = None,
@@ -135,9 +137,12 @@ def run_scenario(
     parts = registry.resolve(scenario)
     world = registry.world(scenario, parts.packages)
     started = time.monotonic()
-    progress(f"engine {engine}")
-    progress(Moment(f"starting engine {engine}"))
-    make_engine(engine, master)  # a Spark that does not start is known before the storm, not after it
+    expected = engines.choose(
+        engine, master, rows=engines.rows_of_storm(scenario), judged=scenario.workload, estimated=True
+    )
+    progress(f"engine {expected.words()}")
+    progress(Moment(f"starting engine {expected.name}"))
+    engines.make_engine(expected)  # a Spark that does not start is known before the storm, not after it
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
     record: dict[str, Any] = {**scenario.to_json(), "versions": versions(), "replay": replay_line(scenario)}
     directory.write_json("scenario.json", record)
@@ -188,8 +193,8 @@ def first_failure(error: HarnessError | OSError) -> HarnessError:
 def check_run(
     directory: Path,
     *,
-    engine: str = "spark",
-    master: str = "local[*]",
+    engine: str = engines.AUTO,
+    master: str | None = None,
     vacuous: Vacuous = Vacuous.UNKNOWN,
     progress: Progress = unwatched,
     started: float | None = None,
@@ -235,19 +240,23 @@ def check_run(
         options |= progress_window(rows)
     results: Mapping[str, CheckerResult] = {}
     source: Checking | None = None
+    checked = ""
     if recorded.history is not None:
-        progress(f"checking {recorded.history} ({engine})")
         legal_here = {name: legal.reason for name in legal.anomalies}
         request = CheckRequest(
             history=recorded.history, repeats=parts.workload.repeats, legal=legal_here, options=options
         )
         begun = time.monotonic()
-        progress(Moment(f"starting engine {engine}"))
-        used = make_engine(engine, master)
+        chosen = engines.choose(engine, master, rows=history_rows(recorded.history), judged=scenario.workload)
+        checked = chosen.words()
+        progress(f"checking {recorded.history} {checked}")
+        progress(Moment(f"starting engine {chosen.name}"))
+        used = engines.make_engine(chosen)
         source = Checking(
             history=str(recorded.history.resolve()),
             judged_as="",
             engine=used.name,
+            engine_because=chosen.because,
             command=check_line(directory, *vacuity_arguments(vacuous), "--engine", used.name),
         )
         results = check_history(request, checkers_of(scenario, parts), used, begins=checking(used, progress))
@@ -267,6 +276,7 @@ def check_run(
         results=results,
         operations=results["statistics"].statistics.get("operations", {}) if "statistics" in results else {},
         faults=count_faults(rows),
+        checked=checked,
         regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
     )
@@ -349,19 +359,6 @@ def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
         "cluster": ClusterChecker(),
     }
     return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers
-
-
-def make_engine(engine: str, master: str) -> Engine:
-    if engine == "inprocess":
-        from checkers.engine_in_process import InProcessEngine
-
-        return InProcessEngine()
-    if engine == "spark":
-        from checkers.spark.engine import SparkEngine
-        from checkers.spark.session import spark_session
-
-        return SparkEngine(spark_session(master))
-    raise UsageError(unknown("engine", engine, ("inprocess", "spark")))
 
 
 def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Checking | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import registry
+from harness.cli import engines, registry
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
@@ -37,7 +37,7 @@ stormproof replay runs/latest --engine inprocess
 @click.argument("path", metavar="PATH", type=click.Path(path_type=Path), shell_complete=one_or_a_file(run_directories))
 @execution_options
 @output_options
-def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, progress: bool | None) -> int:
+def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bool, progress: bool | None) -> int:
     """Run the scenario of the run directory PATH again and compare, in the simulator event for event.
 
     Where the traces differ, two fresh processes tell apart what is not deterministic (named with the first
@@ -45,7 +45,6 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     """
     start_arrow()
     # Not before: help and completion need nothing of what runs and judges.
-    from harness.cli.java import require_java
     from harness.cli.outcome_text import as_json as outcome_as_json
     from harness.cli.outcome_text import tell_outcome, tell_start
     from harness.cli.pipeline import read_scenario, run_scenario
@@ -56,7 +55,7 @@ def command(path: Path, runs: Path, engine: str, master: str, as_json: bool, pro
     require_writable_directory(runs)
     console = console_of(as_json, progress)
     tell_start(scenario, console)
-    require_java(engine)
+    engines.require_engine(engine, master)
     outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
     tell_outcome(outcome, console)
     _, again = read_scenario(outcome.directory)

@@ -142,7 +142,7 @@ def command(
     vacuous: Vacuous,
     runs: Path,
     engine: str,
-    master: str,
+    master: str | None,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -178,12 +178,12 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     start_arrow()
     registry.world(scenario, registry.resolve(scenario).packages)
     require_writable_directory(execution.runs)
-    from harness.cli.java import require_java
+    from harness.cli import engines
     from harness.cli.outcome_text import tell_outcome, tell_start
     from harness.cli.pipeline import run_scenario
 
     tell_start(scenario, console)
-    require_java(execution.engine)
+    engines.require_engine(execution.engine, execution.master)
     outcome = run_scenario(
         scenario,
         runs=execution.runs,

@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 
 from checkers.verdict import Vacuous, Verdict
-from harness.cli import registry, suite_jobs
+from harness.cli import engines, registry, suite_jobs
 from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
-from harness.cli.java import require_java
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.cli.outcome_text import title, tone_of
 from harness.cli.output_file import require_folder, require_writable, write
@@ -93,7 +92,7 @@ def command(
     vacuous: Vacuous,
     runs: Path,
     engine: str,
-    master: str,
+    master: str | None,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -107,7 +106,7 @@ def command(
     require_writable_directory(runs)
     console = console_of(as_json, progress, file=junit)
     console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
-    require_java(engine)
+    engines.require_engine(engine, master)
     report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
     require_folder(report)
     require_writable(report)

@@ -39,7 +39,7 @@ def told(answer: Answer) -> str:
         ("run rocketmq --set brokers=many", "setting brokers takes a whole number from 1 to 100, got 'many'"),
         (
             "run rocketmq --engine flink",
-            "known are: spark, inprocess (see: stormproof run --help)",
+            "known are: auto, spark, inprocess (see: stormproof run --help)",
         ),
         ("run rocketmq --environment docker --nemesis power", "environment 'docker' cannot apply 'power'"),
         ("run rocketmq --time-limit nan", "time_limit_s takes a number from 0 to 604800, got nan"),
@@ -129,8 +129,20 @@ def old_java(home: Path, version: str) -> Path:
     return home
 
 
+@pytest.mark.parametrize("command", ["run rocketmq", "suite smoke", "check nowhere", "replay STORED"])
+def test_this_process_and_a_master_contradict_each_other(
+    stormproof: Stormproof, stored_run: Path, command: str
+) -> None:
+    words = command.replace("STORED", str(stored_run)).split()
+    answer = stormproof(*words, "--engine", "inprocess", "--master", "local[2]")
+    assert answer.code == WRONG_USAGE
+    assert "--engine inprocess checks in this process, --master local[2] on Spark: leave one" in told(answer)
+    assert not Path("runs").exists()
+
+
 @pytest.mark.parametrize(("version", "what"), [(None, "there is none"), ("11.0.2", "there is only Java 11 at ")])
 @pytest.mark.parametrize("command", ["run rocketmq", "suite smoke", "check nowhere", "replay STORED"])
+@pytest.mark.parametrize("asked", ["--engine spark", "--master local[2]"])
 def test_without_a_java_that_is_new_enough_spark_is_refused_before_anything_is_run(
     stormproof: Stormproof,
     stored_run: Path,
@@ -139,13 +151,14 @@ def test_without_a_java_that_is_new_enough_spark_is_refused_before_anything_is_r
     version: str | None,
     what: str,
     command: str,
+    asked: str,
 ) -> None:
     home = old_java(tmp_path / "java", version) if version else tmp_path / "is-not-there"
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setenv("PATH", "/usr/bin" if version is None and not Path("/usr/bin/java").exists() else str(tmp_path))
     monkeypatch.setattr(java, "CHECKOUT_JDKS", tmp_path / "no-jdks")
     monkeypatch.setattr(java.find_java, "__defaults__", (os.environ, tmp_path / "no-jdks"))
-    answer = stormproof(*command.replace("STORED", str(stored_run)).split())
+    answer = stormproof(*f"{command} {asked}".replace("STORED", str(stored_run)).split())
     assert answer.code == HARNESS_FAILED
     line = told(answer)
     assert f"Spark needs Java 17 or newer, and {what}" in line

@@ -12,7 +12,7 @@ import pytest
 from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
-from harness.cli import check, java, main, replay, run, suite
+from harness.cli import check, engines, main, replay, run, suite
 from harness.cli import pipeline as pipeline_module
 from harness.errors import HarnessError
 from harness.history import MalformedHistory
@@ -26,8 +26,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
     for module in (pipeline_module, suite):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
-    for module in (java, suite, check):
-        monkeypatch.setattr(module, "require_java", lambda engine: None)
+    monkeypatch.setattr(engines, "require_java", lambda engine: None)
     monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
     monkeypatch.delenv("STORMPROOF_DEBUG")
     return fake

@@ -11,10 +11,12 @@ Memory is bounded by one block of text, and some words for each process that eve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -58,7 +60,11 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
         try:
             with pq.ParquetWriter(partial, batches.schema, compression="zstd", version="2.6") as writer:
                 for recorded in recorded_in(path, shape.transactions):
-                    writer.write_batch(batches.batch(recorded))
+                    before = batches.rows
+                    try:
+                        writer.write_batch(batches.batch(recorded))
+                    except UnicodeEncodeError:
+                        raise _no_text(path, before, recorded) from None
         except BrokenText as broken:
             raise _malformed(path, batches.rows, broken) from None
         partial.replace(parquet)
@@ -111,6 +117,31 @@ def _reader(head: bytes, transactions: Transactions | None) -> Reader:
     if _EDN.match(head):
         return MapReader(scan.EDN, edn.Forms(), edn.parse, transactions)
     return LineReader()
+
+
+def _no_text(path: Path, before: int, recorded: Recorded) -> MalformedHistory:
+    """At the first operation that has a string which no file can hold. Raises OSError."""
+    rows = [len(recorded) - 1]
+    for column in recorded.fields.values():
+        broken = [number for number, value in enumerate(column.values) if any(map(_is_halved, _strings(value)))]
+        rows += np.flatnonzero(np.isin(column.codes, broken))[:1].tolist()
+    first = min(rows)
+    return _malformed(path, before + first, BrokenText(int(recorded.at[first]), "half of a surrogate pair is no text"))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.items():
+            yield from _strings(item)
+    elif isinstance(value, Iterable):
+        for item in value:
+            yield from _strings(item)
+
+
+def _is_halved(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:

@@ -93,3 +93,26 @@ def test_a_name_that_is_no_text_is_shown_and_read(stormproof: Stormproof, forged
     assert answer.json["path"] == str(named)
     require_printable(answer)
     assert Path(answer.json["directory"], "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ('"key": "a\\ud800"', "half of a surrogate pair is no text"),
+        ('"error": "\\udfff"', "error must be string, it is"),
+        ('"node": "\\ud83d"', "node must be string, it is"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_text_and_told_with_its_row(
+    stormproof: Stormproof, tmp_path: Path, part: str, words: str
+) -> None:
+    history = tmp_path / "history.json"
+    history.write_text(
+        '{"process": 0, "type": "invoke", "f": "write", "value": 1}\n'
+        '{"process": 0, "type": "info", "f": "write", "value": 1}\n'
+        f'{{"process": 1, "type": "invoke", "f": "write", "value": 2, {part}}}\n'
+    )
+    answer = stormproof("check", history, "--model", "register", *IN_PROCESS)
+    assert answer.code == 254
+    assert f"line 3, row 2: {words}" in answer.err
+    require_printable(answer)

@@ -38,6 +38,7 @@ from checkers.certified import CertifiedHistory
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.linearizable import registers
+from checkers.linearizable.failed_attempts import with_failed_attempts
 from checkers.linearizable.models import Model
 from checkers.linearizable.objects import (
     MALFORMED,
@@ -88,8 +89,9 @@ class Linearizable:
         reasons = [anomaly.because for anomaly in undecided.examples] if undecided else []
         if undecided and undecided.count > len(reasons):
             reasons.append(f"{undecided.count - len(reasons)} more objects are undecided")
+        history = engine.history(request.history, COLUMNS)
         return judged(
-            found,
+            with_failed_attempts(engine, history, found),
             legal=request.legal,
             undecided=reasons,
             statistics={"objects": objects.count if objects else 0},

@@ -139,8 +139,16 @@ class _Candidates:
             undone = self._undone(-1) or self._in_prefix()
             what = f"what it held at first: {shown(initial)}"
             told.insert(0, {"operation": None, "completed": None, "what": what, "why_not": undone})
-        is_single = len(self.model.needs(stuck) or ()) == 1 or _is_map(self.model)
-        return {"count": count, "operations": told} if count or is_single else None
+        sought = self._sought(stuck)
+        return {"count": count, "operations": told, "sought": sought} if count or sought is not None else None
+
+    def _sought(self, stuck: Call) -> str | None:
+        """The value that one operation would have had to put there; None if it takes several, or none."""
+        if _is_map(self.model):
+            return shown(stuck.result)
+        needed = list(self.model.needs(stuck) or ())
+        single = needed[0] if len(needed) == 1 else None
+        return shown(single[1]) if isinstance(single, tuple) and len(single) == 2 else None
 
     def _explains(self, position: int) -> bool:
         if position == self.stuck:

@@ -346,10 +346,10 @@ def _check_history(
         require_certifiable(history)  # Before hours of work, not after them.
     chosen = engines.choose(execution.engine, execution.master, rows=history_rows(history), judged=options.judged_by())
     console.progress(f"checking {path} {chosen.words()}")
-    begun = time.monotonic()
     request = CheckRequest(history=history, repeats=judgement.repeats)
     console.progress(Moment(f"starting engine {chosen.name}"))
     engine = engines.make_engine(chosen)
+    begun = time.monotonic()
     results = check_history(request, judgement.checkers, engine, begins=checking(engine, console.progress))
     results = judged_as(results, execution.vacuous)
     _certify(given, judgement, request, engine, console)

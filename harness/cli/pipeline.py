@@ -246,12 +246,12 @@ def check_run(
         request = CheckRequest(
             history=recorded.history, repeats=parts.workload.repeats, legal=legal_here, options=options
         )
-        begun = time.monotonic()
         chosen = engines.choose(engine, master, rows=history_rows(recorded.history), judged=scenario.workload)
         checked = chosen.words()
         progress(f"checking {recorded.history} {checked}")
         progress(Moment(f"starting engine {chosen.name}"))
         used = engines.make_engine(chosen)
+        begun = time.monotonic()
         source = Checking(
             history=str(recorded.history.resolve()),
             judged_as="",

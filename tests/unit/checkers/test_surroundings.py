@@ -82,7 +82,7 @@ def test_a_write_of_unknown_outcome_that_was_seen_and_seen_gone_does_not_explain
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
 def test_nobody_wrote_it_or_only_later(tmp_path: Path, model: str, value_type: pa.StructType) -> None:
     nobody = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, 9), value_type)
-    assert nobody["candidates"] == {"count": 0, "operations": []}
+    assert nobody["candidates"] == {"count": 0, "operations": [], "sought": "9"}
     later = details(tmp_path, model, done(1, "read", None, 9) + done(0, "write", 9, 9), value_type)
     assert candidates(later) == [(2, "it began only when read had completed")]
 
@@ -158,3 +158,23 @@ def test_counts_are_exact_and_what_is_told_is_bounded(tmp_path: Path, model: str
     prefix = told["longest_prefixes"][0]
     assert len(prefix["operations"]) == len(prefix["order"]) == SHOWN_OPERATIONS
     assert prefix["left_out"] >= 4
+
+
+@pytest.mark.parametrize(("model", "value_type"), REGISTERS)
+def test_of_a_value_that_nobody_put_there_who_tried_to_and_failed_is_told(
+    tmp_path: Path, model: str, value_type: pa.StructType
+) -> None:
+    events = [*done(0, "write", 1, 1), (0, "invoke", "write", 9), (2, "invoke", "write", 8), (0, "fail", "write", 9)]
+    told = details(tmp_path, model, [*events, (2, "fail", "write", 8), *done(1, "read", None, 9)], value_type)
+    assert candidates(told) == [(2, "it failed, so it certainly did not happen")]
+    assert told["candidates"]["operations"][0]["what"] == "write 9"
+    assert told["candidates"]["operations"][0]["completed"] == 4
+
+
+def test_a_failed_cas_to_the_value_is_one_who_tried_and_an_element_that_looks_like_it_is_none(tmp_path: Path) -> None:
+    failed = [(0, "invoke", "cas", [1, 9]), (0, "fail", "cas", [1, 9])]
+    told = details(tmp_path, "cas-register", [*done(0, "write", 1, 1), *failed, *done(1, "read", None, 9)])
+    assert [one["what"] for one in told["candidates"]["operations"]] == ["cas [1, 9]"]
+    failed = [(0, "invoke", "enqueue", [1, 9]), (0, "fail", "enqueue", [1, 9])]
+    told = details(tmp_path, "fifo-queue", [*failed, *done(1, "dequeue", None, 9)])
+    assert told["candidates"]["operations"] == []

@@ -1,0 +1,111 @@
+"""Failed operations that would have given an object a value that was told of it, had they happened.
+
+Where nothing that may have happened explains an answer, people ask next whether somebody tried and failed. So these are
+looked for there, and only there: one more pass over the history, for the few objects that are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.anomaly import Anomaly
+from checkers.kernels.columns import FAIL, INVOKE
+from checkers.linearizable.models import Call, describe, frozen
+from checkers.linearizable.recorded import object_rows
+from checkers.linearizable.surroundings import SHOWN_CANDIDATES
+from checkers.plan import Dataset, Engine
+from checkers.verdict import AnomalySummary
+from harness.history import NO_PARTNER, pairs
+
+ATTEMPTS = pa.schema(
+    [
+        pa.field("key", pa.string()),
+        pa.field("sought", pa.string()),
+        pa.field("operation", pa.int64()),
+        pa.field("completed", pa.int64()),
+        pa.field("f", pa.string()),
+        pa.field("value", pa.string()),
+    ]
+)
+GATHERED = 1_000_000
+"""Attempts; of each batch there are at most SHOWN_CANDIDATES for each value that is sought."""
+
+Sought = tuple[str, str]
+"""Key, and the value as JSON."""
+
+
+def with_failed_attempts(engine: Engine, history: Dataset, found: Mapping[str, AnomalySummary]) -> dict[str, Any]:
+    """The same anomalies; those that nothing could have explained name the failed operations that would have."""
+    every = (_sought(one) for summary in found.values() for one in summary.examples)
+    sought = tuple(sorted({one for one in every if one is not None}))
+    if not sought:
+        return dict(found)
+    attempts = engine.gather(engine.mapped(history, partial(failed_attempts, sought=sought), ATTEMPTS), GATHERED)
+    by_value: dict[Sought, list[dict[str, Any]]] = {}
+    for row in attempts.sort_by("operation").to_pylist():
+        by_value.setdefault((row["key"], row["sought"]), []).append(_told(row))
+    return {
+        name: replace(summary, examples=tuple(_explained(one, by_value) for one in summary.examples))
+        for name, summary in found.items()
+    }
+
+
+def failed_attempts(batch: pa.Table, *, sought: tuple[Sought, ...]) -> pa.Table:
+    """Kernel: failed operations of a batch that put one of these values, the first few of each."""
+    rows = object_rows(batch, buckets=1)
+    kind = rows["type"].to_numpy()
+    partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
+    text = pc.coalesce(rows["number"].cast(pa.string()), rows["text"])
+    keys = pc.fill_null(rows["key"], "")
+    tables = [ATTEMPTS.empty_table()]
+    for key, value in sought:
+        swaps_in = pc.and_(pc.equal(rows["f"], "cas"), pc.ends_with(text, f", {value}]"))
+        puts = pc.or_(pc.equal(text, value), swaps_in)
+        mine = pc.fill_null(pc.and_(pc.equal(keys, key), puts), False).to_numpy(zero_copy_only=False)
+        failed = np.flatnonzero(mine & (kind == FAIL))[:SHOWN_CANDIDATES]
+        begun = np.where(partner[failed] == NO_PARTNER, failed, partner[failed])
+        at = pa.array(failed)
+        columns = [
+            pa.array([key] * len(failed), pa.string()),
+            pa.array([value] * len(failed), pa.string()),
+            rows["index"].take(pa.array(begun)),
+            rows["index"].take(at),
+            rows["f"].take(at),
+            text.take(at),
+        ]
+        tables.append(pa.table(columns, schema=ATTEMPTS))
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _sought(anomaly: Anomaly) -> Sought | None:
+    candidates = anomaly.details.get("candidates")
+    if not candidates or candidates["count"] or candidates["sought"] is None:
+        return None
+    return anomaly.key or "", candidates["sought"]
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    what = describe(
+        Call(f=row["f"], argument=frozen(json.loads(row["value"])), result=frozen(json.loads(row["value"])))
+    )
+    why_not = "it failed, so it certainly did not happen"
+    return {"operation": row["operation"], "completed": row["completed"], "what": what, "why_not": why_not}
+
+
+def _explained(anomaly: Anomaly, attempts: Mapping[Sought, list[dict[str, Any]]]) -> Anomaly:
+    sought = _sought(anomaly)
+    found = attempts.get(sought, []) if sought is not None else []
+    candidates = {
+        **(anomaly.details.get("candidates") or {}),
+        "count": len(found),
+        "operations": found[:SHOWN_CANDIDATES],
+    }
+    return replace(anomaly, details={**anomaly.details, "candidates": candidates}) if found else anomaly

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 
 from harness import path_name
 from harness.errors import HarnessError, UsageError
+from harness.lifetime import scratch
 
 LATEST = "latest"
 _SAME_SECOND = 1_000
@@ -108,7 +108,7 @@ def require_writable_directory(directory: Path) -> None:
     try:
         while not there.exists() and not there.is_symlink():
             there = there.parent
-        with tempfile.TemporaryDirectory(prefix=".stormproof-", dir=there):
+        with scratch.directory(beside=there):
             pass
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)

@@ -26,9 +26,9 @@ MOUNTED = ("sys", "proc")
 
 
 @contextmanager
-def directory() -> Iterator[Path]:
-    """A fresh directory, gone afterwards."""
-    path = _fresh()
+def directory(*, beside: Path | None = None) -> Iterator[Path]:
+    """A fresh directory, gone afterwards: where temporary files belong, or hidden `beside` others. Raises OSError."""
+    path = _fresh() if beside is None else beside / f".{_fresh().name}"
     with holding(partial(remove, path)):
         path.mkdir(mode=0o700)
         yield path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,3 +105,12 @@ def test_where_no_engine_is_none_is_missed(
     monkeypatch.setattr("harness.environments.containers.leftovers.LOCAL_SOCKET", tmp_path / "docker.sock")
     assert run(["cleanup"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
+
+
+def test_temporary_directories_are_made_in_one_place_alone() -> None:
+    """Others would be nobody's, and stay after a kill."""
+    root = Path(__file__).resolve().parents[3]
+    packages = ("harness", "nemesis", "workloads", "checkers", "results", "system_under_test")
+    sources = [path for package in packages for path in (root / package).rglob("*.py")]
+    makers = [path.name for path in sources if re.search(r"TemporaryDirectory|mkdtemp", path.read_text("utf-8"))]
+    assert len(sources) > 100 and makers == []

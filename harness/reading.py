@@ -101,6 +101,8 @@ def refuse_irregular(path: Path) -> None:
 @contextmanager
 def _given(path: Path) -> Iterator[BinaryIO]:
     if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed")
         stream = sys.stdin.buffer
         _refuse(os.fstat(stream.fileno()).st_mode, may_be=(stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK))
         yield stream

@@ -104,8 +104,8 @@ def require_writable_directory(directory: Path) -> None:
 
     To be asked before the work whose result is to lie there. Raises UsageError.
     """
-    there = directory.absolute()
     try:
+        there = directory.absolute()
         while not there.exists() and not there.is_symlink():
             there = there.parent
         with scratch.directory(beside=there):

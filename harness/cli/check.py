@@ -52,6 +52,7 @@ from harness.foreign import located
 from harness.history import MalformedHistory, close_torn
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.progress import Moment
+from harness.reading import STANDARD_INPUT
 from harness.run_directory import require_writable_directory
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
@@ -208,6 +209,8 @@ def command(
         certify=certify,
         settings=settings,
     )
+    if paths.count(STANDARD_INPUT) > 1:
+        raise UsageError("- is standard input, which can be read only once; name it once")
     judgement = options.judgement(len(paths))
     console = console_of(as_json, progress, file=certify)
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)

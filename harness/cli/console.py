@@ -137,5 +137,7 @@ def _print(line: str, stream: TextIO, tone: Tone | None = None) -> None:
     text = printable(line)
     if tone is not None and shows_colours(stream):
         text = f"\x1b[1;{tone.value}m{text}\x1b[0m"
-    with contextlib.nullcontext() if _live is None else _live.erased():
+    # Where remarks cannot be written, the exit code still says what became of the command.
+    forgiven = contextlib.suppress(OSError) if stream is sys.stderr else contextlib.nullcontext()
+    with forgiven, contextlib.nullcontext() if _live is None else _live.erased():
         print(text, file=stream, flush=True)

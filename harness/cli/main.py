@@ -129,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from harness.cli.completion import answer
 
         sys.exit(answer(group))
+    _open_closed_streams()
     interruption.install(remark_at_once)
     announce_compiling(remark)
     for stream in (sys.stdout, sys.stderr):
@@ -140,6 +141,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     interruption.finish()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Standard output and error that were closed (`2>&-`) lead nowhere, lest the next file that is opened take their
+    number, and what is meant for them."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -116,3 +116,19 @@ def test_another_time_below_zero_is_none_of_a_history(stormproof: Stormproof) ->
 def test_forms_are_discarded_however_many_in_a_row(stormproof: Stormproof, before: str) -> None:
     Path("h").write_text(before + SOUND)
     assert stormproof("check", "h", *CHECK).json["verdict"] == "valid"
+
+
+@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full"])
+def test_the_exit_code_says_what_became_of_a_command_whose_streams_are_closed_or_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = f'exec "{sys.executable}" -m harness.cli.main run kafka {streams}'
+    assert subprocess.run(["sh", "-c", command], check=False, stderr=subprocess.DEVNULL).returncode == 254
+
+
+def test_standard_input_that_is_closed_or_named_twice_is_wrong_usage(stormproof: Stormproof) -> None:
+    command = f'exec "{sys.executable}" -m harness.cli.main export - <&-'
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (254, "stormproof: - cannot be read: standard input is closed\n")
+    assert "name it once" in stormproof("check", "-", "-", *CHECK).err

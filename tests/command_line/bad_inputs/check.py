@@ -13,6 +13,7 @@ nowhere => nowhere is no run directory and no history
 nowhere --model register => there is no history nowhere
 good.edn => good.edn is a history without its run: say what it is one of
 good.edn --workload log --model register => by --workload or by --model, not by both
+- - --model register => - is standard input, which can be read only once
 good.edn --model nope => unknown model 'nope'
 good.edn --model regster => unknown model 'regster'; did you mean
 good.edn --workload nope => unknown workload 'nope'

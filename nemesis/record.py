@@ -90,6 +90,76 @@ def _window(start: Mapping[str, Any], stop_ns: int) -> Window:
     return Window(start["kind"], tuple(start["targets"]), start["time"], stop_ns, start.get("shape", ""))
 
 
+Harm = tuple[str, ...]
+"""What a fault leaves as long as nothing undoes it: a link that is cut, a process that is down or paused, a clock."""
+
+
+@dataclass
+class _Standing:
+    """A fault that had an effect, and what of it was not undone yet."""
+
+    words: str
+    harms: set[Harm]
+    is_stopped: bool = False
+    ending: str = "it was never stopped"
+
+
+def unhealed(rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """In words, the faults that had an effect which nothing undid: neither their own stop nor another fault's.
+
+    A stop without an effect is no harm where another one did its work before (a restart started the node that was
+    killed), and where another fault still held what it would have undone, if that one's stop then undoes it.
+    """
+    standing: dict[tuple[str, int], _Standing] = {}
+    for row in rows:
+        key, fault = (row["package"], row["number"]), row.get("fault") or {}
+        is_start = row["phase"] == "start"
+        if row["happened"]:
+            undone = _ended_by(fault) if is_start else _harms(fault, key)
+            for other, one in standing.items():
+                if other != key:
+                    # Links that an active fault holds are left alone by a stop of others.
+                    one.harms -= {harm for harm in undone if one.is_stopped or harm[0] != "link"}
+        if is_start and row["happened"]:
+            words = row.get("shape") or " ".join((row["kind"], *row["targets"]))
+            standing[key] = _Standing(words, _harms(fault, key))
+        elif not is_start and key in standing:
+            one = standing[key]
+            one.is_stopped, one.ending = True, f"its stop had no effect: {row.get('evidence', '')}"
+            if row["happened"]:
+                one.harms.clear()
+    return tuple(f"{one.words} ({one.ending})" for one in standing.values() if one.harms)
+
+
+def _harms(fault: Mapping[str, Any], key: tuple[str, int]) -> set[Harm]:
+    """What is to be undone; of a fault that nobody here knows, it as a whole."""
+    kind, nodes = fault.get("kind"), fault.get("nodes", ())
+    if "faults" in fault:
+        return {harm for part in fault["faults"] for harm in _harms(part, key)}
+    if fault.get("restart"):
+        return set()
+    if kind == "partition":
+        return {("link", *link) for link in fault.get("links", ())}
+    if kind in ("kill", "power"):
+        return {("process", node) for node in nodes}
+    if kind == "pause":
+        return {("pause", node) for node in nodes}
+    if kind == "clock":
+        return {("clock", skew["node"]) for skew in fault.get("skews", ())}
+    return {("fault", key[0], str(key[1]))}
+
+
+def _ended_by(fault: Mapping[str, Any]) -> set[Harm]:
+    """What the start of a fault undoes: a process that is killed is paused no more, one that is restarted runs."""
+    if "faults" in fault:
+        return {harm for part in fault["faults"] for harm in _ended_by(part)}
+    if fault.get("kind") not in ("kill", "power"):
+        return set()
+    nodes = fault.get("nodes", ())
+    restarted = {("process", node) for node in nodes} if fault.get("restart") else set()
+    return {("pause", node) for node in nodes} | restarted
+
+
 def kinds(faults: Iterable[Window]) -> tuple[str, ...]:
     """The kinds that had an effect, sorted; faults at one moment count as each of theirs."""
     return tuple(sorted({kind for window in faults for kind in window.kind.split("+")}))

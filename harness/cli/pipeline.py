@@ -41,7 +41,7 @@ from harness.seed import Seed
 from harness.system import NodeSpec
 from nemesis.beat import QUORUM, quorum
 from nemesis.nemesis import Nemesis, groups_of
-from nemesis.record import kinds, read_rows, storm, windows
+from nemesis.record import kinds, read_rows, storm, unhealed, windows
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -220,6 +220,8 @@ def check_run(
         "required_share": dict(parts.workload.required_share),
         "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
         "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
+        "faults_unhealed": unhealed(rows),
+        "faults_struck": len(struck),
         "panics": dict(facts.panics),
         "faults": [fault.to_json() for fault in struck],
         "concurrency": scenario.concurrency,

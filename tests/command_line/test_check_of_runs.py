@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,28 @@ def test_the_history_in_a_run_beside_it_is_judged_all_the_same(stormproof: Storm
     assert (run["verdict"], run["exit_code"]) == (None, 254)
     assert "--workload log does not apply" in run["error"]
     assert (judged["verdict"], judged["exit_code"]) == ("valid", 0)
+
+
+def test_a_run_with_a_fault_that_was_not_healed_is_unknown(
+    stormproof: Stormproof, stored_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(stored_run, tmp_path / "run"))
+    lines = (run / "nemesis.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    struck = [row for row in rows if row["phase"] == "start" and row["happened"]]
+    last = struck[-1]
+    own_stop = next(r for r in rows if r["phase"] == "stop" and r["number"] == last["number"])
+    without = [row for row in rows if row is not own_stop]
+    for changed, ending in (
+        (without, "it was never stopped"),
+        (
+            [*without, own_stop | {"happened": False, "evidence": "boot: nothing"}],
+            "its stop had no effect: boot: nothing",
+        ),
+    ):
+        (run / "nemesis.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed))
+        for more in ((), ("--accept-vacuous",)):
+            answer = stormproof("check", run, *IN_PROCESS, *more, "--json")
+            assert (answer.code, answer.json["verdict"]) == (2, "unknown")
+            words = f"1 of {len(struck)} faults were not healed: {last['shape']} ({ending})"
+            assert answer.json["reasons"] == [words]

@@ -36,7 +36,7 @@ TOPIC = "storm"
 RETRY_S = 0.5
 OK_SHARE = 0.05
 """Of sends and polls. In 40 healthy storms of 20 s with all faults of the simulator at once the least share was 0.18 of
-sends and 0.23 of polls (seeds 39 and 22), and mostly they were above 0.7 and 0.95: while a master is elected, sends
+sends and 0.23 of polls (seeds 39 and 22), their medians 0.7 and 0.95: while a master is elected, sends
 fail at once and many. A third of that least still leaves something to be wrong."""
 ATTEMPTS = 60
 """So many failed final reads of one queue at one replica in a row, and the reading is given up as incomplete."""

@@ -16,7 +16,7 @@ from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.history import HistoryWriter
 from harness.operation import Operation
-from results.report import write_report
+from results.report import escaped, write_report
 from results.report.figure import figure
 from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at
 from results.report.run_files import RoleSpan, fault_windows, read_run, role_spans
@@ -288,3 +288,13 @@ def test_a_browser_draws_the_chart_and_meets_no_error(run: Path) -> None:
     drawn = dom[dom.index('id="timeline"') :]
     assert "main-svg" in drawn
     assert all(f">{kind}</text>" in drawn for kind, *_ in FAULTS)
+
+
+def test_every_part_of_the_page_escapes_by_the_one_function() -> None:
+    """Which also shows what no page shows: controls, and characters that turn the direction of text."""
+    parts = sorted(Path(escaped.__file__).parent.glob("*.py"))
+    assert len(parts) > 5
+    for part in parts:
+        own = part.name == "escaped.py"
+        assert bool(re.search(r"^(from|import) html\b", part.read_text(), re.MULTILINE)) is own, part
+    assert escaped.escape("<b>\x1b\u202e\n") == r"&lt;b&gt;\x1b\u202e\n"

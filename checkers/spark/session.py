@@ -2,7 +2,7 @@
 
 Locally the JVM only moves bytes between Python workers, so it is told to compile little, to collect garbage on one
 thread and to take Spark's own classes on trust, which starts it in half the time. On other masters the project's own
-packages travel with the job; Python, pyarrow and numba must be there.
+packages travel with the job, with the kernels that were compiled here; Python, pyarrow and numba must be there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, tail
 from checkers.spark.java import find_java
+from harness.compiled import store
 from harness.lifetime import scratch
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ JAVA_OPTIONS = (
 
 SHIPPED = ("checkers", "harness")
 """What kernels may import of the project."""
+
+SHIPPED_KERNELS_BYTES = 64 * 2**20
+"""All kernels of one version take a quarter of that."""
 
 
 def spark_session(master: str = "local[*]") -> SparkSession:
@@ -129,11 +133,14 @@ def _settings(master: str) -> dict[str, str]:
 
 
 def _packed_project(directory: Path) -> Path:
-    """A zip of the packages that kernels import."""
+    """A zip of the packages that kernels import, and of kernels that were compiled here: workers take those that fit
+    their processors and versions, and compile the others."""
     root = Path(__file__).resolve().parents[2]
     archive = directory / "stormproof.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for package in SHIPPED:
             for source in sorted((root / package).rglob("*.py")):
                 packed.write(source, source.relative_to(root))
+        for entry in store.most_used(SHIPPED_KERNELS_BYTES):
+            packed.write(entry, Path("harness", "compiled", store.SHIPPED, entry.name))
     return archive

@@ -2,7 +2,7 @@
 
 The figures were measured by `benchmarks/engines.py` (see benchmarks/README.md): on one machine Spark runs the same
 kernels on the same cores, and its start and its shuffles cost seconds. What it has is disk: it holds a part of a
-history at a time, where this process holds all rows that are grouped.
+history at a time, where this process holds all rows that are grouped, so what is judged decides by its memory.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ AUTO, SPARK, IN_PROCESS = "auto", "spark", "inprocess"
 ENGINES = (AUTO, SPARK, IN_PROCESS)
 LOCAL_MASTER = "local[*]"
 
-SPARK_PAYS_FROM: Mapping[str, int] = {"log": 20_000_000, "list-append": 20_000_000, "rw-register": 20_000_000}
-"""Rows, by workload or model; those that are not named are decided in a pass or two."""
-OTHERWISE_FROM = 40_000_000
+SPARK_PAYS_FROM = 20_000_000
+"""Rows. Up to here this process was never slower, whatever was judged; beyond it nothing was measured."""
 
 BYTES_A_ROW: Mapping[str, int] = {"log": 200, "list-append": 500, "rw-register": 700, "register": 150}
 """What this process holds of a history, beside BASE_BYTES, by workload or model."""
@@ -75,12 +74,11 @@ def choose(
         asked = f"--master {master}" if master is not None else f"--engine {engine}"
         name = SPARK if master is not None else engine
         return Chosen(name=name, master=master or LOCAL_MASTER, because=f"{about}{rows:,} rows, as {asked} says")
-    pays_from = SPARK_PAYS_FROM.get(judged, OTHERWISE_FROM)
     needed = BASE_BYTES + rows * BYTES_A_ROW.get(judged, OTHERWISE_BYTES)
     free = free_memory_bytes() if free_bytes is None else free_bytes
     fits = free is None or needed <= SHARE_OF_MEMORY * free
-    because = f"{about}{rows:,} rows, Spark pays from {pays_from:,}"
-    if fits and rows < pays_from:
+    because = f"{about}{rows:,} rows, Spark pays from {SPARK_PAYS_FROM:,}"
+    if fits and rows < SPARK_PAYS_FROM:
         return Chosen(name=IN_PROCESS, master=LOCAL_MASTER, because=because)
     if not fits:
         because = f"{about}{rows:,} rows would take {_gib(needed)} here, more than half of the {_gib(free or 0)} free"

@@ -83,6 +83,18 @@ def kept() -> list[Path]:
     return sorted(directory().glob(f"*{SUFFIX}"))
 
 
+def most_used(most_bytes: int) -> list[Path]:
+    """The entries used last, as many as take so many bytes."""
+    total = 0
+    chosen = []
+    for _, size, path in sorted((-path.stat().st_mtime, path.stat().st_size, path) for path in kept()):
+        total += size
+        if total > most_bytes:
+            break
+        chosen.append(path)
+    return chosen
+
+
 def prune(now_s: float) -> None:
     """Remove what was not used for long, and the least used where there is too much."""
     entries = []

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.cli import engines
-from harness.cli.engines import AUTO, IN_PROCESS, OTHERWISE_FROM, SPARK, SPARK_PAYS_FROM, choose, require_engine
+from harness.cli.engines import AUTO, IN_PROCESS, SPARK, SPARK_PAYS_FROM, choose, require_engine
 from harness.errors import HarnessError, UsageError
 from harness.scenario import Scenario
 
 PLENTY = 2**50
 FEW_ROWS = 1_000
-MANY_ROWS = SPARK_PAYS_FROM["log"]
+MANY_ROWS = SPARK_PAYS_FROM
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +39,11 @@ def test_few_rows_are_checked_in_this_process_and_many_on_spark() -> None:
     assert many.words() == f"on Spark: {MANY_ROWS:,} rows, Spark pays from {MANY_ROWS:,}"
 
 
-def test_what_is_not_named_has_a_bound_of_its_own() -> None:
-    assert choose(AUTO, None, rows=OTHERWISE_FROM - 1, judged="bank", free_bytes=PLENTY).name == IN_PROCESS
-    assert choose(AUTO, None, rows=OTHERWISE_FROM, judged="bank", free_bytes=PLENTY).name == SPARK
-
-
 def test_what_does_not_fit_into_memory_goes_to_spark() -> None:
     chosen = choose(AUTO, None, rows=2_000_000, judged="list-append", free_bytes=2**30)
     assert chosen.words() == ("on Spark: 2,000,000 rows would take 1.3 GiB here, more than half of the 1.0 GiB free")
     assert choose(AUTO, None, rows=2_000_000, judged="list-append", free_bytes=2**32).name == IN_PROCESS
+    assert choose(AUTO, None, rows=2_000_000, judged="register", free_bytes=3 * 2**29).name == IN_PROCESS
 
 
 def test_a_master_means_spark() -> None:
@@ -58,7 +54,7 @@ def test_a_master_means_spark() -> None:
 
 @pytest.mark.parametrize("engine", [SPARK, IN_PROCESS])
 def test_an_engine_that_is_asked_for_is_taken_for_any_number_of_rows(engine: str) -> None:
-    for rows in (0, 10 * OTHERWISE_FROM):
+    for rows in (0, 10 * MANY_ROWS):
         assert choose(engine, None, rows=rows, judged="log", free_bytes=0).name == engine
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.spark import session
 from harness.compiled import store
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,3 +96,27 @@ def test_a_torn_entry_is_compiled_again(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept_kernels_run_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert run(tmp_path / "one", tmp_path / "file" / "below") == "17 ['__main__', 'callee']"
+
+
+def test_kernels_travel_with_the_project_to_workers_that_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "import numpy as np; from harness.compiled import on_compiling; from checkers.kernels.adjacency import "
+        "by_source; import checkers; compiled = []; on_compiling(compiled.append); "
+        "print(by_source(np.array([1, 0], dtype=np.int32), 2)[0].tolist(), compiled, '.zip' in checkers.__path__[0])"
+    )
+
+    def printed(where: Path, kernels: str) -> str:
+        environment = {**os.environ, store.CHOSEN: str(tmp_path / kernels), "PYTHONPATH": str(where)}
+        command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {program}"]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
+
+    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency'] False"
+    monkeypatch.setenv(store.CHOSEN, str(tmp_path / "kernels"))
+    store.directory.cache_clear()
+    try:
+        packed = session._packed_project(tmp_path)
+    finally:
+        store.directory.cache_clear()
+    assert printed(packed, "others") == "[0, 1, 2] [] True"

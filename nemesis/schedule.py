@@ -19,7 +19,7 @@ from nemesis.shapes import Shape
 class NemesisSettings:
     """Pace of the storm; every package follows it by itself, so faults of several packages overlap."""
 
-    interval_s: Annotated[float, Bounds(0.1, 86_400)] = 5.0
+    interval_s: Annotated[float, Bounds(0.5, 86_400)] = 5.0
     """Mean calm between two faults of one package."""
     shortest_fault_s: Annotated[float, Bounds(0.01, 86_400)] = 0.3
     longest_fault_s: Annotated[float, Bounds(0.01, 86_400)] = 15.0

@@ -69,7 +69,7 @@ rocketmq --set send_share=: -0.1 1.1 nan inf => setting send_share takes a numbe
 rocketmq --workload register --set keys=: 0 -1 10001 x => setting keys takes a whole number from 1 to 10000, got
 rocketmq --workload register --set read_share=: -1 2 nan => setting read_share takes a number from 0 to 1, got
 rocketmq --workload register --set cas_share=: 0.5 1 => read_share and cas_share must leave a share for writes, got
-rocketmq --nemesis kill --set interval_s=: 0 -1 1e-9 nan inf 1e9 => interval_s takes a number from 0.1 to 86400
+rocketmq --nemesis kill --set interval_s=: 0 -1 0.1 nan inf 1e9 => interval_s takes a number from 0.5 to 86400
 rocketmq --nemesis kill --set shortest_fault_s=: 0 -1 nan => shortest_fault_s takes a number from 0.01 to 86400
 rocketmq --nemesis kill --set longest_fault_s=: 0 inf => setting longest_fault_s takes a number from 0.01 to 86400, got
 rocketmq --nemesis kill --set longest_fault_s=: 0.1 => shortest_fault_s must be at most longest_fault_s (0.1), got 0.3

@@ -52,7 +52,7 @@ def test_every_row_is_answered_in_one_line_and_leaves_nothing_behind(nested: Pat
 def test_there_are_rows_for_every_command_and_enough_of_them() -> None:
     rows = [row for table in TABLES for row in importlib.import_module(f"tests.command_line.bad_inputs.{table}").ROWS]
     assert len({(row.arguments, tuple(row.files.items())) for row in rows}) >= FEWEST_ROWS
-    commands = {"run", "suite", "check", "export", "replay", "list", "doctor", "cleanup"}
+    commands = {"run", "suite", "check", "export", "replay", "list", "verify", "doctor", "cleanup", "completion"}
     assert commands <= {row.arguments[0] for row in rows if row.arguments}
 
 

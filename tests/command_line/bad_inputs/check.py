@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from tests.command_line.bad_inputs.rows import Content, texts, typed
+from tests.command_line.bad_inputs.rows import Content, Row, texts, typed
 from tests.command_line.bad_inputs.shared import WRITTEN
 
 TYPED = """
@@ -51,6 +51,8 @@ good.edn --model register --runs text => Directory 'text' is a file
 good.edn --model register --runs text/runs => cannot write into text/runs/checked: Not a directory
 good.edn --model register --runs /proc/nowhere => cannot write into /proc/nowhere/checked:
 good.edn --model register --master x => --master takes local[2]
+good.edn --model register --engine inprocess --master local[2] => leave one of them out
+good.edn --model register --accept-vacuous=1 => does not take a value
 good.edn --model register --nope => No such option '--nope'
 folder => folder is not a run directory: it has no scenario.json
 folder --model register => folder is not a run directory
@@ -129,6 +131,18 @@ HISTORIES: tuple[tuple[Content, str], ...] = (
     ("INFO jepsen.util - 0\t:begin\t:write\t1\n", "type must be one of invoke, ok, fail, info, it is :begin"),
 )
 
+NOT_WHAT_WAS_ASKED = (
+    ("--model register", ":write, :value 1", ":write, :value 2", "write completes with 2, but was invoked with 1"),
+    ("--model cas-register", ":cas, :value [1 2]", ":cas, :value [1 3]", "cas completes with"),
+    ("--model counter", ":add, :value 1", ":add, :value 2", "add completes with 2, but was invoked with 1"),
+    ("--model set", ":add, :value 1", ":add, :value 2", "add completes with 2, but was invoked with 1"),
+    ("--model fifo-queue", ":enqueue, :value 1", ":enqueue, :value 2", "enqueue completes with 2"),
+    ("--workload queue", ":enqueue, :value 1", ":enqueue, :value 2", "enqueue completes with 2"),
+    ("--workload list-append", ":txn, :value [[:append 1 1]]", ":txn, :value [[:append 1 2]]", "txn completes with"),
+    ("--workload rw-register", ":txn, :value [[:w 1 1]]", ":txn, :value [[:w 1 1] [:w 2 2]]", "txn completes with"),
+    ("--workload rw-register", ":txn, :value [[:w 1 1]]", ":txn, :value []", "txn completes with"),
+)
+
 TRANSACTIONS: tuple[tuple[Content, str], ...] = (
     ("{:process 0, :type :invoke, :f :txn, :value [[:append 1]]}", "a part of a transaction must be [f key value]"),
     (
@@ -167,5 +181,13 @@ ROWS = (
     *typed("check", TYPED),
     *texts("check mine --model register", "mine", HISTORIES),
     *texts("check mine --workload list-append", "mine", TRANSACTIONS),
+    *(
+        Row(
+            arguments=("check", "mine", *judged.split()),
+            words=f"mine: line 2, row 1: {words}",
+            files={"mine": f"{{:process 0, :type :invoke, :f {asked}}}\n{{:process 0, :type :ok, :f {answered}}}"},
+        )
+        for judged, asked, answered, words in NOT_WHAT_WAS_ASKED
+    ),
     *typed("export", EXPORTED),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.command_line.bad_inputs.rows import typed
+from tests.command_line.bad_inputs.rows import texts, typed
 
 REPLAY = """
 => Missing argument 'PATH'
@@ -27,7 +27,42 @@ runs --runs text => Directory 'text' is a file
 runs --runs <NUL> => no value holds a NUL character
 runs --runs '' => what follows --runs is empty
 """
+VERIFY = """
+=> Missing argument 'CERTIFICATE'
+nowhere => nowhere is no file
+nowhere good.edn => there is no certificate nowhere
+folder good.edn => folder is no file
+/dev/zero good.edn => /dev/zero is no file
+loop good.edn => there is no certificate loop
+text good.edn => text is no certificate, which is JSON
+binary good.edn => binary is no certificate, which is JSON
+empty good.edn => empty is no certificate, which is JSON
+<NUL> good.edn => no value holds a NUL character
+<BYTE> good.edn => there is no certificate \\udcff
+<xxxx> good.edn => File name too long
+certificate nowhere => there is no run directory and no history nowhere
+certificate folder => there is no run directory and no history folder
+certificate text => text: line 1, row 0: neither EDN, nor JSON
+certificate empty.parquet => is no history in Parquet
+certificate noise.parquet => is no history in Parquet
+certificate empty.arrows => empty.arrows: the stream ends within its schema
+certificate /dev/zero => /dev/zero cannot be read: it is a device
+certificate good.edn extra => Got unexpected extra argument (extra)
+certificate --nope => No such option '--nope'
+"""
+CERTIFICATES = (
+    ("[1]", "mine is no certificate, which is JSON"),
+    ("{}", "mine is no certificate: neither of a model nor of a workload"),
+    ('{"model": "nope"}', "mine"),
+    ('{"workload": "nope"}', "mine is a certificate of 'nope'"),
+    ("[" * 100_000, "mine is no certificate, which is JSON"),
+    ('{"a":' * 100_000, "mine is no certificate, which is JSON"),
+)
 REST = """
+completion => Missing argument
+completion nope => unknown shell 'nope'; known are: bash, zsh, fish
+completion bash extra => Got unexpected extra argument (extra)
+completion --nope => No such option '--nope'
 nope => unknown command 'nope'
 ruun => unknown command 'ruun'; did you mean run
 --nope => No such option '--nope'
@@ -38,4 +73,10 @@ cleanup extra => Got unexpected extra argument (extra)
 cleanup --nope => No such option '--nope'
 """
 
-ROWS = (*typed("replay", REPLAY), *typed("list", LIST), *typed("", REST))
+ROWS = (
+    *typed("replay", REPLAY),
+    *typed("list", LIST),
+    *typed("verify", VERIFY),
+    *texts("verify mine good.edn", "mine", CERTIFICATES),
+    *typed("", REST),
+)

@@ -29,6 +29,7 @@ SOUND_SCENARIO = {
 FILES: dict[str, Content] = {
     "good.edn": WRITTEN,
     "good.toml": SOUND_SUITE,
+    "certificate": '{"model": "register", "failed_cas": "ignored"}\n{"key": "", "order": [0]}\n',
     "text": "hello\n",
     "binary": b"\x00\x01\xff",
     "empty": "",

@@ -29,7 +29,7 @@ runs --runs '' => what follows --runs is empty
 """
 VERIFY = """
 => Missing argument 'CERTIFICATE'
-nowhere => nowhere is no file
+nowhere => there is no certificate nowhere
 nowhere good.edn => there is no certificate nowhere
 folder good.edn => folder is no file
 /dev/zero good.edn => /dev/zero is no file

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from harness.cli import registry
+from harness.cli import environments, registry
 from harness.cli.environments import docker as world
 from harness.cli.main import run
 from harness.environments.containers import image
 from harness.environments.containers.network import free_ports, is_port_taken
-from harness.environments.docker import engine
+from harness.environments.docker import DockerEnvironment, engine
 from harness.errors import HarnessError
+from harness.lifetime import interruption
 
 NOWHERE = "unix:///nowhere/docker.sock"
 
@@ -74,3 +76,24 @@ def test_the_image_follows_the_package_and_nothing_else(tmp_path: Path) -> None:
     assert image._context(package) == before
     (package / "one.py").write_text("2")
     assert image._context(package) != before
+
+
+def test_an_interrupted_run_says_whether_all_was_removed_and_what_removes_the_rest() -> None:
+    class Refusing:
+        def remove(self) -> None:
+            raise HarnessError("network n could not be removed: it has active endpoints")
+
+    class Obliging:
+        def remove(self) -> None:
+            pass
+
+    interruption.forget_words()
+    with pytest.raises(HarnessError):
+        environments._remove(cast(DockerEnvironment, Refusing()))
+    assert interruption.described() == (
+        "interrupted: not all of it could be removed (network n could not be removed: it has active endpoints); "
+        "when the engine answers: stormproof cleanup"
+    )
+    environments._remove(cast(DockerEnvironment, Obliging()))
+    assert interruption.described() == "interrupted: faults were healed, containers and their network are removed"
+    interruption.forget_words()

@@ -1,11 +1,11 @@
 """What a user waits for: help, wrong usage, a first check, a second one, and a storm's verdict on each engine.
 
-    python benchmarks/startup.py [CHECKOUT …] [--rounds 3] [--without-storms]
+    python benchmarks/startup.py [CHECKOUT …] [--rounds 3] [--storms 1]
 
 Each command is a fresh process of a CHECKOUT's own .venv (this one's, unless others are given: so a change is measured
 against what was before, in turns). A round has a directory of its own for compiled kernels, empty for the first check
-and warm from the second on. Printed are seconds by the clock and of processor time, children included, as medians over
-the rounds.
+and warm from the second on; storms are run in the first rounds only. Printed are seconds by the clock and of processor
+time, children included, as medians over the rounds.
 """
 
 from __future__ import annotations
@@ -51,18 +51,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path, nargs="*", default=[HERE], metavar="CHECKOUT")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--without-storms", action="store_true")
+    parser.add_argument("--storms", type=int, default=1, help="rounds with storms")
     chosen = parser.parse_args()
-    commands = QUICK if chosen.without_storms else {**QUICK, **STORMS}
     figures: Figures = {}
     for number in range(chosen.rounds):
         for checkout in chosen.checkouts:
-            print(f"round {number + 1} of {checkout}", file=sys.stderr, flush=True)
-            one_round(checkout.resolve(), commands, figures)
+            one_round(checkout.resolve(), {**QUICK, **STORMS} if number < chosen.storms else QUICK, figures)
     print(f"load {os.getloadavg()[0]:.1f}; clock and processor time in seconds, medians of {chosen.rounds}")
     print("| | " + " | ".join(f"{checkout.resolve().name}" for checkout in chosen.checkouts) + " |")
     print("|---" * (len(chosen.checkouts) + 1) + "|")
-    for name in commands:
+    for name in {**QUICK, **STORMS} if chosen.storms else QUICK:
         cells = [told(figures[name, checkout.resolve()]) for checkout in chosen.checkouts]
         print(f"| {name} | " + " | ".join(cells) + " |")
 
@@ -76,6 +74,7 @@ def one_round(checkout: Path, commands: dict[str, str], figures: Figures) -> Non
         environment = {**os.environ, "STORMPROOF_KERNELS": str(kernels), "NUMBA_CACHE_DIR": str(kernels)}
         for name, command in commands.items():
             figures.setdefault((name, checkout), []).append(timed(checkout, command, Path(scratch), environment))
+            print(f"{checkout.name}: {name}: {told(figures[name, checkout][-1:])}", file=sys.stderr, flush=True)
         shutil.rmtree(kernels)
 
 

@@ -90,9 +90,7 @@ def settings_of_check(context: click.Context) -> Iterable[str]:
 
 
 def checked_workloads(context: click.Context) -> Iterable[str]:
-    from harness.cli.judgement import workloads
-
-    return workloads()
+    return registry.checkable()
 
 
 def consistency_models(context: click.Context) -> Iterable[str]:

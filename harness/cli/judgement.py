@@ -81,10 +81,6 @@ def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
     return judgement
 
 
-def workloads() -> tuple[str, ...]:
-    return tuple(sorted({*registry.names("workloads"), *WORKLOADS}))
-
-
 def transactional() -> tuple[str, ...]:
     """Workloads that are judged for a consistency model of transactions."""
     return tuple(name for name, judged in WORKLOADS.items() if "model" in judged.options)
@@ -112,7 +108,7 @@ def demands(workload: str, consistency_model: str | None, assume: Sequence[str])
 
 def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> Judgement:
     """`settings` read key=value. Raises UsageError."""
-    known = workloads()
+    known = registry.checkable()
     if name not in known:
         raise UsageError(unknown("workload", name, known))
     typed = dict(registry.parse_setting(text) for text in settings)

@@ -49,8 +49,8 @@ _SECTIONS = {
     },
 }
 _COMMANDS = {name: about for section in _SECTIONS.values() for name, about in section.items()}
-_WITH_ARRAYS = ("suite", "check", "export")
-"""Modules of these import pyarrow. Those of `run` and `replay` do so only once a storm is to begin."""
+_WITH_ARRAYS = ("suite", "export", "verify")
+"""Modules of these import pyarrow; those of the others do so only once there is something to do."""
 _TYPE_FIRST = (
     ("stormproof run rocketmq --nemesis partition,kill", "one storm, one verdict"),
     ("stormproof list", "what can be run"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
+from checkers.names import WORKLOADS
 from harness.bounds import fitting, shown
 from harness.errors import UsageError
 from harness.nearest import unknown
@@ -23,6 +24,11 @@ _SINGULAR: Mapping[Kind, str] = {
 
 def names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=f"stormproof.{kind}")}))
+
+
+def checkable() -> tuple[str, ...]:
+    """Workloads that a history can be judged as."""
+    return tuple(sorted({*names("workloads"), *WORKLOADS}))
 
 
 def find(kind: Kind, name: str) -> Any:

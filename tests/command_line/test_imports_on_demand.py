@@ -59,6 +59,13 @@ def reported(words: Sequence[str], cwd: Path) -> tuple[int, list[str]]:
     [
         ["--help"],
         ["run", "--help"],
+        ["check", "--help"],
+        ["check", "history.edn", "--modle", "register"],
+        ["check", "history.edn", "--model", "registre"],
+        ["replay", "--help"],
+        ["list", "--help"],
+        ["doctor", "--help"],
+        ["cleanup", "--help"],
         ["rnu"],
         ["run", "rocketmqq"],
         ["run", "rocketmq", "--nemess", "kill"],
@@ -100,4 +107,4 @@ def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: 
 
 
 def test_a_heavy_import_would_be_seen(tmp_path: Path) -> None:
-    assert "pyarrow" in imported("check", "--help", cwd=tmp_path)[1]
+    assert "pyarrow" in imported("check", "missing.edn", cwd=tmp_path)[1]

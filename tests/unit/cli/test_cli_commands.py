@@ -12,7 +12,7 @@ import pytest
 from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
-from harness.cli import check, engines, main, replay, run, suite
+from harness.cli import checking, engines, main, replay, run, suite
 from harness.cli import pipeline as pipeline_module
 from harness.errors import HarnessError
 from harness.history import MalformedHistory
@@ -258,7 +258,7 @@ def test_several_checks_go_on_after_a_malformed_history_and_invalid_outranks_it(
             raise MalformedHistory(17, "a completion without an invocation")
         return outcome(scenario, directory, Verdict.INVALID if directory.name == "invalid" else Verdict.VALID)
 
-    monkeypatch.setattr(check, "check_run", check_run)
+    monkeypatch.setattr(checking, "check_run", check_run)
     for name in ("malformed", "invalid", "valid"):
         (tmp_path / name).mkdir()
     assert stormproof("check", "malformed", "valid", "--engine", "inprocess") == 254

@@ -1,0 +1,35 @@
+"""What histories can be judged as, by name: for help texts and completion, which import no checker."""
+
+from __future__ import annotations
+
+MODELS = (
+    "register",
+    "cas-register",
+    "multi-register",
+    "map",
+    "set",
+    "mutex",
+    "fenced-lock",
+    "counter",
+    "fifo-queue",
+    "unordered-queue",
+    "priority-queue",
+    "stack",
+    "append-log",
+)
+ASSUMPTIONS = ("wfr-keys", "sequential-keys", "linearizable-keys")
+WORKLOADS = (
+    "bank",
+    "causal",
+    "causal-reverse",
+    "counter",
+    "delay",
+    "list-append",
+    "log",
+    "long-fork",
+    "monotonic",
+    "queue",
+    "rw-register",
+    "set",
+    "unique-ids",
+)

@@ -24,9 +24,7 @@ from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.cli.judgement import Judgement, converted
-from harness.cli.options import (
-    Execution,
-)
+from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.cli.output_file import write
 from harness.cli.pipeline import check_line, check_run, checking, vacuity_arguments, versions

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.console import remark
 from harness.cli.java import adopt_java, find_java, require_java
+from harness.compiled import store
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.scenario import Scenario
@@ -102,6 +104,8 @@ def make_engine(chosen: Chosen) -> Engine:
         from checkers.engine_in_process import InProcessEngine
 
         return InProcessEngine()
+    if not store.kept():
+        remark("Spark's workers compile the kernels that they need (once on this machine; make setup does so ahead)")
     from checkers.spark.engine import SparkEngine
     from checkers.spark.session import spark_session
 

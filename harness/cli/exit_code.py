@@ -12,6 +12,8 @@ class ExitCode(IntEnum):
     VALID = 0
     INVALID = 1
     UNKNOWN = 2
+    REFUTED = 3
+    """Of a certificate, which says nothing about the system. Not 1: with that Python ends where it cannot start."""
     WRONG_USAGE = 254
     HARNESS_FAILED = 255
 

@@ -71,7 +71,7 @@ def command(certificate: Path, history: Path | None, as_json: bool) -> int:
     was checked. The model and its options stand in the certificate. What verifies is a program of its own that shares
     no code with the checkers.
 
-    Exit codes: 0 the certificate holds, 1 it is refuted, 254 wrong usage or a file that is no certificate or no
+    Exit codes: 0 the certificate holds, 3 it is refuted, 254 wrong usage or a file that is no certificate or no
     history, 255 the harness failed.
     """
     console = console_of(as_json, False)
@@ -200,8 +200,8 @@ def _verified(told: Certificate, parquet: Path) -> tuple[ExitCode, str]:
         raise HarnessError(f"{told.program} could not be run to its end: {error}") from error
     if said.returncode == 0:
         return ExitCode.VALID, said.stdout.strip()
-    if said.returncode == 1 and said.stdout.startswith("refuted: "):
-        return ExitCode.INVALID, said.stdout.strip().removeprefix("refuted: ")
+    if said.returncode == ExitCode.REFUTED:
+        return ExitCode.REFUTED, said.stdout.strip().removeprefix("refuted: ")
     words = said.stderr.strip().rpartition("\n")[2].partition(": ")[2]
     if said.returncode == ExitCode.WRONG_USAGE:
         raise UsageError(words)

@@ -14,7 +14,7 @@ from harness.operation import Operation
 from tests.command_line.answers import Answer, Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
-HOLDS, REFUTED, WRONG_USAGE = 0, 1, 254
+HOLDS, REFUTED, WRONG_USAGE = 0, 3, 254
 CAS = (
     "{:process 0 :type :invoke :f :cas :value [7 8]}\n"
     "{:process 0 :type :ok :f :cas :value [7 8]}\n"
@@ -92,7 +92,7 @@ def test_another_history_is_refuted_and_the_right_one_named(stormproof: Stormpro
     assert "\nrefuted      " in answer.out
     assert f"it was made of another file: {name}, SHA-256 " in answer.out
     data = stormproof("verify", "certificate", "other", "--json").json
-    assert (data["verified"], data["same_file"], data["exit_code"]) == (False, False, 1)
+    assert (data["verified"], data["same_file"], data["exit_code"]) == (False, False, REFUTED)
 
 
 def test_of_two_histories_of_one_name_the_one_that_was_checked_is_taken(stormproof: Stormproof) -> None:

@@ -1,6 +1,6 @@
 """The two programs that verify certificates answer any input in one line, and with an exit code that says what it is.
 
-0 holds, 1 refuted, 254 no such file or not what is needed. They never fail, and no order that was tampered with holds.
+0 holds, 3 refuted, 254 no such file or not what is needed. They never fail, and no order that was tampered with holds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed
 
-HOLDS, REFUTED, WRONG_USAGE = 0, 1, 254
+HOLDS, REFUTED, WRONG_USAGE = 0, 3, 254
 WEIRD = (None, True, -1, 0, 10**30, 1.5, float("nan"), "", "b0", "x\n\x1b[2J", [], [[]], [None], {}, {"a": 1})
 STRANGE_BYTES = (
     b"",

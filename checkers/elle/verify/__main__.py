@@ -1,4 +1,4 @@
-"""The command: 0 if the certificate holds, 1 if it is refuted, with the reason; 254 wrong usage, or a file that is none
+"""The command: 0 if the certificate holds, 3 if it is refuted, with the reason; 254 wrong usage, or a file that is none
 of what is needed; 255 if this program failed."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from checkers.elle.verify import WORKLOADS, Recorded, Refuted, recorded, verified_against
 from harness.printable import printable
 
-HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 1, 254, 255
+HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 3, 254, 255
 LARGEST_BYTES = 1 << 30
 """Of a certificate: it is read as a whole."""
 
@@ -70,7 +70,7 @@ def verify(arguments: Sequence[str]) -> tuple[str, str | None]:
     parser = _Parser(
         prog="python -m checkers.elle.verify",
         description="Verify a certificate of transactions against a history.",
-        epilog="Exit codes: 0 it holds, 1 refuted, 254 wrong usage or no such files, 255 this program failed.",
+        epilog="Exit codes: 0 it holds, 3 refuted, 254 wrong usage or no such files, 255 this program failed.",
     )
     parser.add_argument("certificate", type=Path, help="JSON, as stormproof check --certify writes it")
     parser.add_argument(

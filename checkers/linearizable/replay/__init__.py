@@ -10,7 +10,7 @@ O(n) steps, each as cheap as the object's own.
 The first line of a certificate names the model and its options; what is given beside it must say the same. One without
 that line, as older versions wrote it, needs MODEL.
 
-Exit codes: 0 all orders hold, 1 refuted, with the reason, 254 wrong usage or a file that is none of what is needed,
+Exit codes: 0 all orders hold, 3 refuted, with the reason, 254 wrong usage or a file that is none of what is needed,
 255 this program failed.
 """
 

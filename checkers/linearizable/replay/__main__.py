@@ -15,7 +15,7 @@ from checkers.linearizable.replay.objects import FUNCTIONS, OBJECTS, same
 from checkers.linearizable.replay.orders import fault
 from harness.printable import printable
 
-HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 1, 254, 255
+HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 3, 254, 255
 
 
 class _Parser(argparse.ArgumentParser):

@@ -57,7 +57,7 @@ class Repeats:
 def members(*functions: str, of: tuple[str, ...] = ("value",)) -> Repeats:
     """These members of the value, all of them integers."""
     columns = tuple(f"value.{name}" for name in of)
-    return Repeats(functions=functions, differs=partial(_members_differ, of=of), columns=columns)
+    return Repeats(functions=functions, differs=partial(members_differ, of=of), columns=columns)
 
 
 def parts(*functions: str, written: tuple[str, ...], among: tuple[str, ...] = (), value: str = "value") -> Repeats:
@@ -70,11 +70,16 @@ def parts(*functions: str, written: tuple[str, ...], among: tuple[str, ...] = ()
     return Repeats(functions=functions, differs=differs, columns=columns)
 
 
-def _members_differ(rows: pa.Table, asked: Int64, told: Int64, *, of: Sequence[str]) -> Bool:
+def members_differ(rows: pa.Table, asked: Int64, told: Int64, *, of: Sequence[str]) -> Bool:
+    """Where one of these members of the value was told, and not as it was asked."""
     found = np.zeros(len(asked), dtype=np.bool_)
     for name in of:
         column = member(rows["value"], name)
-        if not pa.types.is_null(column.type):
+        if pa.types.is_signed_integer(column.type):
+            numbers = integers(column)
+            answers = numbers[told]
+            found |= (answers != numbers[asked]) & (answers != NONE)
+        elif not pa.types.is_null(column.type):
             answered = column.take(pa.array(told))
             same = pc.fill_null(pc.equal(column.take(pa.array(asked)), answered), False)
             found |= pc.and_not(answered.is_valid(), same).to_numpy(zero_copy_only=False)
@@ -121,13 +126,17 @@ class _Pairs:
     told: Int64
     at: Int64
     """The index in the history of each completion."""
+    f: Int32
+    """Of each operation, its place in the functions that are looked at."""
+    ended: Int32
+    """Of each completion, its place in TYPES."""
 
-    def contradictions(self, repeats: Sequence[Repeats]) -> Iterator[tuple[int, str]]:
-        """The first of each kind, by its index, with the reason."""
+    def contradictions(self, repeats: Sequence[Repeats], functions: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+        """The first of each kind, by its index, with the reason; `functions` are those that `f` numbers."""
         for one in repeats:
-            is_one = codes(self.rows["f"], one.functions)[self.asked] >= 0
-            is_one &= codes(self.rows["type"], one.types)[self.told] >= 0
-            mine = np.flatnonzero(is_one)
+            is_looked_at = np.array([f in one.functions for f in functions], dtype=np.bool_)
+            counts = np.array([name in one.types for name in TYPES], dtype=np.bool_)
+            mine = np.flatnonzero(is_looked_at[self.f] & counts[self.ended])
             if len(mine):
                 wrong = mine[one.differs(self.rows, self.asked[mine], self.told[mine])]
                 if len(wrong):
@@ -172,23 +181,24 @@ class _Reading:
 
     def completed_in(self, batch: pa.Table) -> Iterator[_Pairs]:
         """The operations that completed in the next batch: those that began before it, and those that began in it."""
-        process, is_invoked = batch["process"].to_numpy(), codes(batch["type"], TYPES) == INVOKE
+        process, kind = batch["process"].to_numpy(), codes(batch["type"], TYPES)
+        f = codes(batch["f"], self.functions)
         # An operation has one f from end to end, so that those of others can be left out before anything is sorted.
-        mine = np.flatnonzero(codes(batch["f"], self.functions) >= 0)
+        mine = np.flatnonzero(f >= 0)
         order = mine[by_process(process[mine])]
-        p, invoked = process[order].astype(np.int64), is_invoked[order]
+        p, invoked = process[order].astype(np.int64), kind[order] == INVOKE
         starts = np.concatenate(([True], p[1:] != p[:-1])) if len(p) else np.zeros(0, dtype=np.bool_)
         follows = ~starts[1:] & invoked[:-1] & ~invoked[1:]
         ends_open = np.concatenate((starts[1:], [True])) & invoked if len(p) else invoked
 
         first, late = order[starts], order[starts & ~invoked]
-        yield from self._begun_before(batch, process, late)
+        yield from self._begun_before(batch, process, late, f, kind)
         told = order[1:][follows]
-        yield _Pairs(rows=batch, asked=order[:-1][follows], told=told, at=told + self.rows)
+        yield _Pairs(rows=batch, asked=order[:-1][follows], told=told, at=told + self.rows, f=f[told], ended=kind[told])
         self._keep(batch, process[first].astype(np.int64), order[ends_open])
         self.rows += batch.num_rows
 
-    def _begun_before(self, batch: pa.Table, process: Int32, late: Int64) -> Iterator[_Pairs]:
+    def _begun_before(self, batch: pa.Table, process: Int32, late: Int64, f: Int32, kind: Int32) -> Iterator[_Pairs]:
         if self.open_rows is None or not len(self.open_process) or not len(late):
             return
         place = np.minimum(np.searchsorted(self.open_process, process[late]), len(self.open_process) - 1)
@@ -196,7 +206,8 @@ class _Reading:
         place, late = place[is_known], late[is_known]
         asked, told = self.open_rows.take(pa.array(place)), batch.take(pa.array(late))
         at = np.arange(len(late))
-        yield _Pairs(rows=_joined([asked, told]), asked=at, told=at + len(late), at=late + self.rows)
+        rows = _joined([asked, told])
+        yield _Pairs(rows=rows, asked=at, told=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
 
     def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
         """Those still open that nobody has heard of since, and those that were opened."""
@@ -221,9 +232,10 @@ def require_repeated(path: Path, repeats: Sequence[Repeats]) -> None:
     columns = dict.fromkeys((*COLUMNS, *(name for one in repeats for name in one.columns)))
     with open_history(path) as file:
         groups = range(file.metadata.num_row_groups)
-    reading = _Reading(functions=tuple({f: None for one in repeats for f in one.functions}))
+    functions = tuple(dict.fromkeys(f for one in repeats for f in one.functions))
+    reading = _Reading(functions=functions)
     for batch in row_group_batches(path, groups, tuple(columns)):
-        found = [one for pairs in reading.completed_in(batch) for one in pairs.contradictions(repeats)]
+        found = [one for pairs in reading.completed_in(batch) for one in pairs.contradictions(repeats, functions)]
         if found:
             index, reason = min(found)
             raise MalformedHistory(index, reason, path=path)

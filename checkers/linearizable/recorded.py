@@ -15,12 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK, TYPES, Bool, Int32, Int64, codes, integers, member
+from checkers.kernels.columns import (
+    FAIL,
+    INFO,
+    INVOKE,
+    NONE,
+    OK,
+    TYPES,
+    Bool,
+    Int32,
+    Int64,
+    codes,
+    integers,
+    member,
+    whole,
+)
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.models import UNTOLD, Call, Model, Repeated, frozen
 from checkers.linearizable.problem import Row
 from checkers.linearizable.unique.spans import NEVER, Spans
-from checkers.repeats import Repeats
+from checkers.repeats import Repeats, members_differ
 from harness.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
@@ -112,9 +126,15 @@ def repeats_of(model: Model) -> tuple[Repeats, ...]:
     return (Repeats(functions=tuple(model.repeats), differs=differs, columns=("value",), types=("ok",)),)
 
 
+def _holds_integers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_null(kind))
+
+
 def _answers_differ(rows: pa.Table, asked: Int64, told: Int64, *, repeats: Mapping[str, Repeated]) -> Bool:
-    f = rows["f"].combine_chunks().take(pa.array(asked)).cast(pa.string())
-    value = rows["value"].combine_chunks()
+    value = whole(rows["value"])
+    if not pa.types.is_struct(value.type) or all(_holds_integers(field.type) for field in value.type):
+        return members_differ(rows, asked, told, of=("expected", "value"))
+    f = whole(rows["f"]).take(pa.array(asked)).cast(pa.string())
     asked_number, asked_text = _values(f, value.take(pa.array(asked)))
     told_number, told_text = _values(f, value.take(pa.array(told)))
     is_told = pc.or_(told_number.is_valid(), told_text.is_valid())

@@ -29,14 +29,14 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
         assert isinstance(function, FunctionType)
-        self._function = function
+        self.function = function
         self._dispatcher: Callable[P, R] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return (self._dispatcher or self._built())(*args, **kwargs)
 
     def __reduce__(self) -> str:
-        return self._function.__qualname__
+        return self.function.__qualname__
 
     @property
     def _numba_type_(self) -> Any:
@@ -50,7 +50,7 @@ class Kernel(Generic[P, R]):
             if self._dispatcher is None:
                 from harness.compiled.machine_code import dispatcher_of
 
-                self._dispatcher = cast(Callable[P, R], dispatcher_of(self._function, _compiling))
+                self._dispatcher = cast(Callable[P, R], dispatcher_of(self.function, _compiling))
             return self._dispatcher
 
 

@@ -8,8 +8,10 @@ and there is a storm for each workload. What was compiled before, by any checkou
 from __future__ import annotations
 
 import hashlib
+import importlib
 import multiprocessing
 import os
+import pkgutil
 import sys
 import tempfile
 import time
@@ -20,9 +22,10 @@ from pathlib import Path
 from history_language import parse_history
 
 import checkers
-import harness
+import harness.foreign
 from harness.cli import main
-from harness.compiled import on_compiling, store
+from harness.compiled import Kernel, on_compiling, store
+from harness.compiled.content import digest_of
 from harness.compiled.machine_code import compiler
 
 FOLDER = Path(__file__).parent
@@ -94,9 +97,9 @@ def _check(job: Job, scratch: Path) -> None:
 
 
 def compile_all() -> int:
-    """What is there already for these sources, by whichever checkout, is not even looked for."""
+    """What is there already for these kernels, by whichever checkout, is not even looked for."""
     started = time.monotonic()
-    done = f"compiled-ahead-{_sources()}"
+    done = f"compiled-ahead-{_content()}"
     if store.read(done) is not None:
         return 0
     with multiprocessing.get_context("spawn").Pool() as pool:
@@ -111,11 +114,16 @@ def compile_all() -> int:
     return 0
 
 
-def _sources() -> str:
-    """Of all that decides which kernels are compiled, and by what."""
+def _content() -> str:
+    """Of all kernels, of what compiles them, and of the histories that need them."""
     digest = hashlib.sha256(repr(compiler()).encode())
-    sources = [path for package in (checkers, harness) for path in Path(package.__path__[0]).rglob("*.py")]
-    for path in (*sorted(sources), Path(__file__), *histories()):
+    for package in (checkers, harness.foreign):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                module = importlib.import_module(found.name)
+                kernels = [value for _, value in sorted(vars(module).items()) if isinstance(value, Kernel)]
+                digest.update("".join(digest_of(kernel.function) for kernel in kernels).encode())
+    for path in (Path(__file__), *histories()):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -57,7 +57,7 @@ class Batches:
         processes = _processes(recorded.fields["process"], findings)
         fs = self._fs(recorded.fields["f"], (kinds == INVOKE) & (processes != NEMESIS), findings)
         times = self._times(recorded, findings)
-        self._check_indices(recorded.numbers["index"], findings)
+        self._check_indices(recorded, findings)
 
         rows = len(recorded) if findings.row is None else findings.row
         kinds, processes, fs = kinds[:rows], processes[:rows], fs[:rows]
@@ -133,7 +133,11 @@ class Batches:
             self._clock = int(times[-1])
         return times
 
-    def _check_indices(self, indices: Int64, findings: Findings) -> None:
+    def _check_indices(self, recorded: Recorded, findings: Findings) -> None:
+        for row, (name, value) in recorded.odd.items():
+            if name == "index":
+                findings.add(row, f"index must be a whole number, below 2^63, it is {edn.written(value)}")
+        indices = recorded.numbers["index"]
         given = np.flatnonzero(indices != ABSENT)
         if not len(given):
             return

@@ -108,6 +108,7 @@ HISTORIES: tuple[tuple[Content, str], ...] = (
     (write("1", ", :time 99999999999999999999"), "time must be a number of nanoseconds, below 2^63"),
     (write("1", ", :time 1.5"), "time must be a number of nanoseconds"),
     (write("1", ", :time -2"), "time must be at least 0, or -1 for none, it is -2"),
+    (write("1", ', :index "x"'), 'index must be a whole number, below 2^63, it is "x"'),
     (write("1").replace(":process 0", ":process -5"), "process must be a number of at least 0, or nemesis, it is -5"),
     (write("1").replace(":process 0", ":process " + "9" * 20), "process must be a number of at least 0, or nemesis"),
     (write("1").replace(":invoke", ":begin"), "type must be one of invoke, ok, fail, info, it is :begin"),

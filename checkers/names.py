@@ -17,6 +17,8 @@ MODELS = (
     "stack",
     "append-log",
 )
+TRANSACTIONAL = ("list-append", "rw-register")
+"""Workloads that are judged for a consistency model of transactions."""
 ASSUMPTIONS = ("wfr-keys", "sequential-keys", "linearizable-keys")
 WORKLOADS = (
     "bank",

@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from checkers.by_workload import WORKLOADS, checker_for
 from checkers.certified import CertifiedHistory
 from checkers.elle.lattice import ALIASES, model_named
 from checkers.elle.lattice import Model as TransactionModel
@@ -19,6 +18,7 @@ from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.models import frozen
 from checkers.linearizable.recorded import repeats_of
+from checkers.names import TRANSACTIONAL
 from checkers.plan import CheckRequest, Engine
 from checkers.repeats import Repeats
 from checkers.statistics import Statistics
@@ -83,7 +83,7 @@ def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
 
 def transactional() -> tuple[str, ...]:
     """Workloads that are judged for a consistency model of transactions."""
-    return tuple(name for name, judged in WORKLOADS.items() if "model" in judged.options)
+    return TRANSACTIONAL
 
 
 def consistency_models() -> tuple[str, ...]:
@@ -100,6 +100,8 @@ def demands(workload: str, consistency_model: str | None, assume: Sequence[str])
         except ValueError:
             raise UsageError(unknown("consistency model", consistency_model, consistency_models())) from None
     if assume:
+        from checkers.by_workload import WORKLOADS
+
         if "assume" not in WORKLOADS[workload].options:
             raise UsageError(f"--assume is for registers: the reads of {workload} show the order of versions")
         settings.append(f"assume={','.join(assume)}")
@@ -132,6 +134,9 @@ def _refuse_unknown_settings(workload: str, given: Iterable[str], known: Sequenc
 
 def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Path | None) -> Judgement:
     """One that is only checked here, never run. Raises UsageError."""
+    # Not before: who judges an object needs no checker of transactions, which take longest to import.
+    from checkers.by_workload import WORKLOADS, checker_for
+
     _refuse_unknown_settings(name, options, list(WORKLOADS[name].options))
     try:
         checker = checker_for(name, options)

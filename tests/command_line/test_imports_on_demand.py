@@ -96,7 +96,7 @@ def test_a_small_check_in_this_process_does_without_spark_and_pandas(tmp_path: P
     (tmp_path / "six.edn").write_text(SIX_EVENTS)
     code, heavy = imported("check", "six.edn", "--model", "cas-register", "--engine", "inprocess", cwd=tmp_path)
     assert code == 0
-    assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "pysat", "asyncio", "plotly"}
+    assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "asyncio", "plotly"}
 
 
 def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:

@@ -12,3 +12,4 @@ def test_names_are_those_of_what_there_is() -> None:
     assert tuple(MODELS) == names.MODELS
     assert tuple(WORKLOADS) == names.WORKLOADS
     assert tuple(assumption.value for assumption in Assumption) == names.ASSUMPTIONS
+    assert tuple(name for name, judged in WORKLOADS.items() if "model" in judged.options) == names.TRANSACTIONAL

@@ -127,6 +127,8 @@ def _left(outer: Ask | None, *, borrowed: bool) -> bool:
 def end() -> NoReturn:
     """Say that it was interrupted, give everything back, and be gone."""
     _process.say(described())
+    # What other threads were using is now taken from them, and they would say so.
+    _lead_nowhere(1, 2)
     give_all_back()
     os._exit(EXIT_CODE)
 
@@ -140,7 +142,8 @@ def finish() -> None:
 
 def _heard(number: int, _frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        _leave_terminal()
+        # It may be gone: writing to it would fail, in the middle of healing.
+        _lead_nowhere(*_process.terminals)
     _process.noted.append(number)
     if len(_process.noted) > 1:
         if len(_process.noted) == SAID_AT and _process.is_command:
@@ -152,9 +155,9 @@ def _heard(number: int, _frame: FrameType | None) -> None:
         end()
 
 
-def _leave_terminal() -> None:
-    """It may be gone: writing to it would fail, in the middle of healing."""
+def _lead_nowhere(*descriptors: int) -> None:
+    """From now on nothing that is written there is seen."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in _process.terminals:
+    for descriptor in descriptors:
         os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -79,6 +79,14 @@ def test_sparks_jvm_ends_with_a_check_that_is_interrupted_while_it_starts(
     interrupted(attempt, tmp_path, arguments, begun=partial(has_process, tmp_path, seen))
 
 
+@pytest.mark.slow
+def test_what_waits_for_sparks_jvm_says_nothing_when_it_is_gone(tmp_path: Path, stored_for_checks: Path) -> None:
+    attempt = Attempt(world=World.SPARK, name="check", signals=(SIGTERM,), delay_s=0.5)
+    arguments = ["check", str(stored_for_checks), "--engine", "spark", "--master", "local[2]"]
+    place = tmp_path / "tmp"
+    interrupted(attempt, tmp_path, arguments, begun=lambda: any(place.glob("stormproof-*/listening")))
+
+
 def has_process(place: Path, words: str) -> bool:
     """Whether the command has one whose command line holds these words."""
     return any(words in one for one in marked(TOKEN, str(place)))

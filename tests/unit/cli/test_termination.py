@@ -93,17 +93,38 @@ except interruption.Interrupted as error:
     assert told.stdout == "ValueError('the engine does not answer')\n", told.stderr
 
 
-def test_further_signals_do_not_cut_short_what_is_given_back() -> None:
+def test_further_signals_do_not_cut_short_what_is_given_back(tmp_path: Path) -> None:
     told = ended(
-        """
+        f"""
 def slowly():
     send("SIGTERM", "SIGINT", "SIGHUP")
-    print("given back", flush=True)
+    Path({str(tmp_path)!r}, "given back").touch()
 held.hold(slowly)
 send("SIGINT")
 """
     )
-    assert (told.returncode, told.stdout) == (255, "given back\n")
+    assert told.returncode == 255
+    assert (tmp_path / "given back").exists()
+
+
+def test_threads_that_miss_what_was_given_back_say_nothing_of_it() -> None:
+    told = ended(
+        """
+import threading
+gone, missed = threading.Event(), threading.Event()
+def complain():
+    gone.wait()
+    print("Traceback: it is gone", file=sys.stderr, flush=True)
+    missed.set()
+threading.Thread(target=complain, daemon=True).start()
+def give_back():
+    gone.set()
+    missed.wait()
+held.hold(give_back)
+send("SIGTERM")
+"""
+    )
+    assert (told.returncode, told.stderr) == (255, "interrupted by SIGTERM: no verdict was reached\n")
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])

@@ -105,10 +105,11 @@ def compile_all() -> int:
     with multiprocessing.get_context("spawn").Pool() as pool:
         compiled = 0
         todo = jobs()
-        for job, count in zip(todo, pool.imap(compile_kernels_of, todo), strict=True):
+        for done_jobs, count in enumerate(pool.imap_unordered(compile_kernels_of, todo), start=1):
             compiled += count
             if count:
-                say(f"{compiled:4} kernels after {time.monotonic() - started:.0f} s: {' '.join(job[:3])}")
+                seconds = time.monotonic() - started
+                say(f"{compiled} kernels after {seconds:.0f} s, {done_jobs} of {len(todo)} kinds of histories")
     store.write(done, f"{compiled} kernels".encode())
     say(f"{compiled} kernels compiled in {time.monotonic() - started:.0f} s")
     return 0

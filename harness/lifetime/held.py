@@ -7,24 +7,19 @@ point of the main thread: it takes no lock, and may come while the thing is bein
 
 from __future__ import annotations
 
-import atexit
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 GiveBack = Callable[[], None]
 
-_held: dict[int, tuple[int, GiveBack]] = {}
-"""In the order of holding: which process holds it, for a fork has a copy of this, and what gives it back."""
+_held: dict[int, GiveBack] = {}
 _next = iter(range(1 << 62))
 
 
 def hold(give_back: GiveBack) -> int:
-    """Remember it, also for an end that nobody asked for; returns what `let_go` takes."""
+    """Remember it; returns what `let_go` takes."""
     key = next(_next)
-    if key == 0:
-        atexit.register(give_all_back)
-    _held[key] = os.getpid(), give_back
+    _held[key] = give_back
     return key
 
 
@@ -49,9 +44,7 @@ def holding(give_back: GiveBack) -> Iterator[None]:
 def give_all_back() -> None:
     """The newest first, for it may use an older one; what fails is left to `stormproof cleanup`."""
     for key in sorted(_held, reverse=True):
-        holder, give_back = _held.pop(key, (0, _nothing))
-        if holder != os.getpid():
-            continue
+        give_back = _held.pop(key, _nothing)
         try:
             give_back()
         except OSError:

@@ -5,6 +5,7 @@ Every temporary directory of the project is one of these.
 
 from __future__ import annotations
 
+import atexit
 import re
 import secrets
 import shutil
@@ -38,6 +39,7 @@ def for_the_process() -> Path:
     """A fresh directory that is there as long as this process, and no longer if an ending is told or cleaned up."""
     path = _fresh()
     hold(partial(remove, path))
+    atexit.register(_remove_ours, path)
     path.mkdir(mode=0o700)
     return path
 
@@ -63,4 +65,14 @@ def remove(path: Path) -> None:
 
 
 def _fresh() -> Path:
-    return Path(tempfile.gettempdir(), f"stormproof-{owner().replace(':', _COLON)}-{secrets.token_hex(8)}")
+    return Path(tempfile.gettempdir(), f"{_prefix()}{secrets.token_hex(8)}")
+
+
+def _prefix() -> str:
+    return f"stormproof-{owner().replace(':', _COLON)}-"
+
+
+def _remove_ours(path: Path) -> None:
+    """At the end of a process; one that was forked from the owner is not the owner."""
+    if path.name.startswith(_prefix()):
+        remove(path)

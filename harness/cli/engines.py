@@ -75,13 +75,14 @@ def choose(
     if engine != AUTO or master is not None:
         asked = f"--master {master}" if master is not None else f"--engine {engine}"
         name = SPARK if master is not None else engine
-        return Chosen(name=name, master=master or LOCAL_MASTER, because=f"{about}{rows:,} rows, as {asked} says")
+        return Chosen(name=name, master=master or LOCAL_MASTER, because=f"{about}{rows:,} rows, chosen by {asked}")
     needed = BASE_BYTES + rows * BYTES_A_ROW.get(judged, OTHERWISE_BYTES)
     free = free_memory_bytes() if free_bytes is None else free_bytes
     fits = free is None or needed <= SHARE_OF_MEMORY * free
-    because = f"{about}{rows:,} rows, Spark pays from {SPARK_PAYS_FROM:,}"
+    because = f"{about}{rows:,} rows, Spark is not faster below {SPARK_PAYS_FROM:,}"
     if fits and rows < SPARK_PAYS_FROM:
         return Chosen(name=IN_PROCESS, master=LOCAL_MASTER, because=because)
+    because = f"{about}{rows:,} rows, Spark may be faster from {SPARK_PAYS_FROM:,} on"
     if not fits:
         because = f"{about}{rows:,} rows would take {_gib(needed)} here, more than half of the {_gib(free or 0)} free"
     adopt_java()

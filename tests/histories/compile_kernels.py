@@ -36,6 +36,9 @@ COSTLY = ("list-append", "cas-register", "rw-register", "stack")
 FOREIGN = 4
 """So many of each kind are read as EDN and JSON, too."""
 
+SILENT_S = 10.0
+"""So often it is said how far this is, also while the kinds that take longest are compiled."""
+
 Job = tuple[str, ...]
 """Arguments of `stormproof`; of `check` the histories are added."""
 
@@ -103,11 +106,17 @@ def compile_all() -> int:
     if store.read(done) is not None:
         return 0
     with multiprocessing.get_context("spawn").Pool() as pool:
-        compiled = 0
+        compiled = done_jobs = 0
         todo = jobs()
-        for done_jobs, count in enumerate(pool.imap_unordered(compile_kernels_of, todo), start=1):
-            compiled += count
-            if count:
+        counts = pool.imap_unordered(compile_kernels_of, todo)
+        while done_jobs < len(todo):
+            try:
+                count = counts.next(timeout=SILENT_S)
+            except multiprocessing.TimeoutError:
+                count = None
+            else:
+                compiled, done_jobs = compiled + count, done_jobs + 1
+            if count != 0:
                 seconds = time.monotonic() - started
                 say(f"{compiled} kernels after {seconds:.0f} s, {done_jobs} of {len(todo)} kinds of histories")
     store.write(done, f"{compiled} kernels".encode())

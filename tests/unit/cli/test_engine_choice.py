@@ -35,8 +35,8 @@ def test_few_rows_are_checked_in_this_process_and_many_on_spark() -> None:
     few = choose(AUTO, None, rows=MANY_ROWS - 1, judged="log", free_bytes=PLENTY)
     many = choose(AUTO, None, rows=MANY_ROWS, judged="log", free_bytes=PLENTY)
     assert (few.name, many.name) == (IN_PROCESS, SPARK)
-    assert few.words() == f"in-process: {MANY_ROWS - 1:,} rows, Spark pays from {MANY_ROWS:,}"
-    assert many.words() == f"on Spark: {MANY_ROWS:,} rows, Spark pays from {MANY_ROWS:,}"
+    assert few.words() == f"in-process: {MANY_ROWS - 1:,} rows, Spark is not faster below {MANY_ROWS:,}"
+    assert many.words() == f"on Spark: {MANY_ROWS:,} rows, Spark may be faster from {MANY_ROWS:,} on"
 
 
 def test_what_does_not_fit_into_memory_goes_to_spark() -> None:
@@ -49,7 +49,7 @@ def test_what_does_not_fit_into_memory_goes_to_spark() -> None:
 def test_a_master_means_spark() -> None:
     chosen = choose(AUTO, "spark://host:7077", rows=FEW_ROWS, judged="log", free_bytes=PLENTY)
     assert (chosen.name, chosen.master) == (SPARK, "spark://host:7077")
-    assert chosen.words() == "on Spark: 1,000 rows, as --master spark://host:7077 says"
+    assert chosen.words() == "on Spark: 1,000 rows, chosen by --master spark://host:7077"
 
 
 @pytest.mark.parametrize("engine", [SPARK, IN_PROCESS])

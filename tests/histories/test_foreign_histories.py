@@ -193,7 +193,9 @@ def test_orders_are_certified_and_replayed(tmp_path: Path, capsys: pytest.Captur
     path.write_text(edn("write 1 1", "cas [1_2] [1_2]", "read nil 2"))
     runs = ("--runs", str(tmp_path / "runs"))
     _, (answer,) = checked(capsys, [path], "--model", "cas-register", "--certify", str(orders), *runs)
-    assert [json.loads(line) for line in orders.read_text().splitlines()] == [{"key": "", "order": [0, 2, 4]}]
+    head, *rest = [json.loads(line) for line in orders.read_text().splitlines()]
+    assert head["history"]["name"] == str(path)
+    assert rest == [{"key": "", "order": [0, 2, 4]}]
     history = Path(answer["directory"]) / "history.parquet"
     program = [sys.executable, "-m", "checkers.linearizable.replay", str(history), str(orders), "cas-register"]
     assert subprocess.run(program, capture_output=True, timeout=60, check=False).returncode == 0
@@ -256,7 +258,7 @@ def test_a_malformed_history_is_254_and_those_after_it_are_checked(
     assert code == 254
     assert [(answer["verdict"], answer["anomalies"]) for answer in answers] == [(None, {}), ("valid", {})]
     assert "line 5, row 4" in answers[0]["error"]
-    assert set(answers[1]) == {"path", "verdict", "anomalies", "seconds", "exit_code", "reasons"}
+    assert set(answers[1]) == {"path", "verdict", "anomalies", "seconds", "exit_code", "reasons", "checked"}
 
 
 def test_an_operation_that_the_model_has_not_is_malformed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

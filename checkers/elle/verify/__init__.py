@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from checkers.elle.verify.cycles import require_cycle
+from checkers.elle.verify.cycles import are_assumptions, require_cycle
 from checkers.elle.verify.models import MODELS
 from checkers.elle.verify.orders import require_order
 from checkers.elle.verify.recorded import Recorded, Refuted, recorded
@@ -54,6 +54,8 @@ def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
         raise Refuted(f"nothing is known of a model {name!r}")
     if "assumed" in certificate and (verdict != "invalid" or "cycle" not in certificate):
         raise Refuted("only cycles rest on assumptions")
+    if "assume" in certificate:
+        _require_asked(certificate["assume"], certificate.get("assumed", []))
     if verdict == "valid":
         require_order(history, MODELS[name], certificate.get("order"))
     elif verdict != "invalid":
@@ -65,3 +67,11 @@ def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
         require_cycle(history, MODELS[name], *told)
     else:
         require_proof(history, MODELS[name], certificate.get("proof"))
+
+
+def _require_asked(asked: Any, rested_on: Any) -> None:
+    """Raises Refuted unless what the cycle rests on was among what the check was asked to assume."""
+    if not asked or not are_assumptions(asked):
+        raise Refuted(f"{asked!r} are no assumptions")
+    if are_assumptions(rested_on) and not set(rested_on) <= set(asked):
+        raise Refuted(f"{rested_on!r} was not asked for")

@@ -34,9 +34,14 @@ CYCLIC_VERSIONS = "cyclic-versions"
 WW, WR, RW, PROCESS, REALTIME = "ww", "wr", "rw", "process", "realtime"
 
 
+def are_assumptions(named: Any) -> bool:
+    """Whether it is a list of assumptions, empty perhaps."""
+    return isinstance(named, list) and all(isinstance(one, str) and one in ASSUMPTIONS for one in named)
+
+
 def require_cycle(history: Recorded, model: Model, assumed: Any, name: Any, steps: Any) -> None:
     """Raises Refuted unless the steps are a cycle of this name, which the model forbids if what is assumed holds."""
-    if not isinstance(assumed, list) or not all(isinstance(one, str) and one in ASSUMPTIONS for one in assumed):
+    if not are_assumptions(assumed):
         raise Refuted(f"{assumed!r} are no assumptions")
     if history.lists:
         raise Refuted("reads of lists show the order of versions, and nothing is assumed of it")

@@ -72,7 +72,7 @@ def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None
 
     certificate.write_text(json.dumps({"key": "k", "order": [2, 0, 4]}) + "\n")
     forged = replayed(history, certificate, "fifo-queue")
-    assert forged.returncode == 1
+    assert forged.returncode == 3
     assert forged.stdout == "refuted: k: 0 had ended when 2, which the order puts before it, began\n"
 
 
@@ -206,7 +206,7 @@ def test_a_replayed_order_tells_true_from_1(tmp_path: Path) -> None:
     assert replayed(right, certificate, "register").returncode == 0
     wrong = written(tmp_path / "wrong.parquet", done(0, "write", 1, 1) + done(1, "read", None, True))
     told = replayed(wrong, certificate, "register")
-    assert (told.returncode, told.stdout) == (1, "refuted: k: read 2 could not have told True\n")
+    assert (told.returncode, told.stdout) == (3, "refuted: k: read 2 could not have told True\n")
 
 
 def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:

@@ -16,14 +16,15 @@ BIN := .venv/bin
 TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test thorough lint format mutants interruptions bench setup clean
+.PHONY: help run test gate thorough lint format mutants interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run       one storm, one verdict (ENVIRONMENT=simulated|docker WORKLOAD= NEMESIS= TIME_LIMIT= SEED= ARGUMENTS=);"
 	@echo "               make itself ends with 2 where the verdict is not VALID, and tells the verdict's code as Error N"
 	@echo "make test      lint, then all tests; Docker tests where an engine answers"
-	@echo "make thorough  ten thousand random histories against definitions, where make test takes a thousand"
+	@echo "make gate      what CI runs beside that: a thousand random histories where make test takes a hundred, more storms"
+	@echo "make thorough  ten thousand random histories against definitions"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
@@ -46,8 +47,11 @@ format: setup
 test: lint
 	@$(BIN)/python -m pytest $(TWO_WORKERS)
 
+gate: setup
+	@$(BIN)/python -m pytest $(TWO_WORKERS) --tier gate
+
 thorough: setup
-	@$(BIN)/python -m pytest $(TWO_WORKERS) --thorough -m thorough
+	@$(BIN)/python -m pytest $(TWO_WORKERS) --tier thorough
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)

@@ -1,4 +1,4 @@
-"""Fast tests first, slow ones last; what is not run is named, and thorough ones counted.
+"""Fast tests first, slow ones last; what is not run is named, and those of other tiers counted.
 
 Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
 started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
@@ -18,6 +18,8 @@ adopt_java()
 
 LATE = ("docker", "xdist_group", "slow")
 """Marks of tests that do not come first, in their order."""
+TIERS = ("gate", "thorough")
+"""Marks of tests that `make test` leaves to a command of that name, longest last."""
 
 
 @cache
@@ -33,21 +35,25 @@ def docker_answers() -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--thorough", action="store_true", help="the tests that are marked so, too")
+    parser.addoption("--tier", choices=TIERS, help="only the tests of that tier; unless named, only those of none")
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--thorough"):
-        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+    wanted = config.getoption("--tier")
+    left_out = [item for item in items if _tier(item) != wanted]
+    items[:] = [item for item in items if _tier(item) == wanted]
+    config.hook.pytest_deselected(items=left_out)
     items.sort(key=_late)
     for item in items:
         if item.get_closest_marker("docker") is not None:
             item.add_marker(pytest.mark.xdist_group("docker"))
             if not docker_answers():
                 item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
+
+
+def _tier(item: pytest.Item) -> str | None:
+    return next((tier for tier in TIERS if item.get_closest_marker(tier) is not None), None)
 
 
 def _late(item: pytest.Item) -> int:

@@ -23,6 +23,7 @@ from harness.environments.containers import network, node
 from harness.environments.docker import cleanup, engine
 from harness.environments.leftover import Leftover
 from harness.errors import HarnessError
+from harness.lifetime import scratch
 
 pytestmark = pytest.mark.docker
 
@@ -123,6 +124,8 @@ def test_after_a_killed_harness_cleanup_removes_all_of_it_and_spares_the_living(
         assert 0 < told["started"] <= told["serving"] < PATIENCE_S * 1e9, "on the clock of the harness that was killed"
         assert leftovers(client, dead_run) == []
         assert len(leftovers(client, alive_run)) == 2
+        (orphan,) = [path for path in scratch.orphans() if f"+{dead.pid}+" in path.name]
+        scratch.remove(orphan)
         alive.send_signal(signal.SIGINT)
         alive.wait(PATIENCE_S)
         assert leftovers(client, alive_run) == []

@@ -10,7 +10,7 @@ from checkers.verdict import Verdict
 from harness.cli.pipeline import run_scenario
 from harness.scenario import Scenario
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.gate]
 
 
 def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:

@@ -36,6 +36,7 @@ def checked(paths: list[Path], judged: tuple[str, ...], capsys: pytest.CaptureFi
     return {Path(answer["path"]).stem: (answer["verdict"], answer["anomalies"]) for answer in answers}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("judged", GROUPS, ids=" ".join)
 def test_an_exported_history_gets_the_same_verdict(
     judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from checkers.spark.java import JavaMissing, find_java
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "tests.properties.verdicts_on_master"
-TIME_LIMIT_S = 600
+TIME_LIMIT_S = 3600
 
 
 def verdicts_on(master: str, folder: Path) -> dict[str, Any]:
@@ -50,9 +50,9 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "master",
     [
-        pytest.param("local[1]", marks=pytest.mark.slow),
+        pytest.param("local[1]", marks=pytest.mark.gate),
         pytest.param("local[2]", marks=pytest.mark.thorough),  # the one of all other tests with Spark
-        pytest.param("local-cluster[2,1,2048]", marks=pytest.mark.slow),
+        pytest.param("local-cluster[2,1,2048]", marks=pytest.mark.gate),
     ],
 )
 def test_all_masters_find_the_same(master: str, expected: dict[str, Any], tmp_path: Path) -> None:

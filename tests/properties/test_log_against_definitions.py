@@ -31,7 +31,7 @@ def written(seed: int, path: Path, operations: int, row_group_size: int) -> tupl
     return path, defined_anomalies(rows)
 
 
-@pytest.mark.parametrize("cut", ["whole", "in-pieces"])
+@pytest.mark.parametrize("cut", ["whole", pytest.param("in-pieces", marks=pytest.mark.gate)])
 def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if cut == "in-pieces":
         monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)

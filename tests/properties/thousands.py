@@ -1,19 +1,20 @@
-"""Seeds by the thousand, in tiers: the first hundred in every test run, the first thousand before a change goes in."""
+"""Seeds by the thousand: the first thousand are tried before a change goes in, the others by `make thorough`."""
 
 from __future__ import annotations
 
 import pytest
 
-HUNDRED, THOUSAND = 100, 1_000
+THOUSAND = 1_000
 
 
 def thousands(count: int = 10) -> pytest.MarkDecorator:
-    """Decorator of a test that takes `seeds`, a range of a hundred, nine hundred or a thousand."""
+    """Decorator of a test that takes `seeds`, a range of a thousand."""
     parts = [
-        (range(HUNDRED), pytest.mark.slow),
-        (range(HUNDRED, THOUSAND), pytest.mark.gate),
-        *((range(THOUSAND * part, THOUSAND * (part + 1)), pytest.mark.thorough) for part in range(1, count)),
+        pytest.param(
+            range(THOUSAND * part, THOUSAND * (part + 1)),
+            id=f"{THOUSAND * part}",
+            marks=pytest.mark.thorough if part else pytest.mark.gate,
+        )
+        for part in range(count)
     ]
-    return pytest.mark.parametrize(
-        "seeds", [pytest.param(seeds, id=f"{seeds[0]}", marks=mark) for seeds, mark in parts]
-    )
+    return pytest.mark.parametrize("seeds", parts)

@@ -30,7 +30,7 @@ def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
     assert first.trace == again.trace != other.trace
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("mutant", "kinds", "longest_s", "promise"),
     [

@@ -24,7 +24,7 @@ IN_PROCESS = ("--engine", "inprocess")
 ENGINES = [
     IN_PROCESS,
     pytest.param(
-        ("--engine", "spark", "--master", "local[2]"), marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]
+        ("--engine", "spark", "--master", "local[2]"), marks=[pytest.mark.gate, pytest.mark.xdist_group("spark")]
     ),
 ]
 

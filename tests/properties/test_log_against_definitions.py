@@ -49,7 +49,7 @@ def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(10), marks=pytest.mark.slow, id="0"),
+        pytest.param(range(10), marks=pytest.mark.gate, id="0"),
         pytest.param(range(10, 100), marks=pytest.mark.thorough, id="10"),
     ],
 )
@@ -76,6 +76,7 @@ def test_what_is_legal_is_reported_and_accuses_nobody(tmp_path: Path) -> None:
     assert all(summary.legal for summary in lenient.anomalies.values())
 
 
+@pytest.mark.gate
 def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 40)

@@ -198,7 +198,7 @@ def test_it_accepts_orders_and_cycles_where_the_definitions_say_so(tmp_path: Pat
     judge_random_histories(range(15), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_it_accepts_orders_and_cycles_where_the_definitions_say_so_in_many_histories(tmp_path: Path) -> None:
     said = judge_random_histories(range(15, 215), tmp_path)
     assert {valid for (_, valid), count in said.items() if count} == {False, True}

@@ -172,7 +172,7 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
     judge_longer(range(30))
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("chains", [1, 3, 16])
 def test_levels_agree_with_closed_sets_of_many_histories(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_orders, "some_commit_order", has_order)

@@ -117,21 +117,35 @@ def _replacing(path: Path, there: os.stat_result | None) -> Iterator[TextIO]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+        _name(file, unfinished)
         unfinished.replace(path)
     _sync(path.parent)
 
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[tuple[TextIO, Path]]:
-    """A new file beside `path`, open for writing, and gone afterwards, unless it has another name by then.
+    """A new file in the folder of `path`, open for writing, and gone afterwards, unless it has another name by then.
 
-    Its own is short: that of `path` may be as long as names can be.
+    Its own name is short: that of `path` may be as long as names can be.
     """
     unfinished = path.with_name(f".{secrets.token_hex(8)}.unfinished")
-    with holding(partial(unfinished.unlink, missing_ok=True)):
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with os.fdopen(descriptor, "w", **_AS_TEXT) as file:
-            yield file, unfinished
+    with holding(partial(unfinished.unlink, missing_ok=True)), os.fdopen(_opened(unfinished), "w", **_AS_TEXT) as file:
+        yield file, unfinished
+
+
+def _opened(unfinished: Path) -> int:
+    """Without a name as long as it is written, where the file system can do that: a killed process leaves nothing."""
+    if os.path.exists("/proc/self/fd"):
+        with suppress(OSError):
+            return os.open(unfinished.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    return os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+
+
+def _name(file: TextIO, unfinished: Path) -> None:
+    """Give it its name, if it has none."""
+    if os.fstat(file.fileno()).st_nlink == 0:
+        # With a descriptor beside it, which an absolute path makes no use of, the link to the file is followed.
+        os.link(f"/proc/self/fd/{file.fileno()}", unfinished, src_dir_fd=file.fileno())
 
 
 def _sync(directory: Path) -> None:

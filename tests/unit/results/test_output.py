@@ -205,3 +205,31 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
 def test_half_of_a_surrogate_pair_is_written_as_json_reads_it(tmp_path: Path) -> None:
     write(tmp_path / "file", ['"caf\udce9"'])
     assert (tmp_path / "file").read_bytes() == b'"caf\\udce9"'
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from results.output import writing
+
+with writing(Path(sys.argv[1])) as file:
+    file.write("half of it")
+    file.flush()
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except OSError as error:
+        pytest.skip(f"this file system has no files without a name: {error.strerror}")
+    path = tmp_path / "file"
+    path.write_text("old")
+    command = [sys.executable, "-c", KILLED, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "written\n"
+        process.kill()
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.read_text() == "old"

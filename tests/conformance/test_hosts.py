@@ -37,7 +37,8 @@ class World(Protocol):
 class RealWorld:
     """Each host has a loopback address of its own, so that all may listen on the same port."""
 
-    _networks = itertools.count(os.getpid())
+    # Far from those of the next process: workers of one test run have neighbouring numbers, and listen at one time.
+    _networks = itertools.count(100 * os.getpid())
 
     def __init__(self, root: Path) -> None:
         network = next(self._networks)

@@ -22,8 +22,6 @@ from collections.abc import Sequence
 
 ROUNDS = 500
 ROUND_S = 0.01
-EACH_S = 0.1
-"""How often a command without an ending signal is looked at, where the kernel has no better way."""
 
 
 def main(arguments: Sequence[str]) -> int:

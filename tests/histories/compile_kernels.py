@@ -64,10 +64,7 @@ def histories() -> Iterator[Path]:
 
 
 def judged_by(file: Path) -> tuple[str, ...]:
-    written = parse_history(file.read_text())
-    if written.checker == "object":
-        return ("--model", written.model)
-    return ("--workload", written.checker, *(f"--set={name}={value}" for name, value in written.options.items()))
+    return parse_history(file.read_text()).judged_by()
 
 
 def compile_kernels_of(job: Job) -> int:

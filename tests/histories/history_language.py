@@ -77,6 +77,12 @@ class WrittenHistory:
     demands: dict[str, str]
     rows: list[dict[str, Any]]
 
+    def judged_by(self) -> tuple[str, ...]:
+        """What `stormproof check` is told to judge it by."""
+        if self.checker == "object":
+            return ("--model", self.model)
+        return ("--workload", self.checker, *(f"--set={name}={value}" for name, value in self.options.items()))
+
     def write(self, path: Path) -> Path:
         return write_rows(self.rows, VALUE_TYPES[self.checker], path)
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from history_language import WrittenHistory, parse_history
+from history_language import parse_history
 
 from harness.cli import main
 
@@ -19,15 +19,9 @@ WRITTEN = {
 }
 
 
-def judged_by(written: WrittenHistory) -> tuple[str, ...]:
-    if written.checker == "object":
-        return ("--model", written.model)
-    return ("--workload", written.checker, *(f"--set={name}={value}" for name, value in written.options.items()))
-
-
 GROUPS: dict[tuple[str, ...], list[str]] = defaultdict(list)
 for name, history in WRITTEN.items():
-    GROUPS[judged_by(history)].append(name)
+    GROUPS[history.judged_by()].append(name)
 
 
 def checked(paths: list[Path], judged: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:

@@ -26,7 +26,7 @@ from checkers.kernels.columns import Int8, Int64
 from checkers.linearizable import MODELS
 from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
 from harness.compiled import compiled
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 SCHEMA = history_schema(pa.struct([pa.field("json", pa.string())]))
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.foreign import Shape, convert
-from harness.foreign.edn import Keyword, written
+from harness.jepsen import Shape, convert
+from harness.jepsen.edn import Keyword, written
 
 REGISTER = Shape(value_type=pa.struct([("value", pa.int64()), ("expected", pa.int64())]))
 PROCESSES = 20

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from harness.history import HistoryWriter, read_history
 from harness.operation import Operation
+from harness.record.history import HistoryWriter, read_history
 
 POLLED = pa.list_(pa.struct([("offset", pa.int64()), ("message", pa.int64())]))
 VALUE = pa.struct([("message", pa.int64()), ("offset", pa.int64()), ("messages", POLLED)])

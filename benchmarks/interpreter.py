@@ -35,9 +35,9 @@ from harness.generator import (
     stagger,
     time_limit,
 )
-from harness.history import HistoryWriter
 from harness.interpreter import run_operations
 from harness.operation import Operation
+from harness.record.history import HistoryWriter
 from harness.seed import Seed
 
 T = TypeVar("T")

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measured import measured
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.plan import CheckRequest, Engine
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 VALUE = pa.struct(
     [

@@ -23,7 +23,7 @@ from measured import measured
 from checkers.by_workload import checker_for
 from checkers.multiset.rows import ELEMENTS
 from checkers.plan import CheckRequest
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 SCHEMA = history_schema(ELEMENTS)
 PROCESSES = 16

@@ -29,14 +29,14 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, names_column
 from measured import measured
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import Bool, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.unique.deciders import DECIDERS
 from checkers.linearizable.unique.spans import NEVER, NONE, Ordered, Spans
 from checkers.plan import CheckRequest
 from harness.compiled import compiled
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 SCHEMA = history_schema(VALUE)

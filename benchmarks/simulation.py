@@ -14,13 +14,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.cli import registry
-from harness.cli.pipeline import plan_of
 from harness.environments.environment import Environment
+from harness.record.run_directory import RunDirectory
+from harness.record.scenario import Scenario
 from harness.run import RunFacts, execute
-from harness.run_directory import RunDirectory
-from harness.scenario import Scenario
 from harness.seed import Seed
+from harness.session import resolve as registry
+from harness.session.judge import plan_of
 
 WORKLOADS = ("log", "register")
 NEMESIS = ("partition", "kill", "clock")

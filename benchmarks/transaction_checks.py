@@ -18,11 +18,11 @@ from log_check import make_engine
 from measured import measured
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, write
 
-from checkers.elle.checker import ListAppend, RwRegister
-from checkers.elle.lattice import model_named
-from checkers.elle.rw_register import Assumption
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest
+from checkers.transactions.checker import ListAppend, RwRegister
+from checkers.transactions.lattice import model_named
+from checkers.transactions.rw_register import Assumption
 
 
 def main() -> None:

@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from log_check import make_engine
 from measured import measured
 
-from checkers.elle.edges import EDGES, NODES, Kind
-from checkers.elle.graph.search import cycles
 from checkers.kernels.columns import OK
 from checkers.plan import Dataset, Engine
-from harness.history import history_schema
+from checkers.transactions.edges import EDGES, NODES, Kind
+from checkers.transactions.graph.search import cycles
+from harness.record.history import history_schema
 
 PROCESSES = 20
 ROW_GROUP_ROWS = 250_000

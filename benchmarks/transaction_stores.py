@@ -33,11 +33,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.causal.micro_operations import MICRO_OPERATION, TRANSACTION
 from checkers.kernels.columns import FAIL, INFO, INVOKE, OK, TYPES, Bool, Int8, Int64
-from checkers.transactions.micro_operations import MICRO_OPERATION, TRANSACTION
+from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from harness.compiled import compiled
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 ROW_GROUP_ROWS = 65_536
 LONGEST = 4

@@ -9,13 +9,11 @@ from enum import Enum
 import pyarrow as pa
 
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
+from checkers.causal.checker import CAUSAL_OPERATIONS, CausalChecker
+from checkers.causal.long_fork import LongForkChecker
+from checkers.causal.micro_operations import TRANSACTION
 from checkers.counter import CounterChecker
 from checkers.delay import DELAYED, DelayChecker
-from checkers.elle.anomalies import NO_ORDER
-from checkers.elle.checker import SERIAL, ListAppend, RwRegister
-from checkers.elle.graph.cycles import NAMES as CYCLES
-from checkers.elle.lattice import Model
-from checkers.elle.rw_register import Assumption
 from checkers.evidence import Evidence, any_ok, reading, shows_a_value, shows_members
 from checkers.log import LogChecker
 from checkers.log.rows import EVIDENCE as LOG_EVIDENCE
@@ -30,9 +28,11 @@ from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
 from checkers.repeats import Repeats, members, parts
-from checkers.transactions.causal import CAUSAL_OPERATIONS, CausalChecker
-from checkers.transactions.long_fork import LongForkChecker
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.anomalies import NO_ORDER
+from checkers.transactions.checker import SERIAL, ListAppend, RwRegister
+from checkers.transactions.graph.cycles import NAMES as CYCLES
+from checkers.transactions.lattice import Model
+from checkers.transactions.rw_register import Assumption
 
 Options = Mapping[str, str]
 

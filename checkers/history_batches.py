@@ -1,7 +1,7 @@
 """Reads the rows of a closed history, or of another table of a run, in pieces, for engines.
 
 Columns of few distinct strings arrive dictionary-encoded, so that kernels translate each distinct string
-once and never touch strings row by row. What a row means is not looked at here; `harness.history` has
+once and never touch strings row by row. What a row means is not looked at here; `harness.record.history` has
 validated it before.
 
 A name in `columns` is that of a column ("value") or of a member of its values ("value.messages.offset"; lists on the
@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history import MalformedHistory
+from harness.record.history import MalformedHistory
 
 BATCH_ROWS = 262_144
 """Rows handed to a kernel at once: bounds its memory; the more, the less is left to pair across batches."""

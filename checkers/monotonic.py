@@ -25,12 +25,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
+from checkers.causal.uses import registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.uses import registers
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
-from harness.history import COLUMNS
+from harness.record.history import COLUMNS
 
 Kernel = Callable[[pa.Table], pa.Table]
 
@@ -75,4 +75,4 @@ class Checker(Protocol):
     def name(self) -> str: ...
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        """Raises harness.history.MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""
+        """Raises MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from checkers.history_batches import open_history, row_group_batches
 from checkers.kernels.columns import INVOKE, NONE, TYPES, Bool, Int32, Int64, codes, integers, member, sized_elements
 from checkers.kernels.hashing import UInt64, mixed
-from harness.history import MalformedHistory, by_process
+from harness.record.history import MalformedHistory, by_process
 
 COLUMNS = ("process", "type", "f")
 

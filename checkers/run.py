@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import require_repeated
 from checkers.verdict import CheckerResult, Verdict
-from harness.history import MalformedHistory, read_history
+from harness.record.history import MalformedHistory, read_history
 
 
 def check_history(

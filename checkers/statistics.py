@@ -20,8 +20,8 @@ from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
-from harness.history import NO_PARTNER, pairs
 from harness.operation import NEMESIS
+from harness.record.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "time", "process", "type", "f")
 

@@ -1,6 +1,6 @@
 """A first test: acknowledged messages survive the loss of the master. Run it with pytest."""
 
-from harness.cli.testing import PRIMARY, Isolate, every, log, rocketmq, run, storm
+from stormproof import PRIMARY, Isolate, every, log, rocketmq, run, storm
 
 
 def test_acked_messages_survive_losing_the_master(tmp_path):

@@ -16,12 +16,12 @@ from harness.client import Client
 from harness.environments.environment import Environment
 from harness.errors import HarnessError, UsageError
 from harness.generator import Generator, any_of, clients, nemesis, stagger, time_limit
-from harness.history import HistoryWriter
 from harness.interpreter import run_operations
 from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
-from harness.run_directory import RunDirectory
-from harness.scenario import Scenario
+from harness.record.history import HistoryWriter
+from harness.record.run_directory import RunDirectory
+from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec, System
 from harness.workload import Workload

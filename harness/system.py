@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from harness import path_name
 from harness.client import Client
+from harness.record.fault_log import Storm
 
 Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
 """A node's program: `await main(host, config)`, until it is cancelled."""
@@ -43,18 +44,6 @@ class LegalLoss:
     anomalies: tuple[str, ...] = ()
     """Names of anomalies that are reported but do not make the verdict invalid."""
     reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Storm:
-    """What struck in a run, as far as it decides what may legally be lost. Only faults with an effect count."""
-
-    kinds: tuple[str, ...] = ()
-    power_several: bool = False
-    """One power loss took several nodes at once."""
-    power_overlapped: bool = False
-    """A power loss and another fault (clocks aside) came together, or so soon after each other that replicas
-    may not have caught up between them."""
 
 
 class System(Protocol):

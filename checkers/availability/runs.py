@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from checkers.kernels.columns import FAIL, INVOKE, OK, TYPES, Bool, Int32, Int64, codes, run_starts, translated
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
-from harness.history import NO_PARTNER, pairs
 from harness.operation import NEMESIS
+from harness.record.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "time", "process", "type", "f", "key", "error")
 

@@ -51,7 +51,7 @@ from checkers.linearizable.objects import (
 from checkers.linearizable.recorded import COLUMNS, ROWS, object_rows
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import CheckerResult
-from harness.history import MalformedHistory
+from harness.record.history import MalformedHistory
 
 CONFIGURATIONS = 3_000_000
 """At most so many are explored for one object: seconds where they are small, minutes where their

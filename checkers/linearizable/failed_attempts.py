@@ -23,7 +23,7 @@ from checkers.linearizable.recorded import object_rows
 from checkers.linearizable.surroundings import SHOWN_CANDIDATES
 from checkers.plan import Dataset, Engine
 from checkers.verdict import AnomalySummary
-from harness.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs
 
 ATTEMPTS = pa.schema(
     [

@@ -35,7 +35,7 @@ from checkers.linearizable.models import UNTOLD, Call, Model, Repeated, frozen
 from checkers.linearizable.problem import Row
 from checkers.linearizable.unique.spans import NEVER, Spans
 from checkers.repeats import Repeats, members_differ
-from harness.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 

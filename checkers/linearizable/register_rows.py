@@ -35,7 +35,7 @@ from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, RE
 from checkers.linearizable.unique.spans import Spans
 from checkers.linearizable.unique.zones import Registers, numbered
 from harness.compiled import compiled
-from harness.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs
 
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 

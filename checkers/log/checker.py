@@ -21,7 +21,7 @@ What breaks it, by name:
   consumer-offset-skip   a consumer began where its group's committed offset said, beyond messages of the final log that
                          no poll of the group ever returned
   G0 … G2-item, each plain, -process and -realtime   if there are transactions of several sends and polls: cycles of
-                         dependencies among all operations (`checkers.log.dependencies`, `checkers.elle.graph.cycles`)
+                         dependencies among all operations (`checkers.log.dependencies`)
 
 It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key, and `txn`,
 whose value is a list of sends and polls that name theirs. Of these the names above but for the cycles see the messages

@@ -37,10 +37,8 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
-from checkers.elle.edges import EDGES, NODES, Kind, positions
-from checkers.elle.explanation import explained_cycle, transactions_told
-from checkers.elle.graph.search import cycles
-from checkers.elle.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.causal.spans import NEVER
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
     FAIL,
@@ -61,11 +59,13 @@ from checkers.kernels.columns import (
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.rows import COLUMNS, is_ok_poll, operation_codes, reads, sends
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.micro_operations import TRANSACTION
-from checkers.transactions.spans import NEVER
+from checkers.transactions.edges import EDGES, NODES, Kind, positions
+from checkers.transactions.explanation import explained_cycle, transactions_told
+from checkers.transactions.graph.search import cycles
+from checkers.transactions.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
 from checkers.verdict import AnomalySummary
-from harness.history import NO_PARTNER, pairs
 from harness.operation import NEMESIS
+from harness.record.history import NO_PARTNER, pairs
 
 
 class Told(IntEnum):

@@ -28,7 +28,7 @@ from checkers.kernels.columns import (
 )
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.verdict import EXAMPLES
-from harness.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs
 
 ELEMENTS = pa.struct([pa.field("value", pa.int64()), pa.field("values", pa.list_(pa.int64()))])
 """The value of these workloads' operations: one element, or all that an operation saw."""

@@ -31,7 +31,7 @@ from checkers.spark.stages import (
     read_tasks,
     unpacked,
 )
-from harness.history import COLUMNS
+from harness.record.history import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

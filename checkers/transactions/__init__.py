@@ -1,1 +1,1 @@
-"""Checkers of transactions: lists of reads and writes that happen at once, or should."""
+"""Transactions: which isolation levels a history of list-append or rw-register transactions still allows."""

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from harness.client import Client
 from harness.errors import ErrorCode, OperationError
 from harness.operation import Operation
-from harness.system import LegalLoss, NodeSpec, Storm
+from harness.record.fault_log import Storm
+from harness.system import LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 
 NAME, PORT = "memo-1", 7000

@@ -22,7 +22,7 @@ VENV = CHECKOUT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".stormproof-installed"
 KERNELS_STAMP = VENV / ".stormproof-kernels"
-KERNELS = ("checkers", "harness/compiled", "harness/foreign")
+KERNELS = ("checkers", "harness/compiled", "harness/jepsen")
 """Where kernels stand."""
 COMPILES_KERNELS = "tests/histories/compile_kernels.py"
 LEAST_PYTHON = (3, 11)
@@ -78,7 +78,7 @@ def _ensure_venv() -> None:
 
 
 def _ensure_java() -> None:
-    from harness.cli.java import HOW_TO_GET, find_java, get_java  # here: its syntax is newer than an old Python's
+    from harness.session.java import HOW_TO_GET, find_java, get_java  # here: its syntax is newer than an old Python's
 
     if find_java() is not None:
         return

@@ -15,8 +15,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from harness.cli import registry
-from harness.scenario import NONE
+from harness.record.scenario import NONE
+from harness.session import resolve as registry
 
 Source = Callable[[click.Context], Iterable[str]]
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -94,13 +94,13 @@ def checked_workloads(context: click.Context) -> Iterable[str]:
 
 
 def consistency_models(context: click.Context) -> Iterable[str]:
-    from harness.cli.judgement import consistency_models
+    from harness.session.judgement import consistency_models
 
     return consistency_models()
 
 
 def suites(context: click.Context) -> Iterable[str]:
-    from harness.cli.suite_file import shipped
+    from harness.session.suite_file import shipped
 
     return (*shipped(), *sorted(map(str, Path().glob("*.toml"))))
 

@@ -21,8 +21,8 @@ from harness.cli.candidates import (
     settings_of_check,
 )
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
-from harness.cli.registry import checkable
 from harness.cli.usage import OneOf
+from harness.session.resolve import checkable
 
 EXAMPLES = """
 stormproof check runs/latest

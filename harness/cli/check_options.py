@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cli.judgement import Judgement, demands, of_model, of_workload, transactional
 from harness.cli.output_file import require_writable
 from harness.errors import UsageError
+from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
 
 SCENARIO = "scenario.json"
 """What makes a directory a run directory."""

@@ -18,24 +18,24 @@ from checkers.linearizable import MODELS, TooLargeToCertify, require_certifiable
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict, accepted, found, judged_as, merge
-from harness.cli import engines
 from harness.cli.check_options import HistoryOptions
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
-from harness.cli.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
-from harness.cli.judgement import Judgement, converted
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.cli.output_file import write
-from harness.cli.pipeline import check_line, check_run, checking, vacuity_arguments, versions
-from harness.cli.registry import checkable
 from harness.errors import HarnessError, UsageError
-from harness.foreign import located
-from harness.history import MalformedHistory, close_torn
+from harness.jepsen import located
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.progress import Moment
 from harness.reading import STANDARD_INPUT
-from harness.run_directory import require_writable_directory
+from harness.record.history import MalformedHistory, close_torn
+from harness.record.run_directory import require_writable_directory
+from harness.session import engines
+from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
+from harness.session.judge import check_line, check_run, checking, vacuity_arguments, versions
+from harness.session.judgement import Judgement, converted
+from harness.session.resolve import checkable
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from harness.compiled import on_compiling
 
 PURPOSES: Mapping[str, tuple[str, int]] = {
-    "harness.foreign": ("the reader of histories", 6),
+    "harness.jepsen": ("the reader of histories", 6),
     "checkers.linearizable": ("the search for an order of operations", 15),
-    "checkers.elle": ("the search for cycles among transactions", 50),
+    "checkers.transactions": ("the search for cycles among transactions", 50),
     "checkers": ("kernels of the checkers", 5),
 }
 """By the modules that hold the kernels: what they are for, and the seconds that most of them take, one core of 2024."""

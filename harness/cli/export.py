@@ -9,14 +9,14 @@ import click
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import remark
 from harness.cli.exit_code import ExitCode
-from harness.cli.given_history import Form, given, is_there
 from harness.cli.options import example
 from harness.cli.output_file import STANDARD_OUTPUT, require_writable, write
 from harness.cli.usage import OneOf
 from harness.errors import UsageError
-from harness.foreign import Format, exported
-from harness.history import History, MalformedHistory, read_history
+from harness.jepsen import Format, exported
 from harness.lifetime.scratch import directory
+from harness.record.history import History, MalformedHistory, read_history
+from harness.session.given_history import Form, given, is_there
 
 EXAMPLES = """
 stormproof export runs/latest --output history.edn

@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from harness.bounds import bounds_of
-from harness.cli import registry
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
-from harness.cli.suite_file import load_suite, shipped
 from harness.cli.usage import OneOf
 from harness.reading import json_kept
+from harness.session import resolve as registry
+from harness.session.suite_file import load_suite, shipped
 
 RUNS_SHOWN = 20
 
@@ -126,7 +126,7 @@ def _checks() -> list[Entry]:
 
 
 def _models() -> list[Entry]:
-    from checkers.elle.lattice import ALIASES, PROMISES, Model
+    from checkers.transactions.lattice import ALIASES, PROMISES, Model
 
     return [
         {

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.elle.lattice import Model, weakest
+from checkers.transactions.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of
-from harness.cli.pipeline import Outcome, replay_line
-from harness.scenario import Scenario, SettingValue
+from harness.record.scenario import Scenario, SettingValue
+from harness.session.judge import Outcome, replay_line
 from results.report.report import FILE_NAME as REPORT
 from results.verdict_file import ACCEPTED, as_accepted, plain
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import engines, registry
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
@@ -18,11 +17,13 @@ from harness.cli.exit_code import ExitCode
 from harness.cli.options import console_of, example, execution_options, output_options
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
-from harness.run_directory import require_writable_directory
+from harness.record.run_directory import require_writable_directory
+from harness.session import engines
+from harness.session import resolve as registry
 from harness.trace import Difference, first_difference
 
 if TYPE_CHECKING:
-    from harness.cli.pipeline import Outcome
+    from harness.session.judge import Outcome
 
 HASH_SEEDS = ("1", "2")
 MOST_SECONDS = 3600
@@ -47,7 +48,7 @@ def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bo
     # Not before: help and completion need nothing of what runs and judges.
     from harness.cli.outcome_text import as_json as outcome_as_json
     from harness.cli.outcome_text import tell_outcome, tell_start
-    from harness.cli.pipeline import read_scenario, run_scenario
+    from harness.session.judge import read_scenario, run_scenario
 
     directory = path.parent if path.name == "scenario.json" else path
     scenario, record = read_scenario(directory)
@@ -95,7 +96,8 @@ def recorded_difference(directory: Path) -> Difference | None:
         for hash_seed in HASH_SEEDS:
             recording = place / f"trace-{hash_seed}.jsonl"
             recordings.append(recording)
-            command = [sys.executable, "-m", "harness.cli.record", str(directory), f"{place}/runs-{hash_seed}"]
+            runs = f"{place}/runs-{hash_seed}"
+            command = [sys.executable, "-m", "harness.session.record_trace", str(directory), runs]
             try:
                 told = guarded.run(
                     [*command, str(recording)],

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from checkers.verdict import Vacuous
-from harness.cli import registry
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run, several_of
 from harness.cli.console import Console
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.errors import UsageError
-from harness.run_directory import require_writable_directory
-from harness.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
+from harness.record.run_directory import require_writable_directory
+from harness.record.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
+from harness.session import resolve as registry
 
 NODE_COUNTS = ("nodes", "brokers")
 """Settings that `--nodes` sets: the first that the system has."""
@@ -178,9 +178,9 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     start_arrow()
     registry.world(scenario, registry.resolve(scenario).packages)
     require_writable_directory(execution.runs)
-    from harness.cli import engines
     from harness.cli.outcome_text import tell_outcome, tell_start
-    from harness.cli.pipeline import run_scenario
+    from harness.session import engines
+    from harness.session.judge import run_scenario
 
     tell_start(scenario, console)
     engines.require_engine(execution.engine, execution.master)

@@ -12,21 +12,23 @@ from pathlib import Path
 import click
 
 from checkers.verdict import Vacuous, Verdict
-from harness.cli import engines, registry, suite_jobs
+from harness.cli import suite_jobs
 from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.cli.outcome_text import title, tone_of
 from harness.cli.output_file import require_folder, require_writable, write
-from harness.cli.pipeline import replay_line, run_scenario, scenario_name, vacuity_note
-from harness.cli.suite_file import Suite, load_suite
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.printable import printable
 from harness.progress import Moment, Progress, unwatched
-from harness.run_directory import require_writable_directory
-from harness.scenario import Scenario
+from harness.record.run_directory import require_writable_directory
+from harness.record.scenario import Scenario
+from harness.session import engines
+from harness.session import resolve as registry
+from harness.session.judge import replay_line, run_scenario, scenario_name, vacuity_note
+from harness.session.suite_file import Suite, load_suite
 from results.junit import Case, junit_xml
 from results.verdict_file import ACCEPTED, as_accepted
 

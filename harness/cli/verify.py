@@ -21,15 +21,15 @@ from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
 from harness.cli.export import history_in
-from harness.cli.given_history import Form, GivenHistory, given
-from harness.cli.judgement import Judgement, converted, of_model, of_workload, transactional
 from harness.cli.options import console_of, example
 from harness.errors import HarnessError, UsageError
-from harness.history import MalformedHistory, close_torn
 from harness.lifetime.scratch import directory
 from harness.reading import STANDARD_INPUT
+from harness.record.history import MalformedHistory, close_torn
+from harness.session.given_history import Form, GivenHistory, given
+from harness.session.judgement import Judgement, converted, of_model, of_workload, transactional
 
-ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.elle.verify"
+ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
 """The programs, by what they verify."""
 LARGEST_BYTES = 1 << 30
 MOST_SECONDS = 86_400

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.history import History, pairs
+from harness.record.history import History, pairs
 
 BUCKETS = 240
 POINTS_OF_EACH_OUTCOME = 1200

@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from system_under_test.mutants import Mutant, mutant
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.broker import Broker
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -22,6 +21,7 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.controller import Controller
 from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.server import NameServer
 from system_under_test.rocketmq.settings import Settings, WatchedConfig

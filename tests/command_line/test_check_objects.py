@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.linearizable import replay
-from harness.history import history_schema
+from harness.record.history import history_schema
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")

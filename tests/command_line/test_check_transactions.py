@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.elle.lattice import Model
-from checkers.elle.verify import verified
+from checkers.transactions.lattice import Model
+from checkers.transactions.verify import verified
 from tests.command_line.answers import Answer, Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.cli import pipeline, registry
-from harness.cli.environments import simulated
 from harness.errors import HarnessError
+from harness.session import judge as pipeline
+from harness.session import resolve as registry
+from harness.session.environments import simulated
 from tests.command_line.answers import Stormproof
 
 RUN = ["run", "rocketmq", "--nemesis", "kill", "--time-limit", "10", "--recovery", "10", "--seed", "11"]

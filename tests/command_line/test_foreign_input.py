@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.spark.java import JavaMissing, find_java
-from harness.history import history_schema
+from harness.record.history import history_schema
 from tests.command_line.answers import Stormproof
 
 WRITE = "{:process 0, :type :invoke, :f :write, :value 1}\n{:process 0, :type :ok, :f :write, :value 1}\n"

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli.console import Console, Watching
-from harness.cli.pipeline import run_scenario
 from harness.progress import Progress, unwatched
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session.judge import run_scenario
 from tests.terminal import Screen, on_a_terminal
 
 STORMPROOF = [sys.executable, "-m", "harness.cli.main"]

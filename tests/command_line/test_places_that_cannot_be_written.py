@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import pipeline
+from harness.session import judge as pipeline
 from tests.command_line.answers import Stormproof
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.cli.suite_file import load_suite
+from harness.session.suite_file import load_suite
 from tests.command_line.answers import Stormproof
 
 SUITE = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness.history import HistoryWriter, read_history
 from harness.operation import Operation
+from harness.record.history import HistoryWriter, read_history
 from tests.command_line.answers import Stormproof
 
 ALL, PART, WRONG_USAGE = 0, 2, 254

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness.history import HistoryWriter
 from harness.operation import Operation
+from harness.record.history import HistoryWriter
 from tests.command_line.answers import Answer, Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from checkers.cluster import ClusterChecker, write_node_events
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.replication import ClusterChecker, write_node_events
 from checkers.verdict import Verdict
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, SendResult

@@ -18,9 +18,8 @@ import docker
 import pytest
 from probe_cluster import MakeCluster, leftovers, probe, run_id
 
-from harness.environments.containers import leftovers as remover
-from harness.environments.containers import network, node
-from harness.environments.docker import cleanup, engine
+from harness.environments.docker import cleanup, engine, network, node
+from harness.environments.docker import leftovers as remover
 from harness.environments.leftover import Leftover
 from harness.errors import HarnessError
 from harness.lifetime import scratch

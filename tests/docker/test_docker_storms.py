@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.cli.pipeline import run_scenario
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session.judge import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
 

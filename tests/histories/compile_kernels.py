@@ -22,7 +22,7 @@ from pathlib import Path
 from history_language import parse_history
 
 import checkers
-import harness.foreign
+import harness.jepsen
 from harness.cli import main
 from harness.compiled import Kernel, on_compiling, store
 from harness.compiled.content import digest_of
@@ -124,7 +124,7 @@ def compile_all() -> int:
 def _content() -> str:
     """Of all kernels, of what compiles them, and of the histories that need them."""
     digest = hashlib.sha256(repr(compiler()).encode())
-    for package in (checkers, harness.foreign):
+    for package in (checkers, harness.jepsen):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith("__main__"):
                 module = importlib.import_module(found.name)

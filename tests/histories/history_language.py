@@ -44,7 +44,7 @@ import pyarrow.parquet as pq
 
 from checkers.by_workload import WORKLOADS
 from checkers.log.rows import LOG_MESSAGES
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.anomalies import NO_ORDER
-from checkers.elle.checker import ListAppend, RwRegister
-from checkers.elle.lattice import Model, model_named
-from checkers.elle.rw_register import Assumption
-from checkers.elle.verify import verified
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.anomalies import NO_ORDER
+from checkers.transactions.checker import ListAppend, RwRegister
+from checkers.transactions.lattice import Model, model_named
+from checkers.transactions.rw_register import Assumption
+from checkers.transactions.verify import verified
 from checkers.verdict import CheckerResult, Verdict
-from harness.foreign import Shape, convert
+from harness.jepsen import Shape, convert
 from results.output import write
 
 CASES = Path(__file__).parents[3] / "shared" / "histories" / "elle" / "cases.jsonl"

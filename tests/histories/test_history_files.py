@@ -10,8 +10,8 @@ from history_language import WrittenHistory, parse_history
 
 from checkers.availability import Availability
 from checkers.by_workload import WORKLOADS, checker_for
-from checkers.engine_in_process import InProcessEngine
 from checkers.evidence import Evidence
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from checkers.cluster import ClusterChecker, write_node_events
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.replication import ClusterChecker, write_node_events
 
 FILES = sorted((Path(__file__).parent / "cluster").glob("*.events"))
 ANOMALIES = {

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from harness.cli.pipeline import check_run
 from harness.errors import UsageError
+from harness.session.judge import check_run
 from tests.interruptions.leftovers import containers_of, marked, temporary
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.environments.containers.engine import LABEL_OWNER, engine
+from harness.environments.docker.engine import LABEL_OWNER, engine
 
 
 def marked(variable: str, value: str) -> list[str]:

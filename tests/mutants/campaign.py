@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checkers.verdict import Verdict
-from harness.cli.pipeline import Outcome, replay_line, run_scenario
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session.judge import Outcome, replay_line, run_scenario
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 
 TASKS_PER_CHILD = 25

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.scenario import Scenario, SettingValue
+from harness.record.scenario import Scenario, SettingValue
 
 LOST = frozenset({"lost-write", "unseen"})
 DIRTY = frozenset({"dirty-read"})

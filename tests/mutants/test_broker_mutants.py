@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from system_under_test.mutants import mutant, mutant_names
-from system_under_test.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants import mutant, mutant_names
+from system_under_test.rocketmq.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 from tests.scenarios.broker_cluster import Cluster, play
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.verdict import Verdict
-from harness.cli.pipeline import replay_line
-from system_under_test.mutants import mutant_names
+from harness.session.judge import replay_line
+from system_under_test.rocketmq.mutants import mutant_names
 from tests.mutants.campaign import catches, healthy, judged
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.elle.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH
-from checkers.elle.edges import Kind
-from checkers.transactions.micro_operations import TRANSACTION
-from harness.history import history_schema
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH
+from checkers.transactions.edges import Kind
+from harness.record.history import history_schema
 
 Row = dict[str, Any]
 Step = tuple[str, str, int | None, list[int] | None]

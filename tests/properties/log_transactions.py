@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from checkers.elle.edges import Kind
-from checkers.transactions.spans import NEVER
+from checkers.causal.spans import NEVER
+from checkers.transactions.edges import Kind
 
 Row = dict[str, Any]
 Edge = tuple[Kind, int, int]

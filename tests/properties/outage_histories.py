@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 MS = 1_000_000
 VALUE = pa.struct([pa.field("json", pa.string())])

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from checkers.elle.checker import RwRegister
-from checkers.elle.committed import INITIAL, Committed
-from checkers.elle.lattice import Model, forbidden
-from checkers.elle.rw_register import Assumption
-from checkers.elle.verify import MODELS, Refuted, verified_against
-from checkers.elle.verify.assumptions import Assumptions
-from checkers.elle.verify.cycles import forbids, name_of, require_step
-from checkers.elle.verify.recorded import Recorded, recorded
-from checkers.elle.verify.shown import Shown
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.checker import RwRegister
+from checkers.transactions.committed import INITIAL, Committed
+from checkers.transactions.lattice import Model, forbidden
+from checkers.transactions.rw_register import Assumption
+from checkers.transactions.verify import MODELS, Refuted, verified_against
+from checkers.transactions.verify.assumptions import Assumptions
+from checkers.transactions.verify.cycles import forbids, name_of, require_step
+from checkers.transactions.verify.recorded import Recorded, recorded
+from checkers.transactions.verify.shown import Shown
 from checkers.verdict import Verdict
 from results.output import write
 from tests.histories.history_language import write_rows

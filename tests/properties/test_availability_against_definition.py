@@ -17,8 +17,8 @@ from checkers.availability import Availability
 from checkers.availability.checker import LASTING, runs_of_streams
 from checkers.availability.outages import Outages
 from checkers.availability.runs import BY
-from checkers.engine_in_process import InProcessEngine
 from checkers.faults import Faults
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.verdict import CheckerResult

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.elle.certificate import Names, certificate
-from checkers.elle.committed import WRITES, Committed
-from checkers.elle.complete.cursor import cursor_stability_decided
-from checkers.elle.complete.decide import MODELS as ORDERED
-from checkers.elle.complete.decide import decided
-from checkers.elle.complete.parallel_snapshot import MODELS as PARALLEL
-from checkers.elle.complete.parallel_snapshot import parallel_snapshot_decided
-from checkers.elle.explanation import explained_proof
-from checkers.elle.lattice import Model
-from checkers.elle.proof import Decision
-from checkers.elle.verify import MODELS, Refuted, verified_against
-from checkers.elle.verify.models import Family, Seen
-from checkers.elle.verify.recorded import Recorded, recorded
-from checkers.elle.weak.levels import LEVELS, explaining_order, weak_levels
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.certificate import Names, certificate
+from checkers.transactions.committed import WRITES, Committed
+from checkers.transactions.complete.cursor import cursor_stability_decided
+from checkers.transactions.complete.decide import MODELS as ORDERED
+from checkers.transactions.complete.decide import decided
+from checkers.transactions.complete.parallel_snapshot import MODELS as PARALLEL
+from checkers.transactions.complete.parallel_snapshot import parallel_snapshot_decided
+from checkers.transactions.explanation import explained_proof
+from checkers.transactions.lattice import Model
+from checkers.transactions.proof import Decision
+from checkers.transactions.verify import MODELS, Refuted, verified_against
+from checkers.transactions.verify.models import Family, Seen
+from checkers.transactions.verify.recorded import Recorded, recorded
+from checkers.transactions.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed

@@ -18,7 +18,7 @@ from thousands import thousands
 from workload_cases import CASES, Case, many
 
 from checkers.by_workload import WORKLOADS, checker_for
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.multiset.set import QUANTILES
 from checkers.plan import CheckRequest
 from checkers.run import check_history
@@ -27,7 +27,7 @@ from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, merge
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 ROW_NS = 1_000
 

@@ -20,10 +20,10 @@ from node_histories import (
 )
 from thousands import thousands
 
-from checkers.cluster import ClusterChecker, write_node_events
-from checkers.cluster.claims import EVENTS, confirmed_pieces
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.replication import ClusterChecker, write_node_events
+from checkers.replication.claims import EVENTS, confirmed_pieces
 from checkers.verdict import CheckerResult
 
 TOGETHER = 50
@@ -102,7 +102,7 @@ def test_without_events_nothing_is_claimed(tmp_path: Path) -> None:
 def test_the_table_does_not_depend_on_how_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = [random_cluster(random.Random(seed), f"g{seed}") for seed in range(9)]
     whole = judge(clusters, tmp_path / "whole")
-    monkeypatch.setattr("checkers.cluster.node_events.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("harness.record.node_events.ROWS_AT_ONCE", 7)
     assert judge(clusters, tmp_path / "pieces") == whole
     tables = [pq.read_table(tmp_path / name / "node-events.parquet") for name in ("whole", "pieces")]
     assert isinstance(tables[0], pa.Table)

@@ -29,12 +29,12 @@ from transaction_histories import (
     random_registers,
 )
 
-from checkers.elle.committed import NEVER, Committed
-from checkers.elle.lattice import PROMISES, Model, implied
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.causal.spans import transactions
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
-from checkers.transactions.spans import transactions
+from checkers.transactions.committed import NEVER, Committed
+from checkers.transactions.lattice import PROMISES, Model, implied
 from tests.histories.history_language import write_rows
 from tests.properties.thousands import thousands
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from thousands import thousands
 
-from checkers.elle.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
-from checkers.elle.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED, committed
 from checkers.kernels.columns import INFO, OK
+from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED, committed
 
 Row = dict[str, Any]
 

@@ -16,11 +16,11 @@ from transaction_histories import random_committed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.elle.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.elle.complete import repair
-from checkers.elle.complete.decide import MODELS, decided
-from checkers.elle.complete.events import Isolation, Kept
-from checkers.elle.proof import Because, Decision, Proof, Step
+from checkers.transactions.committed import INITIAL, NEVER, WRITES, Committed
+from checkers.transactions.complete import repair
+from checkers.transactions.complete.decide import MODELS, decided
+from checkers.transactions.complete.events import Isolation, Kept
+from checkers.transactions.proof import Because, Decision, Proof, Step
 from checkers.verdict import Verdict
 
 

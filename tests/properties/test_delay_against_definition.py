@@ -12,10 +12,10 @@ import pytest
 from delay_histories import defined_delays, random_delays
 
 from checkers.delay import DELAYED, MS, DelayChecker
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 
 @pytest.mark.parametrize(("batch_rows", "operations", "seeds"), [(100_000, 12_000, 2), (61, 200, 40)])

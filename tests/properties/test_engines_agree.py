@@ -24,25 +24,25 @@ from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
 from checkers.by_workload import checker_for
-from checkers.cluster import ClusterChecker, write_node_events
+from checkers.causal.micro_operations import TRANSACTION
 from checkers.delay import DELAYED, DelayChecker
-from checkers.elle.checker import RwRegister
-from checkers.elle.graph.cycles import NAMES
-from checkers.elle.lattice import Model
-from checkers.elle.rw_register import Assumption
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest
+from checkers.replication import ClusterChecker, write_node_events
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.checker import RwRegister
+from checkers.transactions.graph.cycles import NAMES
+from checkers.transactions.lattice import Model
+from checkers.transactions.rw_register import Assumption
 from checkers.verdict import Verdict
-from harness.history import history_schema
+from harness.record.history import history_schema
 from results import output
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -1,4 +1,4 @@
-"""The vectorised parts of `harness.history` against deliberately dumb references, and generators against validation."""
+"""The vectorised parts of the history against deliberately dumb references, and generators against validation."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from harness.generator import (
     time_limit,
     until_ok,
 )
-from harness.history import NO_PARTNER, MalformedHistory, history_schema, pairs, validate
 from harness.operation import Operation, OperationType
+from harness.record.history import NO_PARTNER, MalformedHistory, history_schema, pairs, validate
 from harness.seed import Seed
 
 TYPES: tuple[OperationType, ...] = ("invoke", "ok", "fail", "info")

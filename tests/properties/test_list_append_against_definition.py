@@ -24,9 +24,13 @@ from list_histories import (
 )
 from thousands import thousands
 
-from checkers.elle.committed_rows import RESOLVED
-from checkers.elle.edges import EDGES, LINKS, Kind
-from checkers.elle.list_append import (
+from checkers.findings import FINDINGS, gathered_findings
+from checkers.in_process.engine import InProcessEngine
+from checkers.kernels.bundles import BUNDLES
+from checkers.plan import CheckRequest, Dataset, Kernel
+from checkers.transactions.committed_rows import RESOLVED
+from checkers.transactions.edges import EDGES, LINKS, Kind
+from checkers.transactions.list_append import (
     LEFT_OUT,
     ROWS,
     UNORDERED,
@@ -39,14 +43,10 @@ from checkers.elle.list_append import (
     told_rows,
     transaction_findings,
 )
-from checkers.elle.list_append.resolved import PLACES
-from checkers.elle.micro_rows import micro_rows
-from checkers.elle.outcomes import of_outcomes
-from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
-from checkers.engine_in_process import InProcessEngine
-from checkers.findings import FINDINGS, gathered_findings
-from checkers.kernels.bundles import BUNDLES
-from checkers.plan import CheckRequest, Dataset, Kernel
+from checkers.transactions.list_append.resolved import PLACES
+from checkers.transactions.micro_rows import micro_rows
+from checkers.transactions.outcomes import of_outcomes
+from checkers.transactions.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 
 LIMIT = 10_000_000
 

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from log_histories import defined_anomalies, random_history
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.statistics import Statistics
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 CHECKERS = {"log": LogChecker(), "statistics": Statistics()}
 

@@ -15,12 +15,12 @@ from log_transactions import defined_edges, everything, nearest, operations_of, 
 from thousands import thousands
 from transaction_graphs import Transaction, Transactions, defined_counts
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.log.dependencies import transaction_cycles
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest
 from checkers.verdict import AnomalySummary
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 
 def found(rows: list[dict[str, Any]], path: Path) -> Mapping[str, AnomalySummary]:

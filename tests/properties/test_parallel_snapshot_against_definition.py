@@ -20,13 +20,13 @@ from transaction_histories import (
     random_registers,
 )
 
-from checkers.elle.certificate import Names, certificate
-from checkers.elle.committed import INITIAL, NEVER, Committed
-from checkers.elle.complete.parallel_snapshot import MODELS, parallel_snapshot_decided
-from checkers.elle.lattice import Model
-from checkers.elle.proof import Because, Proof, Step
-from checkers.elle.verify import verified
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.certificate import Names, certificate
+from checkers.transactions.committed import INITIAL, NEVER, Committed
+from checkers.transactions.complete.parallel_snapshot import MODELS, parallel_snapshot_decided
+from checkers.transactions.lattice import Model
+from checkers.transactions.proof import Because, Proof, Step
+from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.thousands import thousands

@@ -13,9 +13,9 @@ from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import seam_exceptions
 from harness.seed import Seed
 from harness.trace import Trace
-from system_under_test.mutants.vote_not_durable import ForgetfulStorage
 from system_under_test.raft.message import Entry, HardState
 from system_under_test.raft.storage import RaftStorage
+from system_under_test.rocketmq.mutants.vote_not_durable import ForgetfulStorage
 
 
 class Machine:

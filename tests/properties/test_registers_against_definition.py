@@ -22,10 +22,11 @@ from register_transactions import (
 from thousands import thousands
 from transaction_histories import committed_of, random_registers
 
-from checkers.elle.committed import NEVER, WRITES, Committed
-from checkers.elle.committed_rows import committed
-from checkers.elle.edges import Kind
-from checkers.elle.rw_register import (
+from checkers.kernels.columns import FAIL, INFO, OK
+from checkers.transactions.committed import NEVER, WRITES, Committed
+from checkers.transactions.committed_rows import committed
+from checkers.transactions.edges import Kind
+from checkers.transactions.rw_register import (
     READS,
     Assumed,
     Assumption,
@@ -35,7 +36,6 @@ from checkers.elle.rw_register import (
     register_rows,
     resolved,
 )
-from checkers.kernels.columns import FAIL, INFO, OK
 
 
 def counts(findings: pa.Table) -> dict[str, int]:

@@ -13,13 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 from register_transactions import random_transactions
 
-from checkers.elle.committed_rows import RESOLVED
-from checkers.elle.edges import EDGES, Kind
-from checkers.elle.malformed import refuse_malformed
-from checkers.elle.micro_rows import MICRO_ROWS, micro_rows
-from checkers.elle.outcomes import of_outcomes
-from checkers.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
-from checkers.elle.rw_register import (
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.findings import FINDINGS, gathered_findings
+from checkers.in_process.engine import InProcessEngine
+from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.columns import TYPES
+from checkers.plan import CheckRequest
+from checkers.transactions.committed_rows import RESOLVED
+from checkers.transactions.edges import EDGES, Kind
+from checkers.transactions.malformed import refuse_malformed
+from checkers.transactions.micro_rows import MICRO_ROWS, micro_rows
+from checkers.transactions.outcomes import of_outcomes
+from checkers.transactions.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.rw_register import (
     MISSING,
     NAMES,
     READS,
@@ -35,13 +41,7 @@ from checkers.elle.rw_register import (
     resolved,
     told_rows,
 )
-from checkers.engine_in_process import InProcessEngine
-from checkers.findings import FINDINGS, gathered_findings
-from checkers.kernels.bundles import BUNDLES
-from checkers.kernels.columns import TYPES
-from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
-from harness.history import MalformedHistory, history_schema
+from harness.record.history import MalformedHistory, history_schema
 
 Event = tuple[int, str, list[tuple[str, str, int | None]]]
 """Process, type, micro-operations."""

@@ -18,10 +18,10 @@ from transaction_stores import rows as store_rows
 from workload_cases import CASES, many
 
 from checkers.by_workload import WORKLOADS, checker_for
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 Row = dict[str, Any]
 

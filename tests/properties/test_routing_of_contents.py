@@ -19,7 +19,7 @@ from checkers.linearizable.objects import NONLINEARIZABLE, object_findings, obje
 from checkers.linearizable.recorded import object_rows
 from checkers.linearizable.unique.question import Question, asked
 from checkers.linearizable.unique.spans import Contradiction
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 LIMIT = 1_000_000
 JSON = pa.struct([pa.field("json", pa.string())])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.anomalies import NO_ORDER
-from checkers.elle.checker import ListAppend, RwRegister
-from checkers.elle.lattice import Model, weakest
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.transactions.anomalies import NO_ORDER
+from checkers.transactions.checker import ListAppend, RwRegister
+from checkers.transactions.lattice import Model, weakest
 from tests.histories.history_language import WrittenHistory, parse_history
 from tests.properties.commit_orders import allowed
 from tests.properties.transaction_histories import Operation, Transaction, committed_of

@@ -13,8 +13,8 @@ import pytest
 from commit_orders import allowed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed, rows, write
 
-from checkers.elle.committed import INITIAL, NEVER, WRITES
-from harness.history import read_history
+from checkers.transactions.committed import INITIAL, NEVER, WRITES
+from harness.record.history import read_history
 
 PROMISED = {
     (Level.SERIALIZABLE, 0): "strict-serializable",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable
 from checkers.linearizable.register_rows import COLUMNS, all_whole, from_batch, from_table
@@ -20,7 +20,7 @@ from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Out
 from checkers.linearizable.vast_registers import telling_operations, vast_registers
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 REGISTERS = 120
 CLIENTS = 4

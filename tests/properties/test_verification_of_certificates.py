@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.verify import MODELS, Refuted
-from checkers.elle.verify.models import Family, Kept, Model, Seen
-from checkers.elle.verify.orders import require_order
-from checkers.elle.verify.recorded import INITIAL, Recorded, recorded
-from checkers.elle.verify.steps import Facts, Step, require_proof
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.verify import MODELS, Refuted
+from checkers.transactions.verify.models import Family, Kept, Model, Seen
+from checkers.transactions.verify.orders import require_order
+from checkers.transactions.verify.recorded import INITIAL, Recorded, recorded
+from checkers.transactions.verify.steps import Facts, Step, require_proof
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import MODELS as DEFINITIONS
 from tests.properties.commit_orders import allowed

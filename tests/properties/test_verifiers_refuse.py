@@ -18,17 +18,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.elle.checker import ListAppend, RwRegister
-from checkers.elle.lattice import Model
-from checkers.elle.rw_register import Assumption
-from checkers.elle.verify.__main__ import main as verify
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.replay.__main__ import main as replay
 from checkers.linearizable.replay.objects import OBJECTS
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
-from harness.history import history_schema
+from checkers.transactions.checker import ListAppend, RwRegister
+from checkers.transactions.lattice import Model
+from checkers.transactions.rw_register import Assumption
+from checkers.transactions.verify.__main__ import main as verify
+from harness.record.history import history_schema
 from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from checkers.by_workload import checker_for
-from checkers.elle.graph.units import BLOCK
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
+from checkers.transactions.graph.units import BLOCK
 from tests.histories.history_language import VALUE_TYPES, write_rows
 
 Row = dict[str, Any]

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.elle.committed import NEVER
-from checkers.elle.edges import EDGES, NODES, Kind
 from checkers.kernels.columns import INFO, OK
 from checkers.plan import Dataset, Engine
-from harness.history import history_schema
+from checkers.transactions.committed import NEVER
+from checkers.transactions.edges import EDGES, NODES, Kind
+from harness.record.history import history_schema
 
 DATA = (Kind.WW, Kind.WR, Kind.RW)
 FAMILIES = {"G0": DATA[:1], "G1c": DATA[:2], "G-single-item": DATA, "G-nonadjacent-item": DATA, "G2-item": DATA}

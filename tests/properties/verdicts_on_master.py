@@ -16,10 +16,10 @@ from transaction_stores import Level, Store, Values, rows
 from checkers import buckets
 from checkers.availability import Availability
 from checkers.by_workload import checker_for
-from checkers.cluster import ClusterChecker, write_node_events
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable, vast_registers
 from checkers.plan import Checker, CheckRequest, Engine
+from checkers.replication import ClusterChecker, write_node_events
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session

@@ -19,8 +19,8 @@ NEMESIS = ("partition", "kill", "pause", "clock", "power")
 PROGRAM = """
 import hashlib, json, sys, tempfile
 from pathlib import Path
-from harness.cli.pipeline import run_scenario
-from harness.scenario import Scenario
+from harness.session.judge import run_scenario
+from harness.record.scenario import Scenario
 
 for seed in range(int(sys.argv[1]), int(sys.argv[2])):
     workload = ("log", "register")[seed % 2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from checkers.verdict import Verdict
-from harness.cli.pipeline import Outcome, replay_line, run_scenario
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session.judge import Outcome, replay_line, run_scenario
 
 ISOLATED_S = 4
 

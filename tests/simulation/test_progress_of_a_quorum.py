@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.cli.pipeline import Outcome, run_scenario
-from harness.scenario import Scenario, SettingValue
+from harness.record.scenario import Scenario, SettingValue
+from harness.session.judge import Outcome, run_scenario
 
 
 def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:

@@ -14,14 +14,15 @@ from harness.bounds import Bounds
 from harness.client import Client
 from harness.errors import ErrorCode, OperationError, UsageError
 from harness.operation import Operation
-from harness.system import LegalLoss, NodeSpec, Storm
-from system_under_test.mutants import mutant as find_mutant
-from system_under_test.mutants import mutant_names
+from harness.record.fault_log import Storm
+from harness.system import LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import GroupState
+from system_under_test.rocketmq.mutants import mutant as find_mutant
+from system_under_test.rocketmq.mutants import mutant_names
 
 BROKER_GROUP = "broker-a"
 TOPIC = "storm"

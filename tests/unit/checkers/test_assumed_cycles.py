@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.checker import RwRegister
-from checkers.elle.lattice import Model
-from checkers.elle.rw_register import Assumption
-from checkers.elle.verify import Refuted, verified
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.checker import RwRegister
+from checkers.transactions.lattice import Model
+from checkers.transactions.rw_register import Assumption
+from checkers.transactions.verify import Refuted, verified
 from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed

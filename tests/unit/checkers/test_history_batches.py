@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.history_batches import batch_schema, row_group_batches
-from harness.history import MalformedHistory
+from harness.record.history import MalformedHistory
 
 ROWS = [
     {"index": 0, "value": {"message": 7, "offset": None, "messages": None, "sizes": [("a", 1)]}},

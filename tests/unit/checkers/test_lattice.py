@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checkers.elle.lattice import (
+from checkers.transactions.lattice import (
     ALIASES,
     PROMISES,
     Model,

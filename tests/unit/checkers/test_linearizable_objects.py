@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
 from checkers.evidence import Evidence, any_ok
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
 from checkers.linearizable.models import ANYTHING
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
-from harness.history import MalformedHistory, history_schema
+from harness.record.history import MalformedHistory, history_schema
 from results.output import write
 
 VALUE = pa.struct([pa.field("json", pa.string())])

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 WINDOW = {"progress_from_ns": 100, "progress_until_ns": 200, "required_ok": {"send": 1, "poll": 1}}
 

@@ -11,7 +11,7 @@ import pytest
 from checkers.linearizable.models import MODELS, shown
 from checkers.linearizable.recorded import object_rows, objects, rows_of, spans_of
 from checkers.linearizable.unique.spans import NEVER, NONE
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])
 INTEGERS = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict
-from harness.history import MalformedHistory, history_schema
+from harness.record.history import MalformedHistory, history_schema
 
 SCHEMA = history_schema(pa.struct([pa.field("value", pa.int64())]))
 

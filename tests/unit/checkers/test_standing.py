@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.elle.lattice import Model, implied
-from checkers.elle.standing import Standing
+from checkers.transactions.lattice import Model, implied
+from checkers.transactions.standing import Standing
 from checkers.verdict import Verdict
 
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
+from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.surroundings import SHOWN_CANDIDATES, SHOWN_OPERATIONS
 from checkers.plan import CheckRequest
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])
 INTEGERS = pa.struct([pa.field("value", pa.int64())])

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from checkers.anomaly import Anomaly
-from checkers.elle.certificate import (
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.certificate import (
     SHOWN_BY_READS,
     Names,
     Undecided,
     certificate,
     certificate_of_anomaly,
 )
-from checkers.elle.proof import Because, Decision, Proof, Step
-from checkers.elle.verify import Refuted, verified
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.proof import Because, Decision, Proof, Step
+from checkers.transactions.verify import Refuted, verified
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import committed_of, history_rows, parsed
@@ -300,12 +300,12 @@ def test_a_file_that_it_cannot_read_refutes_nothing(tmp_path: Path) -> None:
 
 
 def commanded(certificate: Path, history: Path) -> tuple[int, str, str]:
-    program = [sys.executable, "-m", "checkers.elle.verify", str(certificate), str(history)]
+    program = [sys.executable, "-m", "checkers.transactions.verify", str(certificate), str(history)]
     done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("program", ["checkers/elle/verify", "checkers/linearizable/replay"])
+@pytest.mark.parametrize("program", ["checkers/transactions/verify", "checkers/linearizable/replay"])
 def test_it_shares_no_code_with_what_it_verifies(program: str) -> None:
     """But for the function that makes its one line printable, which decides nothing."""
     own, outside = program.replace("/", "."), {"numpy", "pyarrow", *sys.stdlib_module_names}

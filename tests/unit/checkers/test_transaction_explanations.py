@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.elle.certificate import Names
-from checkers.elle.edges import Kind
-from checkers.elle.explanation import Told, explained_cycle, explained_proof, indices_of_proof, involved
-from checkers.elle.graph.cycles import Cycle
-from checkers.elle.proof import Because, Proof, Step
-from checkers.elle.reasons import EDGE_REASONS
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.causal.spans import transactions
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
-from checkers.transactions.spans import transactions
+from checkers.transactions.certificate import Names
+from checkers.transactions.edges import Kind
+from checkers.transactions.explanation import Told, explained_cycle, explained_proof, indices_of_proof, involved
+from checkers.transactions.graph.cycles import Cycle
+from checkers.transactions.proof import Because, Proof, Step
+from checkers.transactions.reasons import EDGE_REASONS
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.engine_in_process import InProcessEngine
 from checkers.evidence import Evidence, any_ok
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict, accepted, judged_as
-from harness.history import history_schema
+from harness.record.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64())])
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from checkers.elle.certificate import SHOWN_BY_READS
-from checkers.elle.checker import ListAppend, RwRegister
-from checkers.elle.lattice import Model, forbidden
-from checkers.elle.verify import MODELS, Refuted, verified
-from checkers.elle.verify.witnesses import forbids
-from checkers.engine_in_process import InProcessEngine
+from checkers.causal.micro_operations import TRANSACTION
+from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.micro_operations import TRANSACTION
+from checkers.transactions.certificate import SHOWN_BY_READS
+from checkers.transactions.checker import ListAppend, RwRegister
+from checkers.transactions.lattice import Model, forbidden
+from checkers.transactions.verify import MODELS, Refuted, verified
+from checkers.transactions.verify.witnesses import forbids
 from results.output import write
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed

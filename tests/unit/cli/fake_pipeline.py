@@ -9,8 +9,8 @@ from pathlib import Path
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
-from harness.cli.pipeline import Outcome
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session.judge import Outcome
 
 
 def outcome(scenario: Scenario, directory: Path, verdict: Verdict) -> Outcome:

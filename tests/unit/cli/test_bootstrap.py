@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.cli import bootstrap, java
+from harness.cli import bootstrap
+from harness.session import java
 
 
 class Machine:

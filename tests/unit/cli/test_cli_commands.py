@@ -12,11 +12,12 @@ import pytest
 from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
-from harness.cli import checking, engines, main, replay, run, suite
-from harness.cli import pipeline as pipeline_module
+from harness.cli import checking, main, replay, run, suite
 from harness.errors import HarnessError
-from harness.history import MalformedHistory
-from harness.scenario import Scenario
+from harness.record.history import MalformedHistory
+from harness.record.scenario import Scenario
+from harness.session import engines
+from harness.session import judge as pipeline_module
 
 Stormproof = Callable[..., int]
 

@@ -18,7 +18,12 @@ def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(compiled, "_listeners", [])
     said: list[str] = []
     announce_compiling(said.append)
-    for module in ("checkers.elle.graph.search", "checkers.elle.weak.levels", "checkers.bank", "harness.foreign.scan"):
+    for module in (
+        "checkers.transactions.graph.search",
+        "checkers.transactions.weak.levels",
+        "checkers.bank",
+        "harness.jepsen.scan",
+    ):
         compiled._compiling(module)
     assert said == [
         "compiling the search for cycles among transactions (once on this machine, about 50 s)",

@@ -9,13 +9,14 @@ import click
 import pytest
 
 from checkers.by_workload import checker_for
-from harness.cli import main, registry
+from harness.cli import main
 from harness.cli.main import group
-from harness.cli.pipeline import run_scenario
-from harness.cli.suite_file import parse_suite
-from harness.cli.testing import log, rocketmq, storm
 from harness.errors import UsageError
-from harness.scenario import Scenario, nemesis_names
+from harness.record.scenario import Scenario, nemesis_names
+from harness.session import resolve as registry
+from harness.session.judge import run_scenario
+from harness.session.suite_file import parse_suite
+from stormproof import log, rocketmq, storm
 
 Stormproof = Callable[..., int]
 COMMANDS = group.list_commands(click.Context(group))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import engines
-from harness.cli.engines import AUTO, IN_PROCESS, SPARK, SPARK_PAYS_FROM, choose, require_engine
 from harness.errors import HarnessError, UsageError
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
+from harness.session import engines
+from harness.session.engines import AUTO, IN_PROCESS, SPARK, SPARK_PAYS_FROM, choose, require_engine
 
 PLENTY = 2**50
 FEW_ROWS = 1_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import java
-from harness.cli.java import find_java, require_java, version_of
 from harness.errors import HarnessError
+from harness.session import java
+from harness.session.java import find_java, require_java, version_of
 
 
 def fake_java(home: Path, version: str) -> Path:

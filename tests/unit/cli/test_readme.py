@@ -9,14 +9,15 @@ from pathlib import Path
 import click
 
 from checkers.by_workload import WORKLOADS
-from checkers.elle.anomalies import NO_ORDER
-from checkers.elle.graph.cycles import NAMES as CYCLES
-from harness.cli import registry, run
+from checkers.transactions.anomalies import NO_ORDER
+from checkers.transactions.graph.cycles import NAMES as CYCLES
+from harness.cli import run
 from harness.cli.exit_code import ExitCode
-from harness.cli.judgement import of_model
 from harness.cli.main import group
-from harness.cli.suite_file import parse_suite
-from harness.scenario import Scenario, nemesis_names
+from harness.record.scenario import Scenario, nemesis_names
+from harness.session import resolve as registry
+from harness.session.judgement import of_model
+from harness.session.suite_file import parse_suite
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from harness.cli import registry
-from harness.cli.suite_file import load_suite, parse_suite, shipped
 from harness.errors import UsageError
+from harness.session import resolve as registry
+from harness.session.suite_file import load_suite, parse_suite, shipped
 
 MATRIX = """
 name = "mine"

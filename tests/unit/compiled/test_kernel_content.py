@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import checkers
-import harness.foreign
+import harness.jepsen
 from harness.compiled import Kernel, compiled
 from harness.compiled.content import Unseen, digest_of
 
@@ -78,14 +78,14 @@ def test_variables_of_a_function_around_are_refused() -> None:
 
 
 def test_of_every_kernel_of_the_project_the_content_can_be_told() -> None:
-    for package in (checkers, harness.foreign):
+    for package in (checkers, harness.jepsen):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
     kernels = {
         (name, of): value
         for name, module in list(sys.modules.items())
-        if name.startswith(("checkers.", "harness.foreign."))
+        if name.startswith(("checkers.", "harness.jepsen."))
         for of, value in vars(module).items()
         if isinstance(value, Kernel) and value.__module__ == name
     }

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from harness.cli import environments, registry
-from harness.cli.environments import docker as world
 from harness.cli.main import run
-from harness.environments.containers import image
-from harness.environments.containers.network import free_ports, is_port_taken
-from harness.environments.docker import DockerEnvironment, engine
+from harness.environments.docker import DockerEnvironment, engine, image
+from harness.environments.docker.network import free_ports, is_port_taken
 from harness.errors import HarnessError
 from harness.lifetime import interruption
+from harness.session import environments
+from harness.session import resolve as registry
+from harness.session.environments import docker as world
 
 NOWHERE = "unix:///nowhere/docker.sock"
 

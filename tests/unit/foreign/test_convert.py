@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harness.foreign import Shape, convert
-from harness.foreign.edn import written
-from harness.history import MalformedHistory, read_history
+from harness.jepsen import Shape, convert
+from harness.jepsen.edn import written
+from harness.record.history import MalformedHistory, read_history
 
 REGISTER = Shape(
     value_type=pa.struct([("value", pa.int64()), ("expected", pa.int64())]), functions=("read", "write", "cas")
@@ -187,8 +187,8 @@ def test_a_broken_log_line_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_json_array_in_one_line_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.foreign.source.BLOCK_BYTES", 16)
-    monkeypatch.setattr("harness.foreign.source.SNIFFED_BYTES", 16)
+    monkeypatch.setattr("harness.jepsen.source.BLOCK_BYTES", 16)
+    monkeypatch.setattr("harness.jepsen.source.SNIFFED_BYTES", 16)
     assert len(converted(tmp_path, json.dumps(as_json()))) == 5
 
 

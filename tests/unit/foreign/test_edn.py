@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.foreign.edn import Keyword, parse, written
+from harness.jepsen.edn import Keyword, parse, written
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.foreign import Format, Shape, convert, exported
-from harness.history import history_schema, read_history
+from harness.jepsen import Format, Shape, convert, exported
+from harness.record.history import history_schema, read_history
 
 REGISTER = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 ROWS = [

@@ -15,8 +15,8 @@ CONVERT = """
 import json, re, sys
 from pathlib import Path
 import pyarrow as pa
-from harness.foreign import Shape, convert
-from harness.history import MalformedHistory
+from harness.jepsen import Shape, convert
+from harness.record.history import MalformedHistory
 try:
     convert(Path(sys.argv[1]), Path(sys.argv[1] + ".parquet"), Shape(value_type=pa.struct([("value", pa.int64())])))
 except MalformedHistory as found:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.foreign.convert import recorded_in
-from harness.foreign.edn import parse
-from harness.foreign.scan import ABSENT
-from harness.foreign.source import BrokenText, place
+from harness.jepsen.convert import recorded_in
+from harness.jepsen.edn import parse
+from harness.jepsen.scan import ABSENT
+from harness.jepsen.source import BrokenText, place
 
 
 def read(tmp_path: Path, text: str | bytes) -> list[tuple[int, dict[str, Any]]]:
@@ -82,8 +82,8 @@ def test_what_is_scanned_says_the_same_as_what_is_parsed(tmp_path: Path) -> None
 def test_an_operation_longer_than_a_block_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, packed: bool
 ) -> None:
-    monkeypatch.setattr("harness.foreign.source.BLOCK_BYTES", block)
-    monkeypatch.setattr("harness.foreign.source.SNIFFED_BYTES", block)
+    monkeypatch.setattr("harness.jepsen.source.BLOCK_BYTES", block)
+    monkeypatch.setattr("harness.jepsen.source.SNIFFED_BYTES", block)
     text = f"[{LINES}]".replace("\n", " ").replace(":cas", '"a long string, é, \\" that is cut" ; not this\n').encode()
     found = read(tmp_path, gzip.compress(text) if packed else text)
     assert [row["f"] for _, row in found] == ["read", 'a long string, é, " that is cut']

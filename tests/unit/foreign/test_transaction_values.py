@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from checkers.transactions.micro_operations import TRANSACTION
-from harness.foreign import Format, Shape, convert, exported
-from harness.foreign.edn import Keyword, written
-from harness.history import MalformedHistory, read_history
+from checkers.causal.micro_operations import TRANSACTION
+from harness.jepsen import Format, Shape, convert, exported
+from harness.jepsen.edn import Keyword, written
+from harness.record.history import MalformedHistory, read_history
 
 TRANSACTIONS = Shape(value_type=TRANSACTION, functions=("txn",))
 Rows = list[dict[str, Any]]
@@ -231,8 +231,8 @@ def test_an_operation_of_a_workload_with_one_function_may_leave_it_out(tmp_path:
 def test_blocks_and_their_ends_leave_transactions_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [written([[Keyword("append"), n % 7, n], [Keyword("r"), n % 5, list(range(n % 9))]]) for n in range(3_000)]
     whole = converted(tmp_path, edn(*texts))
-    monkeypatch.setattr("harness.foreign.source.BLOCK_BYTES", 1_000)
-    monkeypatch.setattr("harness.foreign.source.SNIFFED_BYTES", 1_000)
+    monkeypatch.setattr("harness.jepsen.source.BLOCK_BYTES", 1_000)
+    monkeypatch.setattr("harness.jepsen.source.SNIFFED_BYTES", 1_000)
     assert converted(tmp_path, edn(*texts)) == whole
     assert [micro_operations(row)[1][3] for row in whole] == [list(range(n % 9)) for n in range(3_000)]
     as_json = [json.dumps([["append", n % 7, n], ["r", n % 5, list(range(n % 9))]]) for n in range(3_000)]

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.errors import HarnessError
-from harness.history import (
+from harness.operation import Operation
+from harness.record.history import (
     COLUMNS,
     NO_PARTNER,
     HistoryWriter,
@@ -26,8 +27,7 @@ from harness.history import (
     pairs,
     read_history,
 )
-from harness.history.parquet import ROW_GROUP_ROWS
-from harness.operation import Operation
+from harness.record.history.parquet import ROW_GROUP_ROWS
 
 VALUE = pa.struct([("value", pa.int64()), ("seen", pa.list_(pa.struct([("offset", pa.int64())])))])
 
@@ -133,7 +133,7 @@ KILLED = """
     sys.path.insert(0, sys.argv[2])
     from pathlib import Path
     from test_history import VALUE, operations
-    from harness.history import HistoryWriter, read_history
+    from harness.record.history import HistoryWriter, read_history
 
     path = Path(sys.argv[1])
     writer = HistoryWriter(path, VALUE)
@@ -231,7 +231,7 @@ FULL = """
     from pathlib import Path
     from test_history import VALUE, operations
     from harness.errors import HarnessError
-    from harness.history import HistoryWriter
+    from harness.record.history import HistoryWriter
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.run_directory import RunDirectory
+from harness.record.run_directory import RunDirectory
 
 START = datetime(2031, 5, 4, 3, 2, 1, tzinfo=UTC)
 

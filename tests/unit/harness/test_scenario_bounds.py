@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from harness.bounds import bounds_of
-from harness.cli.registry import resolve
-from harness.cli.suite_file import parse_suite
 from harness.errors import UsageError
-from harness.scenario import BOUNDS, Scenario
+from harness.record.scenario import BOUNDS, Scenario
+from harness.session.resolve import resolve
+from harness.session.suite_file import parse_suite
 from nemesis.schedule import NemesisSettings
 from workloads.log import LogSettings
 from workloads.register import RegisterSettings

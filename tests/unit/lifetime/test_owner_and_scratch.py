@@ -102,7 +102,7 @@ def test_where_no_engine_is_none_is_missed(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delenv("DOCKER_HOST", raising=False)
-    monkeypatch.setattr("harness.environments.containers.leftovers.LOCAL_SOCKET", tmp_path / "docker.sock")
+    monkeypatch.setattr("harness.environments.docker.leftovers.LOCAL_SOCKET", tmp_path / "docker.sock")
     assert run(["cleanup"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
 

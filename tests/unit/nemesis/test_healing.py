@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.environments.environment import Link
+from harness.record.fault_log import unhealed
 from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
-from nemesis.record import unhealed
 
 Step = tuple[str, int, Fault, bool]
 """start or stop, the number of the fault, it, and whether that had an effect."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.generator import Context
+from harness.record.fault_log import storm, windows
 from harness.seed import Seed
 from nemesis.cluster import Cluster
 from nemesis.packages import PACKAGES
-from nemesis.record import storm, windows
 from nemesis.schedule import NemesisSettings, Scheduled, together
 from nemesis.shapes import Isolate, MajoritiesRing, OneWay, between
 from nemesis.target import PRIMARY, Majority, Minority

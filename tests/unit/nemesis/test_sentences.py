@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from harness.cli import registry
 from harness.errors import UsageError
-from harness.scenario import Scenario
+from harness.record.scenario import Scenario
 from harness.seed import Seed
+from harness.session import resolve as registry
 from nemesis.beat import MOST_STRIKES, SHAPES, Beat, NoSettings
 from nemesis.sentence import every, parse
 from nemesis.shapes import Isolate

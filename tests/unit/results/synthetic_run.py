@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
-from harness.history import HistoryWriter
 from harness.operation import Operation
+from harness.record.history import HistoryWriter
 from results.verdict_file import VerdictFile, write_verdict
 
 LOG_VALUE = pa.struct(

@@ -14,8 +14,8 @@ from synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
-from harness.history import HistoryWriter
 from harness.operation import Operation
+from harness.record.history import HistoryWriter
 from results.report import escaped, write_report
 from results.report.figure import figure
 from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cli.registry import typed_settings
 from harness.errors import UsageError
 from harness.generator import limit, perfect, simulate
 from harness.operation import Operation
 from harness.seed import Seed
+from harness.session.resolve import typed_settings
 from workloads.log import WORKLOAD as LOG
 from workloads.log import FinalRead, FinalReads, LogSettings, queue_key
 from workloads.register import WORKLOAD as REGISTER

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.system import Storm
+from harness.record.fault_log import Storm
 from workloads.systems.rocketmq import LOSS, SYSTEM, RocketmqSettings, legal_loss
 
 KILL, PARTITION = Storm(kinds=("kill",)), Storm(kinds=("partition",))

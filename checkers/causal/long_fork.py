@@ -1,0 +1,207 @@
+"""The long-fork checker: two writes are seen in one order by everybody, or in none.
+
+Operations with a transaction as value, whose micro-operations are reads and writes of registers:
+  write [w x 1]                 ok: it happened; no register is written twice
+  read [r x nil, r y nil]       ok: what both registers held at one moment
+
+Parallel snapshot isolation allows what snapshot isolation does not: two writes that one read sees in one order and
+another one in the other. What breaks the promise:
+  long-fork     one read shows x and not y, another one y and not x: counted by pairs of registers
+  unexpected    a value was read before anybody had tried to write it, or without that
+  aborted-read  a value was read, although its write had certainly failed
+
+Reads are all those of any ok transaction, of registers that it does not write itself. Where a register may have been
+written more than once, being shown tells nothing of order: forks are not told then, UNKNOWN. If no read ever showed
+one register and not another, nothing was tried: UNKNOWN. The statistics count reads of several registers: early ones
+showed none, late ones all of them, the telling ones some.
+
+Cost: the number of pairs of registers that a read shows and does not show, so reads of many registers are dear.
+
+It does not establish that reads are current, nor anything of transactions that write what they read: cycles do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.causal.micro_operations import R, W, micro_operations
+from checkers.causal.spans import transactions
+from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import OK, TYPES, Bool, Int64, codes, run_starts
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import EXAMPLES, CheckerResult
+from harness.compiled import compiled
+
+COLUMNS = ("index", "type", "key", "value")
+
+SIGHTS = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("shown", pa.string()),
+        pa.field("missing", pa.string()),
+        pa.field("read", pa.int64()),
+    ]
+)
+"""A read, completed by operation `read`, showed one register and not another."""
+
+COUNTED = ("reads", "early reads", "late reads", "telling reads")
+"""Counts that travel with the findings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongForkChecker:
+    """Judges reads of several registers, each written once."""
+
+    name: str = "long-fork"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        sights = engine.mapped(history, partial(sights_of_reads, buckets=buckets), SIGHTS)
+        uses = engine.mapped(transactions(request, engine), partial(uses_of_registers, buckets=buckets), USES)
+        findings = engine.union(
+            engine.union(
+                engine.grouped(sights, ("bucket",), forks, FINDINGS),
+                engine.grouped(uses, ("bucket",), unexplained_reads, FINDINGS),
+            ),
+            engine.mapped(history, counted_reads, FINDINGS),
+        )
+        found = dict(gathered_findings(engine, findings))
+        statistics = {name: found.pop(name).count if name in found else 0 for name in COUNTED}
+        undecided = []
+        rewritten = found.pop(REWRITTEN, None)
+        if rewritten is not None:
+            found.pop("long-fork", None)
+            first = rewritten.examples[0]
+            undecided.append(f"{rewritten.count} registers may have been written more than once: {first.because}")
+        vacuous = [] if statistics["telling reads"] else ["no read showed one register and not another"]
+        return judged(found, legal=request.legal, undecided=undecided, vacuous=vacuous, statistics=statistics)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What ok transactions of a batch read of registers that they did not write, sorted by transaction."""
+
+    row: Int64
+    register: pa.Array
+    shown: Bool
+
+
+def outside_reads(batch: pa.Table) -> Reads:
+    parts = micro_operations(batch["value"])
+    of_ok = (codes(batch["type"], TYPES) == OK)[parts.transaction]
+    register = pc.dictionary_encode(parts.key).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    both = np.stack((parts.transaction, register), axis=1)
+    written = np.unique(both[of_ok & (parts.f == W)], axis=0) if of_ok.any() else both[:0]
+    place = parts.transaction * (int(register.max(initial=0)) + 2) + register
+    own = np.isin(place, written[:, 0] * (int(register.max(initial=0)) + 2) + written[:, 1])
+    used = np.flatnonzero(of_ok & (parts.f == R) & ~own)
+    return Reads(parts.transaction[used], parts.key.take(pa.array(used)), parts.shown[used])
+
+
+def counted_reads(batch: pa.Table) -> pa.Table:
+    """Kernel: how many reads of a batch are of several registers, and what they show."""
+    reads = outside_reads(batch)
+    rows, read = np.unique(reads.row, return_inverse=True)
+    sizes = np.bincount(read, minlength=len(rows))
+    shown = np.bincount(read[reads.shown], minlength=len(rows))
+    several = sizes > 1
+    early, late = several & (shown == 0), several & (shown == sizes)
+    findings = Findings()
+    for name, which in zip(COUNTED, (several, early, late, several & ~early & ~late), strict=True):
+        findings.add(name, int(which.sum()), ())
+    return findings.table()
+
+
+def sights_of_reads(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: which register a batch's reads showed while they did not show which other one; each first such read."""
+    reads = outside_reads(batch)
+    shown, missing = shown_and_missing(reads.row, reads.shown)
+    row = reads.row[shown]
+    index = batch["index"].to_numpy().astype(np.int64)[row]
+    register = pc.dictionary_encode(reads.register)
+    number = register.indices.to_numpy().astype(np.int64)
+    encoded = pc.dictionary_encode(batch["key"].combine_chunks().cast(pa.string()))
+    key = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)[row]
+    order = np.lexsort((index, number[missing], number[shown], key))
+    first = order[run_starts(key[order], number[shown][order], number[missing][order])]
+    keys = batch["key"].combine_chunks().cast(pa.string()).take(pa.array(row[first]))
+    one, other = (reads.register.take(pa.array(at[first])) for at in (shown, missing))
+    # Both orders of a pair meet in one bucket.
+    pair = mixed_column(one) ^ mixed_column(other)
+    return pa.Table.from_arrays(
+        [pa.array(bucket_of(mixed_column(keys, pair), buckets)), keys, one, other, pa.array(index[first])],
+        schema=SIGHTS,
+    )
+
+
+@compiled
+def shown_and_missing(row: Int64, shown: Bool) -> tuple[Int64, Int64]:
+    """Positions of all pairs of an element that is shown and one that is not in the same row; rows are sorted."""
+    count = 0
+    for fill in range(2):
+        first = np.empty(count if fill else 0, dtype=np.int64)
+        second = np.empty(count if fill else 0, dtype=np.int64)
+        count = 0
+        start = 0
+        while start < len(row):
+            end = start
+            while end < len(row) and row[end] == row[start]:
+                end += 1
+            for i in range(start, end):
+                if shown[i]:
+                    for j in range(start, end):
+                        if not shown[j]:
+                            if fill:
+                                first[count] = i
+                                second[count] = j
+                            count += 1
+            start = end
+    return first, second
+
+
+def forks(sights: pa.Table) -> pa.Table:
+    """Kernel over all sights of a bucket of pairs: those that were seen in both orders."""
+    one, other = (sights[name].combine_chunks() for name in ("shown", "missing"))
+    names = pc.dictionary_encode(pa.concat_arrays([one, other]))
+    number = names.indices.to_numpy().astype(np.int64)
+    shown, missing = number[: len(one)], number[len(one) :]
+    keys = pc.dictionary_encode(sights["key"].combine_chunks())
+    key = keys.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    read = sights["read"].to_numpy()
+    low, high = np.minimum(shown, missing), np.maximum(shown, missing)
+    order = np.lexsort((read, shown, high, low, key))
+    sight = order[run_starts(key[order], low[order], high[order], shown[order])]
+    again = np.flatnonzero(~run_starts(key[sight], low[sight], high[sight]))
+    first, second = sight[again - 1], sight[again]
+    swapped = read[first] > read[second]
+    first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+    chosen = np.lexsort((read[second], read[first]))[:EXAMPLES]
+    examples = []
+    for i in chosen.tolist():
+        x, y = (names.dictionary[int(number)].as_py() for number in (shown[first[i]], missing[first[i]]))
+        begun, later = int(read[first[i]]), int(read[second[i]])
+        examples.append(
+            Example(
+                key=sights["key"][int(first[i])].as_py(),
+                operations=tuple(sorted({begun, later})),
+                because=(
+                    f"the read completed by {begun} shows {x} and not yet {y}, "
+                    f"the one completed by {later} shows {y} and not yet {x}"
+                ),
+                details={"registers": [x, y]},
+            )
+        )
+    findings = Findings()
+    findings.add("long-fork", len(again), examples)
+    return findings.table()

@@ -1,0 +1,84 @@
+"""Values of registers: who wrote them, who read them, and reads that no write explains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.causal.micro_operations import R, W, micro_operations
+from checkers.findings import Example, Findings
+from checkers.kernels.columns import FAIL, NONE, OK
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.multiset.rows import KEY, SPANS, element_groups
+from checkers.verdict import EXAMPLES
+
+USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))
+"""One row a write, whatever became of it, and a value that an ok transaction read: `key` is the register, `element` the
+value. Registers may be as many as operations, so that their names are no dictionary on the way."""
+
+WRITE, READ = range(2)
+
+REWRITTEN = "rewritten"
+"""Counts registers that may have been written more than once."""
+
+
+def uses_of_registers(spans: pa.Table, *, buckets: int, initial: int = NONE) -> pa.Table:
+    """Kernel over transactions: all writes, and what those that were ok read, in buckets of registers.
+
+    That a register is null or `initial` needs no write.
+    """
+    parts = micro_operations(spans["txn"])
+    kind = spans["type"].to_numpy()[parts.transaction]
+    is_write = parts.f == W
+    is_read = (parts.f == R) & (kind == OK) & (parts.value != initial)
+    used = np.flatnonzero((is_write | is_read) & (parts.value != NONE))
+    rows = pa.array(parts.transaction[used])
+    register = registers(spans["key"].combine_chunks().take(rows), parts.key.take(pa.array(used)))
+    columns = {
+        "bucket": pa.array(bucket_of(mixed_column(register), buckets)),
+        "key": register,
+        "element": pa.array(parts.value[used]),
+        "f": pa.array(np.where(is_write[used], WRITE, READ).astype(np.int8)),
+        "position": pa.array(np.zeros(len(used), dtype=np.int32)),
+    }
+    return pa.Table.from_arrays(
+        [columns[name] if name in columns else spans[name].combine_chunks().take(rows) for name in USES.names],
+        schema=USES,
+    )
+
+
+def registers(keys: pa.Array, names: pa.Array) -> pa.Array:
+    """What to call registers: where the operation has a key, that of its own register, if any, comes behind it."""
+    return pc.coalesce(pc.binary_join_element_wise(keys, names, "/"), names, keys)
+
+
+def unexplained_reads(uses: pa.Table) -> pa.Table:
+    """Kernel over all uses of a bucket of registers."""
+    at = uses.schema.get_field_index("key")
+    groups = element_groups(uses.set_column(at, SPANS.field("key"), uses["key"].cast(KEY)))
+    writes, reads = groups.f == WRITE, groups.f == READ
+    possible = writes & (groups.type != FAIL)
+    read = groups.smallest(reads, groups.end)
+    unexpected = read < groups.smallest(writes, groups.start)
+    aborted = (groups.sizes(reads) > 0) & ~unexpected & (groups.sizes(possible) == 0)
+
+    findings = Findings()
+    groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to write it")
+    groups.report(findings, "aborted-read", aborted, "was read, although its write had certainly failed")
+    rows = np.flatnonzero(possible)
+    rows = rows[np.lexsort((groups.start[rows], groups.key[rows]))]
+    second = np.flatnonzero(groups.key[rows[1:]] == groups.key[rows[:-1]]) + 1
+    second = second[np.unique(groups.key[rows[second]], return_index=True)[1]]
+    first, second = rows[second - 1], rows[second]
+    examples = [
+        Example(
+            key=None,
+            operations=tuple(sorted({int(groups.start[i]), int(groups.start[j])})),
+            because=f"{groups.names[groups.key[i]]} as {groups.element[i]} and as {groups.element[j]}",
+        )
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    examples.sort(key=lambda example: (example.operations, example.because))
+    findings.add(REWRITTEN, len(examples), examples[:EXAMPLES])
+    return findings.table()

@@ -1,1 +1,0 @@
-"""Transactions: which isolation levels a history of list-append or rw-register transactions still allows."""

@@ -1,0 +1,156 @@
+"""Runs plans in this process, on Arrow and numpy: for quick loops and small histories.
+
+Claims the same results as `checkers.spark.engine`, from the same kernels. They run on threads, for they leave the
+interpreter alone most of the time; the order of what comes out never depends on which is done first. Rows that are
+grouped are held in memory at once, packed; for histories that do not fit there is Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar, cast
+
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.history_batches import batch_schema, history_rows, open_history, row_group_batches
+from checkers.kernels.grouping import groups, partitions
+from checkers.kernels.packing import joined, packed
+from checkers.plan import Dataset, Kernel
+from harness.record.history import COLUMNS
+
+T = TypeVar("T")
+Task = Callable[[], Iterator[pa.Table]]
+"""A piece of a dataset, independent of all others."""
+
+ROW_GROUPS_A_TASK = 4
+
+AHEAD = 2
+"""Tasks for each thread that may be done before their results are asked for."""
+
+
+@dataclass(frozen=True)
+class InProcessDataset:
+    """Rows that are computed anew each time they are asked for."""
+
+    schema: pa.Schema
+    tasks: Callable[[], Iterator[Task]]
+    partitions: int
+    """How finely to cut it where it is grouped."""
+
+
+@dataclass(frozen=True)
+class InProcessEngine:
+    """Threads, no Java."""
+
+    name: str = "inprocess"
+    threads: int = os.cpu_count() or 1
+
+    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        schema = batch_schema(path, columns)
+
+        def tasks() -> Iterator[Task]:
+            with open_history(path) as file:
+                metadata = file.metadata
+            for first in range(0, metadata.num_row_groups, ROW_GROUPS_A_TASK):
+                mine = range(first, min(first + ROW_GROUPS_A_TASK, metadata.num_row_groups))
+                yield partial(row_group_batches, path, mine, columns, metadata)
+
+        return InProcessDataset(schema, tasks, bucket_count(history_rows(path)))
+
+    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
+        of = cast(InProcessDataset, source)
+        return InProcessDataset(schema, lambda: (partial(_mapped, task, kernel) for task in of.tasks()), of.partitions)
+
+    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
+        of = cast(InProcessDataset, source)
+
+        def cut(task: Task) -> list[tuple[int, pa.Table]]:
+            return [part for table in task() for part in partitions(table, of.schema, keys, of.partitions)]
+
+        def tasks() -> Iterator[Task]:
+            parts: list[list[pa.Table]] = [[] for _ in range(of.partitions)]
+            for cuts in self._done(partial(cut, task) for task in of.tasks()):
+                for number, part in cuts:
+                    parts[number].append(part)
+            return (partial(_grouped, part, of.schema, keys, kernel) for part in parts)
+
+        return InProcessDataset(schema, tasks, of.partitions)
+
+    def union(self, left: Dataset, right: Dataset) -> Dataset:
+        first, second = cast(InProcessDataset, left), cast(InProcessDataset, right)
+
+        def tasks() -> Iterator[Task]:
+            yield from first.tasks()
+            yield from second.tasks()
+
+        return InProcessDataset(first.schema, tasks, max(first.partitions, second.partitions))
+
+    @contextmanager
+    def kept(self, source: Dataset) -> Iterator[Dataset]:
+        of = cast(InProcessDataset, source)
+        held = list(self._done(partial(_all_packed, task, of.schema) for task in of.tasks()))
+        yield InProcessDataset(
+            of.schema, lambda: (partial(_unpacked, tables, of.schema) for tables in held), of.partitions
+        )
+
+    def gather(self, source: Dataset, limit: int) -> pa.Table:
+        of = cast(InProcessDataset, source)
+        kept: list[pa.Table] = []
+        rows = 0
+        for tables in self._done(partial(_all, task) for task in of.tasks()):
+            for table in tables:
+                rows += table.num_rows
+                if rows > limit:
+                    raise ValueError(f"a plan gathers more than the {limit} rows it allows itself")
+                kept.append(packed(table, of.schema))
+        return joined(kept, of.schema)
+
+    def _done(self, calls: Iterator[Callable[[], T]]) -> Iterator[T]:
+        """Their results, in order."""
+        begin = list(islice(calls, 2))
+        if len(begin) < 2:
+            # To start a thread for a piece that is alone takes longer than to judge a small history.
+            yield from (call() for call in begin)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            running: deque[Future[T]] = deque()
+            try:
+                for call in chain(begin, calls):
+                    running.append(pool.submit(call))
+                    if len(running) > AHEAD * self.threads:
+                        yield running.popleft().result()
+                while running:
+                    yield running.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _all(task: Task) -> list[pa.Table]:
+    return list(task())
+
+
+def _all_packed(task: Task, schema: pa.Schema) -> list[pa.Table]:
+    return [packed(table, schema) for table in task() if table.num_rows]
+
+
+def _unpacked(tables: list[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    return (joined([table], schema) for table in tables)
+
+
+def _mapped(task: Task, kernel: Kernel) -> Iterator[pa.Table]:
+    return map(kernel, task())
+
+
+def _grouped(parts: list[pa.Table], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:
+    whole = joined(parts, schema)
+    parts.clear()  # The list is still held where all of them were cut.
+    return map(kernel, groups(whole, keys))

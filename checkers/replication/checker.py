@@ -1,0 +1,86 @@
+"""The cluster checker: what its nodes say of themselves keeps the rules of replication.
+
+It claims, of the nodes' own event logs (`harness.record.node_events`): an epoch has one master, epochs only grow,
+masters come from the SyncStateSet, and bytes that were confirmed stay what they are, on every replica and through
+every change of masters. Clients may have noticed nothing yet.
+
+What breaks it, by name:
+  two-masters        two nodes took the part of master under one epoch, or two masters were elected under one
+  two-leaders        two of those who elect led in one term
+  epoch-back         a node acted under an epoch, or in a term, lower than one it had acted under, restarts included
+  unclean-election   a master was elected that was not in the SyncStateSet, and unclean elections are not allowed
+  fenced-write       an epoch's confirmed offset passed the start of a later epoch after that one's master had begun: a
+                     deposed master went on to accept writes
+  confirmed-lost     the same, but it had been confirmed before: the new master's log lacked confirmed bytes
+  diverging-logs     two replicas hold, at the end, different bytes below the confirm offset of both
+  rewritten-log      confirmed bytes were replaced by others, which were confirmed as well
+
+It takes the table that `write_node_events` makes, named by the option `node_events` of the request; without one
+nothing is claimed, and the result is VALID with no statistics. Bytes are compared by checksums of pieces of
+4 KiB, so what stands in the last piece that is not full is not compared; a difference of two pieces goes unseen once
+in 2³² times. Times of different nodes are compared to tell fenced-write from confirmed-lost, and for nothing else.
+
+It does not establish that nodes tell the truth, that writes survive where nothing was confirmed, or progress.
+
+Mutants it kills: ignore-demotion (fenced-write), silent-unclean (unclean-election), truncate-by-epoch-only
+(diverging-logs), vote-not-durable (two-leaders, epoch-back), flush-lie, ack-before-append, shrink-first and
+dispatch-to-max (confirmed-lost, rewritten-log).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.buckets import bucket_count
+from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.replication.claims import CLAIMS, claims_of
+from checkers.replication.contradictions import contradictions
+from checkers.verdict import CheckerResult, Verdict
+from harness.record.node_events import NODE_EVENTS
+
+KINDS_LIMIT = 10_000
+COUNTS = pa.schema([pa.field("event", pa.string()), pa.field("count", pa.int64())])
+
+
+class ClusterChecker:
+    """Judges the events of a cluster's nodes."""
+
+    name = "cluster"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        path = request.options.get("node_events")
+        if path is None:
+            return CheckerResult(verdict=Verdict.VALID)
+        events = engine.history(Path(path), tuple(NODE_EVENTS.names))
+        buckets = bucket_count(history_rows(Path(path)))
+        claims = engine.grouped(events, ("node",), partial(claims_of, buckets=buckets), CLAIMS)
+        findings = engine.grouped(claims, ("bucket",), contradictions, FINDINGS)
+        return judged(
+            gathered_findings(engine, findings),
+            legal=request.legal,
+            undecided=(),
+            statistics={"events": _counts(events, engine)},
+        )
+
+
+def _counts(events: Dataset, engine: Engine) -> dict[str, int]:
+    counted = engine.mapped(events, counts, COUNTS)
+    rows = engine.gather(engine.grouped(counted, ("event",), total, COUNTS), KINDS_LIMIT).to_pylist()
+    return {row["event"]: row["count"] for row in sorted(rows, key=lambda row: row["event"])}
+
+
+def counts(batch: pa.Table) -> pa.Table:
+    """Kernel: events of one batch by their name."""
+    found = batch["event"].combine_chunks().cast(pa.string()).value_counts()
+    return pa.table({"event": found.field("values"), "count": found.field("counts")}, schema=COUNTS)
+
+
+def total(table: pa.Table) -> pa.Table:
+    """Kernel over the counts of one kind of event."""
+    return pa.table({"event": table["event"].slice(0, 1), "count": [pc.sum(table["count"]).as_py()]}, schema=COUNTS)

@@ -1,0 +1,329 @@
+"""The checkers of transactions: which consistency models a history still allows, and whether it keeps the demanded one.
+
+Of lists every read tells its key's history, so the order of versions is known and dependencies follow from it
+(`list_append`); each model down to snapshots forbids certain cycles of them (`graph`), and where none is, some order of
+all transactions explains the history. Of registers the order of versions is not known. What holds in any order, or in
+those that the user's assumptions leave, gives dependencies too (`rw_register`); and whether some order explains the
+history is decided completely (`deciding`), without assumptions. So are the levels whose promise no cycle of named
+dependencies tells, for both.
+
+What breaks a promise, by name:
+  G0 … G2-item, each plain, -process and -realtime   cycles of dependencies, see `graph.cycles`
+  internal, future-read                              a transaction contradicts itself
+  G1a, G1b, dirty-update, garbage-read               something was read that was not to be seen, or that nobody wrote
+  duplicate-elements, incompatible-order             reads of a list contradict it, or each other
+  lost-update                                        several transactions updated the same version
+  cyclic-versions                                    versions of a register precede each other, by what was assumed
+  not-causal, not-snapshot-isolation, …              no order of the transactions explains the history in that model
+
+They take histories of list-append or rw-register (`transactions.micro_operations`); two writes of one value to a key
+are refused, for nothing could be told from reads of it. Anomalies that the demanded model allows are counted as legal.
+They do not establish that a model stronger than the demanded one is kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from checkers.certified import CertifiedHistory
+from checkers.findings import gathered_findings
+from checkers.history_batches import history_rows
+from checkers.plan import CheckRequest, Engine
+from checkers.transactions import list_append, rw_register
+from checkers.transactions.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
+from checkers.transactions.assumed import contradiction
+from checkers.transactions.certificate import (
+    SHOWN_BY_READS,
+    Names,
+    certificate_lines,
+    certificate_of_anomaly,
+    certificate_of_cycle,
+)
+from checkers.transactions.graph.cycles import Cycles
+from checkers.transactions.graph.search import cycles
+from checkers.transactions.inference import Inferred, of_lists, of_registers
+from checkers.transactions.judgement import Answer, answer_alone, answers, order_of
+from checkers.transactions.lattice import Model, forbidden
+from checkers.transactions.malformed import refuse_malformed
+from checkers.transactions.proof import Decision
+from checkers.transactions.rw_register import Assumed, Assumption
+from checkers.transactions.standing import Standing
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+
+LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)
+"""Counts of dependencies that crowded keys would have had, among the findings."""
+
+COUNTS = (*LEFT_OUT, list_append.UNORDERED, rw_register.READS)
+"""All counts among the findings."""
+
+SERIAL = frozenset(
+    {
+        Model.REPEATABLE_READ,
+        Model.SERIALIZABLE,
+        Model.STRONG_SESSION_SERIALIZABLE,
+        Model.STRICT_SERIALIZABLE,
+    }
+)
+"""Models that a history of lists keeps if it has none of the anomalies that they forbid: where no dependencies make a
+cycle, they leave an order of all transactions, which orders those versions too whose order no read shows."""
+
+BY_CYCLES = SERIAL | {
+    Model.READ_UNCOMMITTED,
+    Model.STRONG_SESSION_READ_UNCOMMITTED,
+    Model.PL_2,
+    Model.CONSISTENT_VIEW,
+    Model.PARALLEL_SNAPSHOT_ISOLATION,
+    Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION,
+    Model.SNAPSHOT_ISOLATION,
+    Model.STRONG_SESSION_SNAPSHOT_ISOLATION,
+    Model.STRONG_SNAPSHOT_ISOLATION,
+}
+"""Likewise, if reads show the order of all versions. Two versions behind the longest read may follow each other in one
+order only, or in none, if some cycles are allowed and others are not."""
+
+EMPTY = (
+    "empty-transaction-graph: no read shows what another transaction did, so nothing follows from any; "
+    "let transactions read what others write, and record what ok ones read"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of one history, ever more of it."""
+
+    findings: Mapping[str, AnomalySummary]
+    """But for cycles, and for what no order explains."""
+    read: int
+    """How many reads of registers show another transaction's write, or that nobody had written."""
+    cycles: Cycles
+    unordered: int
+    """Keys of whose last versions no read shows the order."""
+    standing: Standing
+    answers: Sequence[Answer] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Transactions(ABC):
+    """Judges transactions against a model."""
+
+    model: Model = Model.STRICT_SERIALIZABLE
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @abstractmethod
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]: ...
+
+    @abstractmethod
+    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+        """Models that are kept if nothing that was found rules them out."""
+
+    @abstractmethod
+    def _is_empty(self, known: Known) -> bool:
+        """Whether no read shows anything."""
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        with self._inferred(request, engine) as told:
+            known = _by_dependencies(engine, told)
+            if not known.cycles.undecided:
+                kept = self._kept_without_cycles(known) - known.standing.broken
+                known = replace(known, standing=known.standing.keeping(*kept))
+            known = _by_deciders(engine, told, known, self.model)
+            anomalies = {
+                **known.findings,
+                **cycle_anomalies(request, engine, told, known.cycles),
+                **order_anomalies(self.name, request, engine, told, known.answers),
+            }
+            return _result(self.model, known, anomalies, (EMPTY,) if self._is_empty(known) else ())
+
+    def certify(
+        self,
+        request: CheckRequest,
+        engine: Engine,
+        write: Callable[[Iterable[str]], None],
+        history: CertifiedHistory | None = None,
+    ) -> str:
+        """Have written what proves the verdict, as `certificate` has it; returns what that is, in few words.
+
+        `write` takes the pieces of the file, once, or never if there is no proof. `history` is what the certificate
+        says that it is of. Raises TooLargeToCertify.
+        """
+        nobody = Names(
+            model=self.model.value,
+            workload=self.name,
+            start=np.zeros(0, dtype=np.int64),
+            keys=(),
+            history=history,
+            assume=self._assumed(),
+        )
+        with self._inferred(request, engine) as told:
+            return _certified(self.model, nobody, request, engine, told, write)
+
+    def _assumed(self) -> Sequence[str]:
+        """What versions are assumed to follow: nothing, where reads show their order."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListAppend(_Transactions):
+    """Judges transactions on lists."""
+
+    @property
+    def name(self) -> str:
+        return "list-append"
+
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]:
+        return of_lists(request, engine)
+
+    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+        return SERIAL if known.unordered else BY_CYCLES
+
+    def _is_empty(self, known: Known) -> bool:
+        return not known.cycles.edges
+
+
+@dataclass(frozen=True, kw_only=True)
+class RwRegister(_Transactions):
+    """Judges transactions on registers."""
+
+    assume: frozenset[Assumption] = frozenset()
+    order: Mapping[int, int] = field(default_factory=dict)
+    """Of transactions, by the history index of the completion: the place in an order that the system told."""
+
+    @property
+    def name(self) -> str:
+        return "rw-register"
+
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]:
+        return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
+
+    def _assumed(self) -> Sequence[str]:
+        return sorted(assumption.value for assumption in self.assume)
+
+    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+        return frozenset()
+
+    def _is_empty(self, known: Known) -> bool:
+        # A null read tells something as well: it comes before all writes.
+        return not known.read
+
+
+def _by_dependencies(engine: Engine, told: Inferred) -> Known:
+    """Raises MalformedHistory."""
+    findings = dict(gathered_findings(engine, told.findings))
+    refuse_malformed(findings)
+    counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
+    found = cycles(engine, told.nodes, told.links)
+    left_out = sum(counted.get(name, 0) for name in LEFT_OUT)
+    if left_out:
+        reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
+        found = replace(found, undecided=(*found.undecided, reason))
+    return Known(
+        findings=findings,
+        read=counted.get(rw_register.READS, 0),
+        cycles=found,
+        unordered=counted.get(list_append.UNORDERED, 0),
+        standing=Standing().showing(findings).showing(found.found),
+    )
+
+
+def _by_deciders(engine: Engine, told: Inferred, known: Known, demanded: Model) -> Known:
+    if not known.standing.undecided(demanded):
+        return known
+    given = answers(engine, told.resolved, demanded, known.standing)
+    standing = known.standing
+    for one in given:
+        standing = standing.deciding(one.model, one.verdict)
+    if not given:
+        # There is nothing that an order would have to explain.
+        standing = standing.keeping(*(model for model in Model if model not in standing.broken))
+    return replace(known, standing=standing, answers=given)
+
+
+def _result(
+    demanded: Model, known: Known, anomalies: Mapping[str, AnomalySummary], reasons: tuple[str, ...]
+) -> CheckerResult:
+    standing = known.standing
+    verdict = standing.verdict(demanded)
+    if verdict is Verdict.VALID and reasons:
+        verdict = Verdict.UNKNOWN
+    if verdict is Verdict.UNKNOWN:
+        reasons = (*reasons, *known.cycles.undecided, *map(_left_open, known.answers))
+    broken = forbidden(demanded)
+    return CheckerResult(
+        verdict=verdict,
+        reasons=tuple(reason for reason in reasons if reason) if verdict is Verdict.UNKNOWN else (),
+        anomalies={
+            name: summary
+            if name in broken or name.startswith(NO_ORDER)
+            else replace(summary, legal=f"{demanded.value} allows it")
+            for name, summary in sorted(anomalies.items())
+        },
+        statistics={
+            "model": demanded.value,
+            "ruled_out": _values(standing.in_order()),
+            "strongest": _values(standing.strongest(demanded)),
+            "undecided": _values(standing.undecided(demanded)),
+            "dependencies": known.cycles.edges,
+        },
+    )
+
+
+def _values(models: Iterable[Model]) -> list[str]:
+    return [model.value for model in models]
+
+
+def _left_open(answer: Answer) -> str:
+    """Empty if it was decided."""
+    if answer.verdict is not Verdict.UNKNOWN:
+        return ""
+    parts = ", ".join(
+        f"{len(some)} transactions such as those at {', '.join(map(str, some[:3]))}" for some in answer.open
+    )
+    left = f", with {parts} left" if parts else ""
+    return f"{answer.model.value} is undecided: the search was given up{left}; check a weaker model, or less at once"
+
+
+def _certified(
+    model: Model,
+    nobody: Names,
+    request: CheckRequest,
+    engine: Engine,
+    told: Inferred,
+    write: Callable[[Iterable[str]], None],
+) -> str:
+    """`nobody` names no transactions yet."""
+    known = _by_dependencies(engine, told)
+    decisive = forbidden(model) & frozenset(SHOWN_BY_READS)
+    shown = [summary.examples[0] for name, summary in known.findings.items() if name in decisive]
+    if shown:
+        write([certificate_of_anomaly(shown[0], nobody)])
+        return f"{shown[0].name:<9}"
+    answer = answer_alone(engine, told.resolved, model)
+    if answer.proof is not None:
+        proven = names_of(nobody.workload, told, model, answer.proof)
+        names = replace(nobody, start=proven.start, keys=proven.keys)
+        write(certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
+        return "proof    "
+    if model in known.standing.broken and told.version_steps is not None:
+        limit = history_rows(request.history)
+        cycle = contradiction(engine, told.version_steps, known.cycles, known.findings, model, limit)
+        if cycle is None:
+            return "no proof  the verdict rests on an order that the system told, nothing"
+        write(certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, nobody))
+        return f"cycle     {cycle.name}, assuming {' and '.join(cycle.assumed)}," if cycle.assumed else "cycle    "
+    if answer.verdict is not Verdict.VALID or model in known.standing.broken:
+        too_many = answer.verdict is Verdict.INVALID
+        return f"no proof  {'there are too many cases' if too_many else 'the verdict is unknown'}, nothing"
+    order = order_of(engine, told.resolved, model, nobody.events * history_rows(request.history))
+    starts, transaction = np.unique(order["start"].to_numpy(), return_inverse=True)
+    events = (transaction + 1) * nobody.events + order["event"].to_numpy()
+    names = replace(nobody, start=np.append(np.int64(-1), starts))
+    write(certificate_lines(Decision(verdict=Verdict.VALID, order=events.astype(np.int32)), names))
+    return "order    "

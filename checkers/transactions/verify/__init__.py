@@ -1,0 +1,77 @@
+"""Verifies a certificate against a history: a second program, so dumb that it can be believed.
+
+    python -m checkers.transactions.verify CERTIFICATE HISTORY.parquet
+
+It shares no code with the checker: it reads the Parquet file itself, pairs invocations with completions itself, and
+takes nothing from the certificate but what it can find in the history. An order is replayed, transaction by
+transaction, with plain registers and lists; a proof is followed step by step; an anomaly that a few reads show is
+looked up in them; a cycle that rests on assumptions names them, and each of its steps is judged by itself.
+`checkers/transactions/certificate.py` says what certificates look like, docs/transactions.md what each model demands.
+
+Of an order it establishes that every transaction that completed with ok is in it once, that none that failed is, and
+that it explains every read as the model demands. Of a proof, that each step follows by its rule, and that it ends in
+contradictions only. Of a cycle, that the history and what the certificate names as assumed show each of its steps, and
+that the model forbids it.
+
+Values written to a key must be unique, or it is refuted where that matters. Cost: near-linear. Of commit orders in
+which readers skip versions (causal and parallel snapshot isolation) transactions times chains of them, sessions for
+example, and of writes followed by reads the product of what is read and was read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from checkers.transactions.verify.cycles import are_assumptions, require_cycle
+from checkers.transactions.verify.models import MODELS
+from checkers.transactions.verify.orders import require_order
+from checkers.transactions.verify.recorded import Recorded, Refuted, recorded
+from checkers.transactions.verify.steps import require_proof
+from checkers.transactions.verify.witnesses import require_witness
+
+__all__ = ["MODELS", "WORKLOADS", "Recorded", "Refuted", "recorded", "verified", "verified_against"]
+
+WORKLOADS = {"list-append": True, "rw-register": False}
+
+
+def verified(certificate: Any, history: Path) -> None:
+    """Raises Refuted unless what the certificate (plain data, as of JSON) says of this history holds.
+
+    Raises OSError and ValueError where the history cannot be read.
+    """
+    workload = certificate.get("workload") if isinstance(certificate, dict) else None
+    if not isinstance(workload, str) or workload not in WORKLOADS:
+        raise Refuted(f"nothing is known of a workload {workload!r}")
+    verified_against(certificate, recorded(history, lists=WORKLOADS[workload]))
+
+
+def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
+    """The same for a history that has been read."""
+    name, verdict = certificate.get("model"), certificate.get("verdict")
+    if not isinstance(name, str) or name not in MODELS:
+        raise Refuted(f"nothing is known of a model {name!r}")
+    if "assumed" in certificate and (verdict != "invalid" or "cycle" not in certificate):
+        raise Refuted("only cycles rest on assumptions")
+    if "assume" in certificate:
+        _require_asked(certificate["assume"], certificate.get("assumed", []))
+    if verdict == "valid":
+        require_order(history, MODELS[name], certificate.get("order"))
+    elif verdict != "invalid":
+        raise Refuted(f"{verdict!r} is no verdict that is certified")
+    elif "anomaly" in certificate:
+        require_witness(history, MODELS[name], certificate["anomaly"])
+    elif "cycle" in certificate:
+        told = (certificate.get(part) for part in ("assumed", "cycle", "steps"))
+        require_cycle(history, MODELS[name], *told)
+    else:
+        require_proof(history, MODELS[name], certificate.get("proof"))
+
+
+def _require_asked(asked: Any, rested_on: Any) -> None:
+    """Raises Refuted unless what the cycle rests on was among what the check was asked to assume."""
+    if not asked or not are_assumptions(asked):
+        raise Refuted(f"{asked!r} are no assumptions")
+    if are_assumptions(rested_on) and not set(rested_on) <= set(asked):
+        raise Refuted(f"{rested_on!r} was not asked for")

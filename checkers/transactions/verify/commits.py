@@ -1,0 +1,334 @@
+"""Commit orders of the weaker models: kept by what was read and by lists, and by what readers had seen."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from checkers.transactions.verify.models import READ, SESSION, Kept, Model, Seen
+from checkers.transactions.verify.recorded import INITIAL, WORD, Operation, Recorded, Refuted
+
+CELLS = 100_000_000
+"""Of clocks (transactions times sessions) that are held at a time."""
+
+Read = tuple[int, int]
+"""(key, position in the order of the transaction whose write it shows; INITIAL)."""
+
+Positions = npt.NDArray[np.int64]
+Clocks = npt.NDArray[np.int32]
+
+
+@dataclass(kw_only=True)
+class _Versions:
+    """The writers of one key in the order, by their positions in it."""
+
+    writers: list[int] = field(default_factory=list)
+    of_value: dict[int, int] = field(default_factory=dict)
+    """Of a register: value -> writer, of last writes."""
+    elements: bytearray = field(default_factory=bytearray)
+    """Of a list: as it is at the end."""
+    appended_by: list[int] = field(default_factory=list)
+    """Of each element of it."""
+
+
+def require_commit_order(history: Recorded, model: Model, numbers: Sequence[int]) -> None:
+    """Raises Refuted."""
+    history.require_unique_writes()
+    versions: dict[int, _Versions] = defaultdict(_Versions)
+    writes: list[tuple[int, ...]] = []
+    for position, (_, operations) in enumerate(history.walk(numbers)):
+        last = {key: told for is_write, key, told in operations if is_write}
+        writes.append(tuple(last))
+        for key, told in last.items():
+            versions[key].writers.append(position)
+            assert isinstance(told, int)
+            versions[key].of_value[told] = position
+        if history.lists:
+            for is_write, key, told in operations:
+                if is_write and isinstance(told, int):
+                    versions[key].elements += told.to_bytes(WORD, "little", signed=True)
+                    versions[key].appended_by.append(position)
+    reads: list[list[Read]] = []
+    for position, (number, operations) in enumerate(history.walk(numbers)):
+        shown = _shown_of_list if history.lists else _shown_of_register
+        reads.append(list(shown(history, versions, position, number, operations, model.atomic)))
+        for key, writer in reads[-1]:
+            if writer > position:
+                raise Refuted(
+                    f"{history.told(number)} read {history.keys[key]} from {history.told(numbers[writer])}, "
+                    "which the order puts behind it"
+                )
+    order = _Order(
+        history=history, keeps=model.keeps, numbers=numbers, reads=reads, writes=writes, versions=dict(versions)
+    )
+    if model.seen is Seen.EARLIER_READS:
+        order.require_read_committed()
+    elif model.seen is Seen.UPDATES:
+        order.require_updates()
+    elif model.seen is Seen.PATHS:
+        order.require_paths(model.paths)
+    elif model.seen is not Seen.NOTHING:
+        order.require_clocks(model.seen)
+
+
+def _shown_of_register(
+    history: Recorded,
+    versions: dict[int, _Versions],
+    position: int,
+    number: int,
+    operations: Sequence[Operation],
+    atomic: bool,
+) -> Iterator[Read]:
+    own: dict[int, int] = {}
+    for is_write, key, told in operations:
+        if is_write and isinstance(told, int):
+            own[key] = told
+        elif key in own:
+            if atomic and told != own[key]:
+                raise Refuted(f"{history.told(number)} read {told!r} of {history.keys[key]}, having written {own[key]}")
+        elif told is None:
+            yield key, INITIAL
+        else:
+            writer = versions[key].of_value.get(told) if isinstance(told, int) else None
+            if writer is None or writer == position:
+                raise Refuted(
+                    f"{history.told(number)} read {told!r} of {history.keys[key]}, which no other transaction of the "
+                    "order left there"
+                )
+            yield key, writer
+
+
+def _shown_of_list(
+    history: Recorded,
+    versions: dict[int, _Versions],
+    position: int,
+    number: int,
+    operations: Sequence[Operation],
+    atomic: bool,
+) -> Iterator[Read]:
+    own: dict[int, bytearray] = {}
+    for is_write, key, told in operations:
+        if is_write and isinstance(told, int):
+            own.setdefault(key, bytearray()).extend(told.to_bytes(WORD, "little", signed=True))
+            continue
+        assert isinstance(told, bytes)
+        mine = own.get(key, b"")
+        if atomic and not told.endswith(mine):
+            raise Refuted(f"{history.told(number)} did not read of {history.keys[key]} what it had appended itself")
+        if not versions[key].elements.startswith(told):
+            raise Refuted(f"{history.told(number)} read a list of {history.keys[key]} that is none in this order")
+        if mine:
+            continue
+        size = len(told) // WORD
+        appended_by = versions[key].appended_by
+        if not size:
+            yield key, INITIAL
+            continue
+        if appended_by[size - 1] == position or appended_by[size - 1 : size] == appended_by[size : size + 1]:
+            raise Refuted(f"{history.told(number)} read a list of {history.keys[key]} that nobody left there")
+        yield key, appended_by[size - 1]
+
+
+class _Highest:
+    """The highest number that had come by some moment; moments must ascend."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, set[int]] = defaultdict(set)
+        """First members of the names -> second members."""
+        self._steps: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+
+    def add(self, name: tuple[int, int], moment: int, number: int) -> None:
+        if name not in self._steps:
+            self.of[name[0]].add(name[1])
+            self._steps[name] = [moment], [number]
+        elif (steps := self._steps[name])[1][-1] < number:
+            steps[0].append(moment)
+            steps[1].append(number)
+
+    def before(self, name: tuple[int, int], moment: int) -> int:
+        moments, numbers = self._steps.get(name, ((), ()))
+        at = bisect_left(moments, moment)
+        return numbers[at - 1] if at else -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Order:
+    """Transactions are their positions in the order."""
+
+    history: Recorded
+    keeps: Kept
+    numbers: Sequence[int]
+    reads: Sequence[Sequence[Read]]
+    writes: Sequence[Sequence[int]]
+    versions: dict[int, _Versions]
+
+    def require(self, reader: int, key: int, writer: int, seen: int) -> None:
+        """That the order does not put `seen`, which wrote this key, behind the writer whose value was read."""
+        if seen > writer:
+            told = [self.history.told(self.numbers[at]) if at != INITIAL else "nobody" for at in (reader, writer, seen)]
+            raise Refuted(
+                f"{told[0]} read {self.history.keys[key]} from {told[1]}, and had seen {told[2]}, which wrote it later "
+                "in this order"
+            )
+
+    def require_read_committed(self) -> None:
+        for reader, reads in enumerate(self.reads):
+            seen: dict[int, int] = {}
+            met = {INITIAL}
+            for key, writer in reads:
+                self.require(reader, key, writer, seen.get(key, INITIAL))
+                if writer not in met:
+                    met.add(writer)
+                    _raise(seen, self.writes, [writer])
+
+    def require_updates(self) -> None:
+        for reader, reads in enumerate(self.reads):
+            for key, writer in reads:
+                if key in self.writes[reader]:
+                    writers = self.versions[key].writers
+                    at = bisect_left(writers, reader)
+                    self.require(reader, key, writer, writers[at - 1] if at else INITIAL)
+
+    def require_paths(self, paths: Sequence[tuple[str, ...]]) -> None:
+        process = self.history.process[self.numbers].tolist() if self.numbers else []
+        start = self.history.start[self.numbers].tolist() if self.numbers else []
+        sources = [sorted({writer for _, writer in reads if writer != INITIAL}) for reads in self.reads]
+        wrote, saw, heard = self._of_sessions(paths, process, start, sources)
+        for reader, reads in enumerate(self.reads):
+            mine, began = process[reader], start[reader]
+            questions = [read for read in reads if self._has_later_writer(reader, *read)]
+            for path in paths if questions else ():
+                seen: dict[int, int] = {}
+                if path == (READ,):
+                    _raise(seen, self.writes, sources[reader])
+                elif path == (READ, READ):
+                    _raise(seen, self.writes, [w for u in sources[reader] for w in sources[u]])
+                for key, writer in questions:
+                    latest = [seen.get(key, INITIAL)]
+                    if path == (SESSION,):
+                        latest.append(wrote.before((mine, key), began))
+                    elif path == (READ, SESSION):
+                        latest.append(saw.before((mine, key), began))
+                    elif path == (SESSION, READ):
+                        latest += [wrote.before((process[u], key), start[u]) for u in sources[reader]]
+                    elif path == (READ, SESSION, READ):
+                        latest += [saw.before((process[u], key), start[u]) for u in sources[reader]]
+                    elif path == (SESSION, READ, SESSION):
+                        for other in heard.of.get(mine, ()):
+                            latest.append(wrote.before((other, key), heard.before((mine, other), began)))
+                    self.require(reader, key, writer, max(latest))
+
+    def _has_later_writer(self, reader: int, key: int, writer: int) -> bool:
+        """Whether there is one that can have been seen; where the order keeps sessions, it is before the reader."""
+        writers = self.versions[key].writers if key in self.versions else []
+        at = bisect_right(writers, writer)
+        return at < len(writers) and (self.keeps is Kept.NOTHING or writers[at] < reader)
+
+    def _of_sessions(
+        self, paths: Sequence[tuple[str, ...]], process: list[int], start: list[int], sources: list[list[int]]
+    ) -> tuple[_Highest, _Highest, _Highest]:
+        """What its ok transactions wrote, (process, key) -> positions; saw of others, likewise; and heard, (process,
+        other process) -> where the transactions of the other one that it read from began."""
+        wrote, saw, heard = _Highest(), _Highest(), _Highest()
+        reads_count = any(path[:2] == (READ, SESSION) for path in paths)
+        for one in sorted(range(len(self.numbers)), key=start.__getitem__):
+            if not self.history.ok[self.numbers[one]]:
+                continue
+            for key in self.writes[one]:
+                wrote.add((process[one], key), start[one], one)
+            for u in sources[one]:
+                heard.add((process[one], process[u]), start[one], start[u])
+                if reads_count:
+                    for key in self.writes[u]:
+                        saw.add((process[one], key), start[one], u)
+        return wrote, saw, heard
+
+    def require_clocks(self, seen: Seen) -> None:
+        """Only where the order has writers of a key between the one that was read from and the reader is there a
+        question: whether the reader had seen one of them."""
+        questions = list(self._questions(seen))
+        if not questions:
+            return
+        behind = self._behind(seen)
+        chain, place = _chains(behind)
+        count = max(chain.tolist(), default=-1) + 1
+        width = max(1, min(count, CELLS // len(self.numbers)))
+        for low in range(0, count, width):
+            clocks = _clocks(behind, chain, place, range(low, min(low + width, count)))
+            for reader, key, writer, between in questions:
+                inside = between[(chain[between] >= low) & (chain[between] < low + width)]
+                met = inside[clocks[reader][chain[inside] - low] >= place[inside]]
+                if len(met):
+                    self.require(reader, key, writer, int(met[0]))
+
+    def _questions(self, seen: Seen) -> Iterator[tuple[int, int, int, Positions]]:
+        """(reader, key, the writer read from, the writers between). Of versions that replace each other, whoever has
+        seen a later one has seen the first."""
+        writers = {key: np.array(versions.writers, dtype=np.int64) for key, versions in self.versions.items()}
+        for reader, reads in enumerate(self.reads):
+            for key, writer in reads:
+                of_key = writers.get(key, np.empty(0, dtype=np.int64))
+                low, high = np.searchsorted(of_key, (writer, reader), side="right").tolist()
+                between = of_key[low : low + 1 if seen is Seen.VERSIONS else high]
+                between = between[between < reader]
+                if len(between):
+                    yield reader, key, writer, between
+
+    def _behind(self, seen: Seen) -> list[list[int]]:
+        """Of each transaction those that it has seen by one step; of its session first."""
+        found = []
+        last_ok: dict[int, int] = {}
+        last_writer: dict[int, int] = {}
+        sessions = self.keeps is not Kept.NOTHING
+        for at, (number, reads) in enumerate(zip(self.numbers, self.reads, strict=True)):
+            steps = {writer for _, writer in reads}
+            if seen is Seen.VERSIONS:
+                steps |= {last_writer.get(key, INITIAL) for key in self.writes[at]}
+                last_writer |= dict.fromkeys(self.writes[at], at)
+            before = last_ok.get(int(self.history.process[number]), INITIAL) if sessions else INITIAL
+            found.append([one for one in (before, *sorted(steps - {before}, reverse=True)) if one != INITIAL])
+            if self.history.ok[number]:
+                last_ok[int(self.history.process[number])] = at
+        return found
+
+
+def _raise(highest: dict[int, int], writes: Sequence[Sequence[int]], transactions: Iterable[int]) -> None:
+    for transaction in transactions:
+        for key in writes[transaction]:
+            if highest.get(key, INITIAL) < transaction:
+                highest[key] = transaction
+
+
+def _chains(behind: Sequence[Sequence[int]]) -> tuple[Positions, Positions]:
+    """Of each transaction a chain, and its place there from 1: everyone in a chain has seen those before."""
+    chain, place = np.zeros(len(behind), dtype=np.int64), np.ones(len(behind), dtype=np.int64)
+    last: list[int] = []
+    of: list[int] = []
+    for at, seen in enumerate(behind):
+        mine = next((of[one] for one in seen if last[of[one]] == one), len(last))
+        if mine == len(last):
+            last.append(at)
+        else:
+            place[at] = place[last[mine]] + 1
+            last[mine] = at
+        of.append(mine)
+        chain[at] = mine
+    return chain, place
+
+
+def _clocks(behind: Sequence[Sequence[int]], chain: Positions, place: Positions, chains: range) -> Clocks:
+    """Of each transaction how far it has seen each of these chains, without itself."""
+    clocks = np.zeros((len(behind), len(chains)), dtype=np.int32)
+    of, at_place = chain.tolist(), place.tolist()
+    for clock, seen in zip(clocks, behind, strict=True):
+        for one in seen:
+            np.maximum(clock, clocks[one], out=clock)
+            if of[one] in chains:
+                own = of[one] - chains.start
+                clock[own] = max(clock[own], at_place[one])
+    return clocks

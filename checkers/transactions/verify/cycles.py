@@ -1,0 +1,182 @@
+"""Cycles of dependencies between transactions on registers, and of versions: what contradicts a model, if what was
+assumed holds.
+
+Of the steps each is shown by the history, by itself. `ww` and `rw` rest on an order of two versions, which
+`assumptions.py` judges:
+
+    ww        source left the first version of the key, target the second one
+    wr        target read what source left
+    rw        source read the first version, target left the second one
+    process   source ended before target, of the same process, began
+    realtime  source ended before target began
+
+In an order that explains the history as a model demands, all steps that the model forbids in a cycle lead forwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from checkers.transactions.verify.assumptions import Assumptions, Version
+from checkers.transactions.verify.models import Family, Kept, Model, Seen
+from checkers.transactions.verify.recorded import Recorded, Refuted
+from checkers.transactions.verify.shown import Shown
+
+T = TypeVar("T")
+
+ASSUMPTIONS = frozenset({"wfr-keys", "sequential-keys", "linearizable-keys"})
+
+CYCLIC_VERSIONS = "cyclic-versions"
+
+WW, WR, RW, PROCESS, REALTIME = "ww", "wr", "rw", "process", "realtime"
+
+
+def are_assumptions(named: Any) -> bool:
+    """Whether it is a list of assumptions, empty perhaps."""
+    return isinstance(named, list) and all(isinstance(one, str) and one in ASSUMPTIONS for one in named)
+
+
+def require_cycle(history: Recorded, model: Model, assumed: Any, name: Any, steps: Any) -> None:
+    """Raises Refuted unless the steps are a cycle of this name, which the model forbids if what is assumed holds."""
+    if not are_assumptions(assumed):
+        raise Refuted(f"{assumed!r} are no assumptions")
+    if history.lists:
+        raise Refuted("reads of lists show the order of versions, and nothing is assumed of it")
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
+        raise Refuted("there are no steps")
+    history.require_unique_writes()
+    assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset(assumed))
+    if name == CYCLIC_VERSIONS:
+        _require_cycle_of_versions(assumptions, steps)
+        return
+    judged = list(_each(steps, partial(require_step, assumptions)))
+    _require_closed([(source, target) for _, source, target in judged])
+    kinds = [kind for kind, _, _ in judged]
+    if name != name_of(kinds):
+        raise Refuted(f"the cycle is {name_of(kinds)}, not {name!r}")
+    if not forbids(model, kinds):
+        raise Refuted(f"this model does not forbid {name}")
+
+
+def name_of(kinds: Sequence[str]) -> str:
+    """Of a cycle with such steps, after Adya and Elle."""
+    family = "G1c" if WR in kinds else "G0"
+    if RW in kinds:
+        family = "G2-item" if _has_adjacent(kinds) else "G-nonadjacent-item" if kinds.count(RW) > 1 else "G-single-item"
+    return family + ("-realtime" if REALTIME in kinds else "-process" if PROCESS in kinds else "")
+
+
+def _has_adjacent(kinds: Sequence[str]) -> bool:
+    """The last is followed by the first."""
+    return len(kinds) > 1 and (RW, RW) in pairwise([*kinds, kinds[0]])
+
+
+def forbids(model: Model, kinds: Sequence[str]) -> bool:
+    """Whether no order that explains a history as the model demands has a cycle with such steps.
+
+    Serial: each of them leads to what is later. Snapshots: the source commits before the target begins, but of rw it
+    begins before that commits; so only where two rw follow each other they may lead back. Where each may see an order
+    of its own, what leads to a reader without rw has been seen by it, and has written nothing behind what it read.
+    Weaker models order what was written and read, and do not say what must have been seen, or say it of less.
+    """
+    if REALTIME in kinds and model.keeps is not Kept.REALTIME:
+        return False
+    if PROCESS in kinds and model.keeps is Kept.NOTHING:
+        return False
+    if model.family is Family.SERIAL:
+        return True
+    if model.family is Family.SNAPSHOT:
+        return not _has_adjacent(kinds)
+    if model.family is Family.WRITES:
+        return WR not in kinds and RW not in kinds
+    return kinds.count(RW) <= (model.seen is Seen.VERSIONS)
+
+
+def require_step(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[str, int, int]:
+    """(kind, source, target) of a step of a cycle of transactions. Raises Refuted unless it is shown."""
+    kind, history = step.get("kind"), assumptions.history
+    rule = _RULES.get(kind) if isinstance(kind, str) else None
+    if rule is None:
+        raise Refuted(f"there are no steps of kind {kind!r}")
+    source, target = history.named(step.get("source")), history.named(step.get("target"))
+    for transaction in (source, target):
+        assumptions.shown.require_committed(transaction)
+    if source == target:
+        raise Refuted("it leads nowhere")
+    rule(assumptions, source, target, step)
+    return str(kind), source, target
+
+
+def _require_cycle_of_versions(assumptions: Assumptions, steps: Sequence[Mapping[str, Any]]) -> None:
+    ordered = list(_each(steps, partial(_ordered, assumptions)))
+    _require_closed([((key, before), (key, after)) for key, before, after in ordered])
+
+
+def _each(steps: Sequence[Mapping[str, Any]], judged: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+    for number, step in enumerate(steps):
+        try:
+            yield judged(step)
+        except Refuted as reason:
+            raise Refuted(f"step {number}: {reason}") from None
+
+
+def _require_closed(ends: Sequence[tuple[Any, Any]]) -> None:
+    for (_, target), (source, _) in zip(ends, [*ends[1:], *ends[:1]], strict=True):
+        if target != source:
+            raise Refuted("the steps are no cycle")
+
+
+def _ordered(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[int, Version, Version]:
+    """(key, a version of it, another one), of which the first certainly precedes the second."""
+    key, versions = assumptions.history.key_named(step.get("key")), step.get("versions")
+    if not isinstance(versions, list) or len(versions) != 2:
+        raise Refuted("it does not tell of two versions")
+    if not all(version is None or type(version) is int for version in versions):
+        raise Refuted(f"{versions} are no versions of a register")
+    before, after = versions
+    assumptions.require_precedes(key, before, after, step.get("because"), step.get("transactions"))
+    return key, before, after
+
+
+def _ww(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
+    key, before, after = _ordered(assumptions, step)
+    _require_left(assumptions.shown, source, key, before)
+    _require_left(assumptions.shown, target, key, after)
+
+
+def _wr(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
+    assumptions.shown.require_read(target, assumptions.history.key_named(step.get("key")), source)
+
+
+def _rw(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
+    key, before, after = _ordered(assumptions, step)
+    if not assumptions.shown.has_read(source, key, before):
+        raise Refuted(f"{assumptions.history.told(source)} did not read that")
+    _require_left(assumptions.shown, target, key, after)
+
+
+def _require_left(shown: Shown, transaction: int, key: int, version: Version) -> None:
+    if version is None or shown.written(transaction, key) != version:
+        raise Refuted(f"{shown.history.told(transaction)} did not leave {version} there")
+
+
+def _process(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
+    if assumptions.history.process[source] != assumptions.history.process[target]:
+        raise Refuted("not of one process")
+    assumptions.shown.require_ended_before(source, target)
+
+
+def _realtime(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
+    assumptions.shown.require_ended_before(source, target)
+
+
+_RULES: Mapping[str, Callable[[Assumptions, int, int, Mapping[str, Any]], None]] = {
+    WW: _ww,
+    WR: _wr,
+    RW: _rw,
+    PROCESS: _process,
+    REALTIME: _realtime,
+}

@@ -1,0 +1,193 @@
+"""Anomalies that a few reads show by themselves, whatever the order of transactions.
+
+The certificate names the key and the transactions; which of them did what is found out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checkers.transactions.verify.models import Family, Model
+from checkers.transactions.verify.recorded import WORD, Recorded, Refuted, Told
+
+AT_MOST = 1_000
+"""Transactions that an anomaly names."""
+
+
+def require_witness(history: Recorded, model: Model, found: Any) -> None:
+    """Raises Refuted unless these transactions show this anomaly, and the model forbids it."""
+    if not isinstance(found, dict):
+        raise Refuted("the anomaly is none")
+    name, named = found.get("name"), found.get("transactions")
+    if not isinstance(name, str) or name not in _RULES:
+        raise Refuted(f"nothing is known of an anomaly {name!r}")
+    if not forbids(model, name):
+        raise Refuted(f"this model does not forbid {name}")
+    if not isinstance(named, list) or not 0 < len(named) <= AT_MOST:
+        raise Refuted("the anomaly names no transactions")
+    history.require_unique_writes()
+    key = history.key_named(found.get("key"))
+    deeds = [_deeds(history, key, number) for number in sorted({history.named(one) for one in named})]
+    if not _RULES[name].shown(_Among(history=history, key=key, deeds=deeds)):
+        raise Refuted(f"these transactions do not show {name}")
+
+
+def forbids(model: Model, name: str) -> bool:
+    """Whether no history that the model allows shows this anomaly."""
+    return _RULES[name].forbidden(model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Deeds:
+    """What one transaction did to the key."""
+
+    number: int
+    ok: bool
+    failed: bool
+    wrote: list[int]
+    looks: list[tuple[list[int], list[int]]]
+    """Of each read: what it had written itself by then, and what it was told: elements, or at most one value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Among:
+    history: Recorded
+    key: int
+    deeds: list[_Deeds]
+
+    def pairs(self) -> Iterable[tuple[_Deeds, _Deeds]]:
+        """Of two of them."""
+        return ((one, other) for one in self.deeds for other in self.deeds if one is not other)
+
+    def written(self) -> set[int]:
+        """All that anybody wrote to the key, whatever became of it."""
+        wrote = self.history.is_write & (self.history.key == self.key)
+        return set(self.history.value.filter(np.asarray(wrote)).to_pylist())
+
+
+def _deeds(history: Recorded, key: int, number: int) -> _Deeds:
+    wrote: list[int] = []
+    looks: list[tuple[list[int], list[int]]] = []
+    for is_write, of, told in history.operations(number):
+        if of == key and not is_write:
+            looks.append((list(wrote), elements(told)))
+        elif of == key and isinstance(told, int):
+            wrote.append(told)
+    return _Deeds(
+        number=number, ok=bool(history.ok[number]), failed=bool(history.failed[number]), wrote=wrote, looks=looks
+    )
+
+
+def elements(told: Told) -> list[int]:
+    """What a read was told, one by one."""
+    if isinstance(told, bytes):
+        return [int.from_bytes(told[at : at + WORD], "little", signed=True) for at in range(0, len(told), WORD)]
+    return [] if told is None else [told]
+
+
+def _aborted_read(among: _Among) -> bool:
+    return any(
+        writer.failed and not set(writer.wrote).isdisjoint(told)
+        for reader, writer in among.pairs()
+        for _, told in reader.looks
+    )
+
+
+def _intermediate_read(among: _Among) -> bool:
+    """Of lists, a read that ends in it."""
+    return any(
+        bool(told) and told[-1] in writer.wrote[:-1] for reader, writer in among.pairs() for _, told in reader.looks
+    )
+
+
+def _garbage_read(among: _Among) -> bool:
+    told = {value for reader in among.deeds for _, values in reader.looks for value in values}
+    return not told <= among.written()
+
+
+def _future_read(among: _Among) -> bool:
+    return any(
+        value in reader.wrote and value not in own
+        for reader in among.deeds
+        for own, told in reader.looks
+        for value in told
+    )
+
+
+def _internal(among: _Among) -> bool:
+    return any(_contradicts_itself(reader.looks, among.history.lists) for reader in among.deeds)
+
+
+def _contradicts_itself(looks: list[tuple[list[int], list[int]]], lists: bool) -> bool:
+    for at, (own, told) in enumerate(looks):
+        if own and told[-len(own) if lists else -1 :] != (own if lists else own[-1:]):
+            return True
+        for own_then, told_then in looks[:at]:
+            if lists and told != told_then + own[len(own_then) :]:
+                return True
+            if not lists and own == own_then and told != told_then:
+                return True
+    return False
+
+
+def _lost_update(among: _Among) -> bool:
+    """Two read the same version and both wrote a next one."""
+    versions = [
+        version
+        for one in among.deeds
+        if one.ok and one.wrote
+        for version in {tuple(told) for own, told in one.looks if not own}
+    ]
+    return len(versions) > len(set(versions))
+
+
+def _duplicate_elements(among: _Among) -> bool:
+    return any(len(told) > len(set(told)) for reader in among.deeds for _, told in reader.looks)
+
+
+def _incompatible_order(among: _Among) -> bool:
+    lists = [told for reader in among.deeds for _, told in reader.looks]
+    return any(a != b for one in lists for other in lists for a, b in zip(one, other, strict=False))
+
+
+def _dirty_update(among: _Among) -> bool:
+    """In the longest list that was read an element of one that failed stands before one of one that did not."""
+    place = {element: at for at, element in enumerate(among.history.longest.get(among.key, []))}
+    return any(
+        dirty.failed and not clean.failed and place.get(one, len(place)) < place.get(other, -1)
+        for dirty, clean in among.pairs()
+        for one in dirty.wrote
+        for other in clean.wrote
+    )
+
+
+def _always(model: Model) -> bool:
+    return True
+
+
+def _if_committed(model: Model) -> bool:
+    """What was read must have been committed, and be what was there in the end."""
+    return model.family is not Family.WRITES
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rule:
+    shown: Callable[[_Among], bool]
+    forbidden: Callable[[Model], bool] = _always
+
+
+_RULES: Mapping[str, _Rule] = {
+    "G1a": _Rule(shown=_aborted_read, forbidden=_if_committed),
+    "G1b": _Rule(shown=_intermediate_read, forbidden=_if_committed),
+    "garbage-read": _Rule(shown=_garbage_read),
+    "future-read": _Rule(shown=_future_read, forbidden=_if_committed),
+    "internal": _Rule(shown=_internal, forbidden=lambda model: model.atomic),
+    "lost-update": _Rule(shown=_lost_update, forbidden=lambda model: model.forbids_lost_updates),
+    "duplicate-elements": _Rule(shown=_duplicate_elements),
+    "incompatible-order": _Rule(shown=_incompatible_order, forbidden=_if_committed),
+    "dirty-update": _Rule(shown=_dirty_update, forbidden=_if_committed),
+}

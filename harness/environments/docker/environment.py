@@ -1,0 +1,233 @@
+"""Nodes in containers: real processes, packets and disks, on one machine with a Docker engine.
+
+The engine and its threads stay off the event loop, so that no verb holds up a client. Packets are dropped where
+they arrive, in the target's own network namespace, before anything else is asked of them: connections that
+exist fall silent as well. Clients come in through ports published on 127.0.0.1 and are outside of all partitions.
+
+Not here: loss of power, for a container shares the page cache of its machine; the simulator has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.environments.docker import leftovers
+from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
+from harness.environments.docker.network import make_network
+from harness.environments.docker.node import ContainerNode, Place
+from harness.environments.environment import Effect, Link
+from harness.environments.monotonic_timeline import MonotonicTimeline
+from harness.errors import HarnessError
+from harness.lifetime import scratch
+from harness.system import NodeSpec
+
+T = TypeVar("T")
+
+ClientHosts = Callable[[str, Path, Mapping[str, str]], Any]
+"""(name, directory for its files, where nodes are reached) -> a `Host` that has `await close()`."""
+THREADS = 16
+CLOCK_NOTICED_S = 0.0005
+
+
+class DockerEnvironment:
+    """`Environment` of the harness. `run` names everything it makes."""
+
+    name = "docker"
+    faults = frozenset({"partition", "kill", "pause", "clock"})
+
+    def __init__(
+        self, client: Any, *, image: str, client_hosts: ClientHosts, run: str, say: Callable[[str], None]
+    ) -> None:
+        self.timeline = MonotonicTimeline()
+        self.run = run
+        self._client = client
+        self._image = image
+        self._client_hosts = client_hosts
+        self._say = say
+        self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
+        self._open = contextlib.ExitStack()
+        self._scratch: Path | None = None
+        self._nodes: dict[str, ContainerNode] = {}
+        self._names: dict[str, str] = {}
+        self._hosts: dict[str, Any] = {}
+        self._logs: Path | None = None
+        self._cut: set[Link] = set()
+        self._dropped: dict[Link, int] = {}
+        self._rates: dict[str, float] = {}
+        self._clock_ahead_ns = 0
+
+    # Life of the world ----------------------------------------------------------------------------------------
+
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
+        if self._nodes:
+            raise HarnessError("an environment of containers is started once")
+        names = [spec.name for spec in nodes]
+        if len(set(names)) < len(names):
+            raise HarnessError(f"two nodes have the same name among {', '.join(names)}")
+        self._logs = logs
+        network, ips = await self._in_thread(lambda: make_network(self._client, self.run, self._labels, names))
+        self._names = {ip: name for name, ip in ips.items()}
+        place = Place(run=self.run, image=self._image, labels=self._home(logs), network=network.name, ips=ips)
+        self._nodes = {
+            spec.name: ContainerNode(client=self._client, place=place, spec=spec, say=self._say) for spec in nodes
+        }
+        clocks = await self._on(names, lambda node: node.create() - time.monotonic_ns())
+        self._clock_ahead_ns = min(clocks.values(), key=abs, default=0)
+        if abs(self._clock_ahead_ns) < SAME_CLOCK_NS:
+            self._clock_ahead_ns = 0
+        await self._on(names, ContainerNode.boot)
+
+    def _home(self, logs: Path) -> dict[str, str]:
+        """Labels by which clean-up brings logs home, if this process cannot."""
+        return {**self._labels, LABEL_LOGS: str(logs.absolute()), LABEL_START: str(self.timeline.start_ns)}
+
+    async def stop(self) -> None:
+        try:
+            for host in self._hosts.values():
+                await host.close()
+        finally:
+            self._hosts.clear()
+            await self._end_nodes()
+
+    async def _end_nodes(self) -> None:
+        self._open.close()
+        # A start that was cancelled may still be making containers in its threads.
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
+        try:
+            made = [name for name, node in self._nodes.items() if node.exists]
+            await self._on(made, self._end)
+        finally:
+            self._nodes.clear()
+            await asyncio.to_thread(self.remove)
+            self._threads.shutdown(wait=False)
+
+    def remove(self) -> None:
+        """Remove whatever there still is of this run, at once; blocks. Raises HarnessError."""
+        self._threads.shutdown(cancel_futures=True)
+        self._open.close()
+        leftovers.remove_run(self._client, self.run)
+
+    def client_host(self, name: str) -> Any:
+        if name in self._nodes:
+            raise HarnessError(f"{name!r} is a node; a client needs a name of its own")
+        if name not in self._hosts:
+            if self._scratch is None:
+                self._scratch = self._open.enter_context(scratch.directory())
+            addresses = {known: here for node in self._nodes.values() for known, here in node.addresses.items()}
+            self._hosts[name] = self._client_hosts(name, self._scratch / name, addresses)
+        return self._hosts[name]
+
+    def panics(self) -> Mapping[str, str]:
+        """Asks the engine, a few milliseconds a node: not for use while clients are served."""
+        for node in self._nodes.values():
+            if node.exists:
+                node.look()
+        return {name: "\n".join(node.deaths) for name, node in self._nodes.items() if node.deaths}
+
+    def _end(self, node: ContainerNode) -> None:
+        try:
+            node.terminate()
+        finally:
+            assert self._logs is not None
+            zero_ns = self.timeline.start_ns + self._clock_ahead_ns
+            node.bring_logs_home(self._logs / node.spec.name, zero_ns=zero_ns)
+
+    # Verbs ----------------------------------------------------------------------------------------------------
+
+    async def cut(self, links: Sequence[Link]) -> Effect:
+        self._known(name for link in links for name in (link.source, link.target))
+        newly = [link for link in links if link not in self._cut]
+        self._cut.update(newly)
+        await self._enforce({link.target for link in newly})
+        words = ", ".join(f"{link.source}→{link.target}" for link in newly)
+        return _effect(f"packets are dropped: {words}" if newly else "", "no link that was open")
+
+    async def heal(self, links: Sequence[Link] | None = None) -> Effect:
+        newly = sorted(self._cut if links is None else self._cut.intersection(links))
+        self._cut.difference_update(newly)
+        await self._enforce({link.target for link in newly})
+        words = ", ".join(
+            f"{link.source}→{link.target} ({self._dropped.pop(link, 0)} packets had been dropped)" for link in newly
+        )
+        return _effect(f"packets pass again: {words}" if newly else "", "no link that was cut")
+
+    async def kill(self, nodes: Sequence[str]) -> Effect:
+        return await self._apply(nodes, ContainerNode.kill, "killed", "no process that was running")
+
+    async def power_off(self, nodes: Sequence[str]) -> Effect:
+        raise HarnessError("containers cannot lose power: they share the page cache of their machine")
+
+    async def boot(self, nodes: Sequence[str]) -> Effect:
+        return await self._apply(nodes, ContainerNode.boot, "booted", "no node that was down")
+
+    async def pause(self, nodes: Sequence[str]) -> Effect:
+        return await self._apply(nodes, ContainerNode.pause, "paused", "no process that was running")
+
+    async def resume(self, nodes: Sequence[str]) -> Effect:
+        return await self._apply(nodes, ContainerNode.resume, "resumed", "no process that was paused")
+
+    async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
+        told = (await self._on([node], lambda one: one.set_clock(offset_s, rate)))[node]
+        before_s, after_s, was = told["before_s"], told["after_s"], self._rates.get(node, 1.0)
+        if told["drifts"] != (rate != 1.0):
+            raise HarnessError(f"the clock of {node} does not drift as it should: {told}")
+        self._rates[node] = rate
+        return Effect(
+            abs(before_s - after_s) > CLOCK_NOTICED_S or was != rate,
+            f"{node}: {before_s:+.6f} s at rate {was} became {after_s:+.6f} s at rate {rate}",
+        )
+
+    # Threads --------------------------------------------------------------------------------------------------
+
+    async def _enforce(self, targets: set[str]) -> None:
+        """Let each target drop what the cuts now say, and count what it has dropped so far."""
+
+        def drop(node: ContainerNode) -> Mapping[str, Any]:
+            ips = {name: ip for ip, name in self._names.items()}
+            return node.drop([ips[link.source] for link in sorted(self._cut) if link.target == node.spec.name])
+
+        for target, told in (await self._on(sorted(targets), drop)).items():
+            for ip, packets in told["counted"].items():
+                link = Link(self._names[ip], target)
+                self._dropped[link] = self._dropped.get(link, 0) + packets
+
+    async def _apply(
+        self, nodes: Sequence[str], verb: Callable[[ContainerNode], str], done: str, nothing: str
+    ) -> Effect:
+        words = ", ".join(word for word in (await self._on(nodes, verb)).values() if word)
+        return _effect(f"{done}: {words}" if words else "", nothing)
+
+    async def _on(self, names: Sequence[str], verb: Callable[[ContainerNode], T]) -> dict[str, T]:
+        """Carry a verb out on several nodes at once; all are waited for, then the first failure is raised."""
+        self._known(names)
+        results = await asyncio.gather(
+            *(self._in_thread(partial(verb, self._nodes[name])) for name in names), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return {
+            name: result for name, result in zip(names, results, strict=True) if not isinstance(result, BaseException)
+        }
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _known(self, names: Any) -> None:
+        for name in names:
+            if name not in self._nodes:
+                raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._nodes)}")
+
+
+def _effect(words: str, nothing: str) -> Effect:
+    return Effect(bool(words), words or f"nothing: {nothing}")

@@ -1,0 +1,153 @@
+"""A foreign history becomes one of ours: in one pass, in bounded memory, refusing what is no history.
+
+Claims of what it writes: it passes `read_history`, and says the same. Processes get numbers of their
+own, a new one after each operation of unknown outcome, for the old one may still be running; what `:nemesis` did is
+the nemesis'. Operations without a time get their place in the order recorded, which decides also where times of
+neighbours run back by less than a millisecond; by more, it is no history. What values mean says `values`.
+
+Memory is bounded by one block of text, and some words for each process that ever took part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.errors import HarnessError
+from harness.jepsen import edn, json_text, scan, source
+from harness.jepsen.batches import Batches
+from harness.jepsen.recorded import MapReader, Reader, Recorded, Transactions
+from harness.jepsen.source import LONGEST_BYTES, BrokenText
+from harness.jepsen.textual import LineReader
+from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions
+from harness.record.history.schema import MalformedHistory
+
+_BETWEEN = rb"(?:[\s,]|;[^\n]*\n)*"
+_JSON = re.compile(rb'[\s,]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
+_EDN = re.compile(_BETWEEN + rb'(?:[\[({#"]|\Z)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What clients of a history did, and the struct that their values become."""
+
+    value_type: pa.StructType
+    functions: tuple[str, ...] = ()
+    """The f that clients may use; none for any. Where there is but one, it may be left out."""
+
+    @property
+    def transactions(self) -> Transactions | None:
+        at = self.value_type.get_field_index("txn")
+        is_plain = at >= 0 and self.value_type.field(at).type.equals(pa.list_(MICRO_OPERATION))
+        return plain_transactions if is_plain else None
+
+
+def convert(path: Path, parquet: Path, shape: Shape) -> int:
+    """Write the history as Parquet; returns the number of its rows.
+
+    Raises MalformedHistory with place and reason, HarnessError where a file cannot be read or written.
+    """
+    partial = parquet.with_name(parquet.name + ".partial")
+    batches = Batches(shape.value_type, shape.functions)
+    try:
+        try:
+            with pq.ParquetWriter(partial, batches.schema, compression="zstd", version="2.6") as writer:
+                for recorded in recorded_in(path, shape.transactions):
+                    before = batches.rows
+                    try:
+                        writer.write_batch(batches.batch(recorded))
+                    except UnicodeEncodeError:
+                        raise _no_text(path, before, recorded) from None
+        except BrokenText as broken:
+            raise _malformed(path, batches.rows, broken) from None
+        partial.replace(parquet)
+    except OSError as error:
+        raise HarnessError(f"history {path} cannot be converted: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return batches.rows
+
+
+def located(path: Path, found: MalformedHistory) -> MalformedHistory:
+    """The same with its place in the text, of a history that was converted. Raises OSError, BrokenText."""
+    if found.position is None:
+        return found
+    rows = 0
+    for recorded in recorded_in(path):
+        if found.position < rows + len(recorded):
+            at = int(recorded.at[found.position - rows])
+            return _malformed(path, found.position, BrokenText(at, found.reason))
+        rows += len(recorded)
+    return found
+
+
+def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[Recorded]:
+    """The operations of the file, a block at a time. Raises OSError, BrokenText."""
+    with source.opened(path) as file:
+        at = source.after_mark(file)
+        head = source.read(file, source.SNIFFED_BYTES, at)
+        reader = _reader(head, transactions)
+        rest, final = head, False
+        while not final:
+            size = max(source.BLOCK_BYTES, len(rest))
+            more = source.read(file, size, at + len(rest))
+            final = len(more) < size
+            block = rest + more
+            recorded, used = reader.read(block, final=final)
+            yield recorded.from_byte(at)
+            if recorded.broken is not None:
+                raise recorded.broken.from_byte(at)
+            at, rest = at + used, block[used:]
+            if len(rest) > LONGEST_BYTES:
+                raise BrokenText(at, f"an operation is longer than {LONGEST_BYTES >> 20} MiB")
+        reader.end(at)
+
+
+def _reader(head: bytes, transactions: Transactions | None) -> Reader:
+    """Seen from the first characters that are no comment."""
+    if _JSON.match(head):
+        return MapReader(scan.JSON, json_text.Objects(), json_text.parse, transactions)
+    if _EDN.match(head):
+        return MapReader(scan.EDN, edn.Forms(), edn.parse, transactions)
+    return LineReader()
+
+
+def _no_text(path: Path, before: int, recorded: Recorded) -> MalformedHistory:
+    """At the first operation that has a string which no file can hold. Raises OSError."""
+    rows = [len(recorded) - 1]
+    for column in recorded.fields.values():
+        broken = [number for number, value in enumerate(column.values) if any(map(_is_halved, _strings(value)))]
+        rows += np.flatnonzero(np.isin(column.codes, broken))[:1].tolist()
+    first = min(rows)
+    return _malformed(path, before + first, BrokenText(int(recorded.at[first]), "half of a surrogate pair is no text"))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.items():
+            yield from _strings(item)
+    elif isinstance(value, Iterable):
+        for item in value:
+            yield from _strings(item)
+
+
+def _is_halved(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:
+    """With lines and columns, which are counted now. Raises OSError."""
+    begun = source.place(path, broken.at)
+    reason = broken.reason
+    if broken.fault != broken.at:
+        reason += f" at {source.place(path, broken.fault)}"
+    return MalformedHistory(row, reason, path=path, line=begun.line, column=begun.column, byte=begun.byte)

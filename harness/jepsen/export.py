@@ -1,0 +1,84 @@
+"""Our histories, written for Jepsen's tools: EDN, or JSON, one operation a line.
+
+A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
+what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
+do, and its position and link beside it; a transaction is a list of `[f key value]`. One on a log is a map with a list
+of maps, lifted with the key nil, for the operations beside it have keys. What the nemesis did has `:nemesis` as its
+process. Memory is bounded by one batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+from harness.jepsen.edn import Keyword, written
+from harness.jepsen.scan import BESIDE
+from harness.jepsen.values import key_of
+from harness.operation import NEMESIS
+from harness.record.history import History
+
+EXPORTED = ("index", "time", "process", "type", "f", "key", "value", "error", "node")
+
+
+class Format(Enum):
+    EDN = "edn"
+    JSON = "json"
+
+
+def exported(history: History, form: Format) -> Iterator[str]:
+    """All operations, a line each. Raises OSError where the history can no longer be read."""
+    line = _edn_line if form is Format.EDN else _json_line
+    kind = history.value_type
+    single = pa.types.is_struct(kind) and {field.name for field in kind} <= {
+        "value",
+        "expected",
+        "json",
+        "txn",
+        *BESIDE,
+    }
+    for batch in history.batches(EXPORTED):
+        for row in batch.to_pylist():
+            yield line(_operation(row, single))
+
+
+def _operation(row: dict[str, Any], single: bool) -> dict[str, Any]:
+    value = row["value"]
+    beside = {name: value.pop(name) for name in BESIDE if value is not None and name in value}
+    if single and value is not None and value.get("txn") is not None:
+        value = [_micro_operation(part) for part in value["txn"]]
+    elif single and value is not None:
+        value = _plain(row["f"], value)
+    is_lifted = row["key"] is not None or (not single and row["f"] == "txn" and value is not None)
+    operation = {
+        "index": row["index"],
+        "time": row["time"],
+        "process": Keyword("nemesis") if row["process"] == NEMESIS else row["process"],
+        "type": Keyword(row["type"]),
+        "f": Keyword(row["f"]),
+        "value": [row["key"], value] if is_lifted else value,
+    }
+    told = {"error": row["error"], "node": row["node"], **beside}
+    return operation | {name: text for name, text in told.items() if text is not None}
+
+
+def _plain(f: str, value: dict[str, Any]) -> Any:
+    if "json" in value:
+        return None if value["json"] is None else json.loads(value["json"])
+    return [value.get("expected"), value["value"]] if f == "cas" else value.get("value")
+
+
+def _micro_operation(part: dict[str, Any]) -> list[Any]:
+    return [Keyword(part["f"]), key_of(part["key"]), part["value"] if part["values"] is None else part["values"]]
+
+
+def _edn_line(operation: dict[str, Any]) -> str:
+    return f"{written(operation)}\n"
+
+
+def _json_line(operation: dict[str, Any]) -> str:
+    return json.dumps(operation, ensure_ascii=False) + "\n"

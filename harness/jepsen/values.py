@@ -1,0 +1,244 @@
+"""What the value of a recorded operation means: its key, the fields of a struct, or the error that it tells.
+
+A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
+`values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
+`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not; a key is called what
+it reads, an integer 4 `4`, a keyword or string x `x`, and one that reads like an integer has its quotes, `"4"`,
+for another key is meant. Fields `position`
+and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
+value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
+where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow. A failed or
+indefinite operation may carry its error in place of a value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from harness.jepsen import edn
+from harness.jepsen.transactions import A_TRANSACTION, FUNCTIONS, MICRO_OPERATION
+
+_LIKE_A_NUMBER = re.compile(r'"*-?\d+"*')
+
+LEAST = -(1 << 63)
+"""Stands for null where values are integers of 64 bits."""
+
+
+class Meaning(NamedTuple):
+    """Of one value."""
+
+    key: str | None
+    cells: tuple[Any, ...]
+    """A value for each field of the struct."""
+    error: str | None
+
+
+class Values:
+    """Values as they were recorded, into the fields of a struct."""
+
+    def __init__(self, value_type: pa.StructType) -> None:
+        self.value_type = value_type
+        names = [value_type.field(number).name for number in range(value_type.num_fields)]
+        self.none: tuple[Any, ...] = (None,) * len(names)
+        self._position = {name: number for number, name in enumerate(names)}
+        self._single = self._position.get("value")
+        self._swaps = self._single is not None and "expected" in self._position
+        self._before = self.none[: self._single or 0]
+        self._after = self.none[(self._single or 0) + 1 :]
+        kind = None if self._single is None else value_type.field(self._single).type
+        self._is_text = kind is not None and pa.types.is_string(kind)
+        self._sequence = self._position.get("values")
+        self._balances = self._position.get("balances")
+        self._txn = self._position.get("txn")
+        self._reads = self._position.get("reads")
+        self._is_sequence = kind is not None and pa.types.is_list(kind)
+        self._has_floats = "float" in str(value_type) or "double" in str(value_type)
+        self.lifted: bool | None = None
+        """Whether values come as `[k v]`; None while nothing has told."""
+
+    def meaning(self, f: str, value: Any, failed: bool, has_key: bool) -> Meaning:
+        """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
+        if value.__class__ is int and self.lifted is False:
+            return Meaning(None, self.fields(f, value), None)
+        if value is A_TRANSACTION:
+            if self.lifted and not has_key:
+                raise Malformed("value must be [key value], as in the operations before, it is a transaction alone")
+            return Meaning(None, self.none, None)
+        if failed and isinstance(value, str) and not self.may_be(f, value):
+            return Meaning(None, self.none, text(value))
+        key = None
+        if value is not None and not has_key and self.lifted is not False:
+            key, value = self.split(f, value)
+        return Meaning(None if key is None else text(key), self.fields(f, value), None)
+
+    def learn(self, f: str, value: Any, *, is_invoked: bool, has_key: bool) -> None:
+        """Tell from an operation whether values are lifted, where nothing has told before."""
+        if value is None:
+            return
+        if not is_invoked:
+            self.lifted = False
+        elif not has_key:
+            self.lifted = isinstance(value, edn.Lifted) or (_is_pair(value) and self._is_lifted(f, value))
+
+    def may_be(self, f: str, value: str) -> bool:
+        return self._is_text and not isinstance(value, edn.Keyword)
+
+    def split(self, f: str, value: Any) -> tuple[Any, Any]:
+        """Key and value of an operation that has a value and no key beside it. Raises Malformed."""
+        if not self.lifted:
+            return None, value
+        if not _is_pair(value):
+            raise Malformed(f"value must be [key value], as in the operations before, it is {edn.written(value)}")
+        return value[0], value[1]
+
+    def fields(self, f: str, value: Any) -> tuple[Any, ...]:
+        """Raises Malformed."""
+        if value is None:
+            return self.none
+        if value.__class__ is int and self._single is not None and f != "cas":
+            return (*self._before, _told(value), *self._after)
+        if self._txn is not None and isinstance(value, tuple | list):
+            told = list(self.none)
+            told[self._txn] = [_micro_operation(part) for part in value]
+            return tuple(told)
+        if not self._has_floats and _holds_float(value):
+            # Arrow would cut it off without a word.
+            raise Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
+        cells: list[Any] = [None] * len(self.none)
+        if isinstance(value, dict) and self._balances is not None and not value.keys() <= self._position.keys():
+            cells[self._balances] = [{"account": _number(name), "amount": amount} for name, amount in value.items()]
+        elif isinstance(value, dict) and self._reads is not None and not value.keys() <= self._position.keys():
+            cells[self._reads] = [{"key": text(name), "value": cell} for name, cell in value.items()]
+        elif isinstance(value, dict):
+            for name, cell in value.items():
+                if name not in self._position:
+                    known = ", ".join(self._position)
+                    raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
+                cells[self._position[name]] = cell
+        elif self._sequence is not None and isinstance(value, tuple | list):
+            cells[self._sequence] = value
+        elif self._single is None:
+            known = ", ".join(self._position)
+            raise Malformed(f"value must be a map with {known}, it is {edn.written(value)}")
+        elif f == "cas" and self._swaps:
+            if not isinstance(value, tuple | list) or len(value) != 2:
+                raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+            cells[self._position["expected"]], cells[self._single] = map(_told, value)
+        else:
+            cells[self._single] = value
+        return tuple(cells)
+
+    def _is_lifted(self, f: str, value: Any) -> bool:
+        """Whether a pair is a key and what belongs to it, rather than a value of its own."""
+        if f == "cas" and self._swaps:
+            return value[1] is None or isinstance(value[1], tuple | list)
+        if self._txn is not None:
+            return not isinstance(value[0], tuple | list | dict)
+        return not self._is_sequence or value[1] is None or isinstance(value[1], tuple | list)
+
+
+class JsonValues(Values):
+    """Any values, as JSON."""
+
+    def may_be(self, f: str, value: str) -> bool:
+        return f != "cas" and not isinstance(value, edn.Keyword)
+
+    def fields(self, f: str, value: Any) -> tuple[Any, ...]:
+        """Raises Malformed."""
+        if f == "cas" and value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
+            raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+        if value.__class__ is int:
+            return (repr(value),)
+        try:
+            return (json.dumps(value),)
+        except TypeError:
+            raise Malformed(f"value has a key that is no JSON: {edn.written(value)}") from None
+
+    def _is_lifted(self, f: str, value: Any) -> bool:
+        if f == "cas":
+            return value[1] is None or isinstance(value[1], tuple | list)
+        return not isinstance(value[0], tuple | list)
+
+
+class Malformed(Exception):
+    """An operation that does not fit those before it, or that is none."""
+
+
+def _holds_float(value: Any) -> bool:
+    kind = value.__class__
+    if kind is dict:
+        value = value.values()
+    elif not isinstance(value, tuple | list):
+        return kind is float
+    return any(cell.__class__ is not int and _holds_float(cell) for cell in value)
+
+
+def _micro_operation(part: Any) -> dict[str, Any]:
+    """Raises Malformed."""
+    if isinstance(part, dict):
+        return _named_parts(part)
+    if not isinstance(part, tuple | list) or len(part) != 3:
+        raise Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
+    f, key, value = part
+    if f not in FUNCTIONS:
+        of = ", ".join(FUNCTIONS)
+        raise Malformed(f"a part of a transaction must be [f key value] with f of {of}, it is {edn.written(part)}")
+    several = isinstance(value, tuple | list)
+    for number in value if several else () if value is None else (value,):
+        if number.__class__ is not int or not LEAST <= number < -LEAST:
+            kind = "values of transactions must be integers of 64 bits, or lists of them"
+            raise Malformed(f"{kind}, it is {edn.written(value)}")
+    told = [_told(element) for element in value] if several else None
+    return {"f": str(f), "key": _key(key), "value": None if several else _told(value), "values": told}
+
+
+def _named_parts(part: dict[str, Any]) -> dict[str, Any]:
+    """As our columns have it, where a key has its name already. Raises Malformed."""
+    if not part.keys() <= set(MICRO_OPERATION.names):
+        raise Malformed(f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}")
+    key, values = part.get("key"), part.get("values")
+    told = _micro_operation((part.get("f"), key, part.get("value") if values is None else values))
+    return told | {"key": key} if isinstance(key, str) else told
+
+
+def _key(key: Any) -> str:
+    """An integer is never called like a string."""
+    if key.__class__ is not int and not isinstance(key, str):
+        raise Malformed(f"a key must be an integer, a keyword or a string, it is {edn.written(key)}")
+    is_quoted = isinstance(key, str) and _LIKE_A_NUMBER.fullmatch(key)
+    return edn.written(str(key)) if is_quoted else text(key)
+
+
+def key_of(name: str) -> int | str:
+    """The key of a transaction that is called so."""
+    if not _LIKE_A_NUMBER.fullmatch(name):
+        return name
+    return int(name) if name[0] != '"' else str(json.loads(name))
+
+
+def _number(name: Any) -> Any:
+    """Names in JSON are always text."""
+    try:
+        return int(name)
+    except (TypeError, ValueError):
+        raise Malformed(f"an account must be a number, it is {edn.written(name)}") from None
+
+
+def text(value: Any) -> str:
+    """As a key or an error is written."""
+    return str(value) if isinstance(value, str) else edn.written(value)
+
+
+def _is_pair(value: Any) -> bool:
+    return value.__class__ in (tuple, list, edn.Lifted) and len(value) == 2
+
+
+def _told(value: Any) -> Any:
+    """Raises Malformed."""
+    if value.__class__ is int and value == LEAST:
+        raise Malformed(f"value must be more than {LEAST}, which stands for null")
+    return value

@@ -1,0 +1,241 @@
+"""How a history that came without its run is judged: as one of a workload, or of an object with a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from checkers.certified import CertifiedHistory
+from checkers.kernels.columns import NONE
+from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable.models import frozen
+from checkers.linearizable.recorded import repeats_of
+from checkers.names import TRANSACTIONAL
+from checkers.plan import CheckRequest, Engine
+from checkers.repeats import Repeats
+from checkers.statistics import Statistics
+from checkers.transactions.lattice import ALIASES, model_named
+from checkers.transactions.lattice import Model as TransactionModel
+from checkers.vacuity import Vacuity
+from harness.errors import UsageError
+from harness.jepsen import Shape, convert
+from harness.nearest import unknown
+from harness.record.history import MalformedHistory
+from harness.session import resolve as registry
+
+INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
+ANYTHING = pa.struct([("json", pa.string())])
+
+REGISTERS = ("register", "cas-register")
+
+
+@runtime_checkable
+class Certifier(Protocol):
+    """A checker that can prove what it says."""
+
+    def certify(
+        self,
+        request: CheckRequest,
+        engine: Engine,
+        write: Callable[[Iterable[str]], None],
+        history: CertifiedHistory | None = None,
+    ) -> str:
+        """Have the pieces of the proof of `history` written, if there is one; returns what it is, in few words.
+
+        Raises TooLargeToCertify, and what `write` raises.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What is expected of a history that came without its run."""
+
+    checkers: Mapping[str, Any]
+    shape: Shape
+    repeats: tuple[Repeats, ...]
+    otherwise: Judgement | None = None
+    """For a history whose values are not of that shape."""
+    certifier: Certifier | None = None
+    certificate: Path | None = None
+    """Where its orders are written, if they are asked for."""
+
+
+def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
+    """Write a foreign history as Parquet; returns what it turned out to be judged by.
+
+    Raises MalformedHistory, HarnessError.
+    """
+    try:
+        convert(path, history, judgement.shape)
+    except MalformedHistory:
+        if judgement.otherwise is None:
+            raise
+        judgement = judgement.otherwise
+        convert(path, history, judgement.shape)
+    return judgement
+
+
+def transactional() -> tuple[str, ...]:
+    """Workloads that are judged for a consistency model of transactions."""
+    return TRANSACTIONAL
+
+
+def consistency_models() -> tuple[str, ...]:
+    """What --consistency-model takes, other names of the same model included."""
+    return (*(model.value for model in TransactionModel), *ALIASES)
+
+
+def demands(workload: str, consistency_model: str | None, assume: Sequence[str]) -> tuple[str, ...]:
+    """What a user demands of transactions, as settings of their workload. Raises UsageError."""
+    settings = []
+    if consistency_model is not None:
+        try:
+            settings.append(f"model={model_named(consistency_model).value}")
+        except ValueError:
+            raise UsageError(unknown("consistency model", consistency_model, consistency_models())) from None
+    if assume:
+        from checkers.by_workload import WORKLOADS
+
+        if "assume" not in WORKLOADS[workload].options:
+            raise UsageError(f"--assume is for registers: the reads of {workload} show the order of versions")
+        settings.append(f"assume={','.join(assume)}")
+    return tuple(settings)
+
+
+def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> Judgement:
+    """`settings` read key=value. Raises UsageError."""
+    known = registry.checkable()
+    if name not in known:
+        raise UsageError(unknown("workload", name, known))
+    typed = dict(registry.parse_setting(text) for text in settings)
+    if name not in registry.names("workloads"):
+        return _of_checked_workload(name, {key: str(value) for key, value in typed.items()}, certificate)
+    workload = registry.workload(name)
+    _refuse_unknown_settings(name, typed, [field.name for field in dataclasses.fields(workload.settings_type)])
+    checkers = workload.checkers(registry.typed_settings(workload.settings_type, typed))
+    enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
+    return Judgement(
+        checkers={**checkers, "statistics": Statistics(), enough.name: enough},
+        shape=Shape(value_type=workload.value_type),
+        repeats=workload.repeats,
+    )
+
+
+def _refuse_unknown_settings(workload: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in sorted(set(given) - set(known)):
+        raise UsageError(unknown("setting", name, known, of=f" of workload {workload}"))
+
+
+def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Path | None) -> Judgement:
+    """One that is only checked here, never run. Raises UsageError."""
+    # Not before: who judges an object needs no checker of transactions, which take longest to import.
+    from checkers.by_workload import WORKLOADS, checker_for
+
+    _refuse_unknown_settings(name, options, list(WORKLOADS[name].options))
+    try:
+        checker = checker_for(name, options)
+    except ValueError as error:
+        raise UsageError(f"--set: {error}") from None
+    judged = WORKLOADS[name]
+    enough = Vacuity(subject=f"workload {name}", evidence=judged.evidence)
+    return Judgement(
+        checkers={checker.name: checker, "statistics": Statistics(), enough.name: enough},
+        shape=Shape(value_type=judged.value_type, functions=judged.functions),
+        repeats=judged.repeats,
+        certifier=checker if isinstance(checker, Certifier) else None,
+        certificate=certificate,
+    )
+
+
+def of_model(name: str, *, initial: str | None, failed_cas: str | None, certificate: Path | None = None) -> Judgement:
+    """`initial` is JSON; None for what the model begins with. Raises UsageError."""
+    if failed_cas is not None and name != "cas-register":
+        raise UsageError(f"--failed-cas is for --model cas-register, {name} has no cas")
+    what_failed = FailedCas(failed_cas or FailedCas.IGNORED.value)
+    model = cas_register(what_failed) if name == "cas-register" else MODELS[name]
+    if initial is not None:
+        model = _beginning_with(model, initial)
+    checker = Linearizable(model)
+    enough = Vacuity(subject=f"model {name}", evidence=model.evidence(model.initial))
+    judgement = Judgement(
+        checkers={checker.name: checker, enough.name: enough},
+        shape=Shape(value_type=ANYTHING, functions=model.functions),
+        repeats=repeats_of(model),
+        certifier=checker,
+        certificate=certificate,
+    )
+    if name not in REGISTERS or not _is_integer_or_null(model.initial):
+        return judgement
+    integers = Shape(value_type=INTEGERS, functions=model.functions)
+    return dataclasses.replace(judgement, shape=integers, otherwise=judgement)
+
+
+def _beginning_with(model: Model, initial: str) -> Model:
+    """Raises UsageError."""
+    try:
+        value = json.loads(initial, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        raise UsageError(f"--initial takes a value as JSON, e.g. 0 or null, got {initial!r}") from None
+    is_one, expected = _BEGINNINGS.get(model.name, (_is_anything, "a value"))
+    try:
+        if is_one(value):
+            begun = model.beginning_with(value if isinstance(value, dict) else frozen(value))
+            return dataclasses.replace(begun, initial_json=initial)
+    except TypeError:
+        expected += " that can be compared with each other"
+    raise UsageError(f"--initial of model {model.name} must be {expected}, it is {initial}")
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _is_anything(value: Any) -> bool:
+    return True
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_token(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_ELEMENTS = (_is_list, "a list of elements, e.g. [1, 2]")
+_BEGINNINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "mutex": (_is_boolean, "true for held, or false"),
+    "fenced-lock": (_is_token, "the last token given away, an integer of at least 0"),
+    "counter": (_is_integer, "an integer"),
+    "multi-register": (_is_map, 'a map from registers to values, e.g. {"x": 0}'),
+    "set": _ELEMENTS,
+    "fifo-queue": _ELEMENTS,
+    "unordered-queue": _ELEMENTS,
+    "priority-queue": _ELEMENTS,
+    "stack": _ELEMENTS,
+    "append-log": _ELEMENTS,
+}
+"""What else than any value an object can begin with, by the name of its model."""
+
+
+def _is_integer_or_null(value: Any) -> bool:
+    """Of 64 bits; the least of them stands for null."""
+    return value is None or (type(value) is int and NONE < value <= -(NONE + 1))

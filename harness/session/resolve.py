@@ -1,0 +1,204 @@
+"""Systems, workloads, nemeses and environments by name, from entry points: anybody's package may add one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from checkers.names import WORKLOADS
+from harness.bounds import fitting, shown
+from harness.errors import UsageError
+from harness.nearest import unknown
+from harness.record.scenario import NONE, Scenario, SettingValue
+
+Kind = Literal["systems", "workloads", "nemeses", "environments"]
+_SINGULAR: Mapping[Kind, str] = {
+    "systems": "system",
+    "workloads": "workload",
+    "nemeses": "nemesis",
+    "environments": "environment",
+}
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    return tuple(sorted({point.name for point in entry_points(group=f"stormproof.{kind}")}))
+
+
+def checkable() -> tuple[str, ...]:
+    """Workloads that a history can be judged as."""
+    return tuple(sorted({*names("workloads"), *WORKLOADS}))
+
+
+def find(kind: Kind, name: str) -> Any:
+    """The object behind an entry point. Raises UsageError with the known names."""
+    for point in entry_points(group=f"stormproof.{kind}"):
+        if point.name == name:
+            return point.load()
+    raise _unknown(kind, name)
+
+
+def require_known(kind: Kind, name: str) -> None:
+    """Whether there is an entry point of this name; its module is not imported. Raises UsageError."""
+    if name not in names(kind):
+        raise _unknown(kind, name)
+
+
+def _unknown(kind: Kind, name: str) -> UsageError:
+    if kind != "nemeses":
+        return UsageError(unknown(_SINGULAR[kind], name, names(kind)))
+    from nemesis.sentence import EXAMPLE
+
+    known = (*names(kind), NONE)
+    return UsageError(unknown(_SINGULAR[kind], name, known, more=f", or a sentence such as '{EXAMPLE}'"))
+
+
+def system(name: str) -> Any:
+    return find("systems", name)
+
+
+def workload(name: str) -> Any:
+    return find("workloads", name)
+
+
+def nemesis(name: str) -> Any:
+    """A package by its name, or a beat by its sentence. Raises UsageError."""
+    if not _is_sentence(name):
+        return find("nemeses", name)
+    from nemesis.sentence import parse
+
+    return parse(name)
+
+
+def _is_sentence(nemesis: str) -> bool:
+    return " " in nemesis.strip() and nemesis not in names("nemeses")
+
+
+def environment(name: str) -> Any:
+    return find("environments", name)
+
+
+def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
+    """The scenario's environment.
+
+    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or a sentence cannot be kept in
+    this storm. (A stored run is judged all the same: its faults were what they were.)
+    """
+    from nemesis.beat import Beat
+
+    found = environment(scenario.environment)
+    for package in packages:
+        if isinstance(package, Beat):
+            package.require_kept()
+            package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
+        if not found.faults.issuperset(package.fault.split("+")):
+            raise UsageError(
+                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
+                f"it can apply: {', '.join(sorted(found.faults))}"
+            )
+    return found
+
+
+def parse_setting(text: str) -> tuple[str, SettingValue]:
+    """`key=value`, the value read as true/false, a whole number, a number, or text. Raises UsageError."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"a setting reads key=value, got {shown(text)}")
+    if not value.strip():
+        raise UsageError(f"a setting reads key=value, the value of {shown(key.strip())} is empty")
+    return key.strip(), _value(value.strip())
+
+
+def _value(text: str) -> SettingValue:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a scenario's names stand for, with their typed settings."""
+
+    system: Any
+    system_settings: Any
+    workload: Any
+    workload_settings: Any
+    packages: tuple[Any, ...]
+    nemesis_settings: tuple[Any, ...]
+
+
+def resolve(scenario: Scenario) -> Parts:
+    """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
+    require_names(scenario)
+    packages = _packages(scenario.nemesis)
+    chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
+    if scenario.workload not in chosen_system.workloads:
+        raise UsageError(
+            f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
+            f"{', '.join(chosen_system.workloads)}"
+        )
+    if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
+        raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
+    types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
+    known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
+    for name in sorted(set(scenario.settings) - known):
+        raise UsageError(unknown("setting", name, sorted(known)))
+    return Parts(
+        system=chosen_system,
+        system_settings=typed_settings(chosen_system.settings_type, scenario.settings),
+        workload=chosen_workload,
+        workload_settings=typed_settings(chosen_workload.settings_type, scenario.settings),
+        packages=packages,
+        nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
+    )
+
+
+def require_names(scenario: Scenario) -> None:
+    """Raises UsageError for a system, workload or nemesis that there is not; imports no module of any."""
+    require_known("systems", scenario.system)
+    require_known("workloads", scenario.workload)
+    _require_nemeses(scenario.nemesis)
+
+
+def _require_nemeses(nemeses: Sequence[str]) -> None:
+    """Raises UsageError, also for nothing where a name should be: that is no way to ask for a run without faults."""
+    named = ",".join(nemeses)
+    if not all(name.strip() for name in nemeses):
+        raise UsageError(
+            f"empty nemesis in {shown(named)}: name faults (stormproof list nemeses); for a run without faults "
+            f"say {NONE}"
+        )
+    if NONE in nemeses and len(nemeses) > 1:
+        raise UsageError(f"{NONE} means no faults and stands alone, got {shown(named)}; leave it or the others out")
+    for name in nemeses:
+        if name != NONE and not _is_sentence(name):
+            require_known("nemeses", name)
+
+
+def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
+    """Raises UsageError."""
+    packages = tuple(nemesis(name) for name in nemeses if name != NONE)
+    for position, package in enumerate(packages):
+        if package.name in (earlier.name for earlier in packages[:position]):
+            named = ",".join(nemeses)
+            raise UsageError(f"nemesis {package.name} is named twice in {shown(named)}; name each once")
+    return packages
+
+
+def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
+    """An instance of a settings dataclass from those of the pairs that it declares. Raises UsageError."""
+    values = {
+        field.name: fitting(type_, field.name, given[field.name], what=f"setting {field.name}")
+        for field in dataclasses.fields(type_)
+        if field.name in given
+    }
+    try:
+        return type_(**values)
+    except (TypeError, ValueError) as error:  # how dataclasses refuse what is missing, or does not go together
+        raise UsageError(f"settings cannot be used: {error}") from None

@@ -1,0 +1,27 @@
+"""The local SyncStateSet shrinks when the Alter is sent, not when the controller has confirmed it.
+
+The master loses the controller and a slave: it drops the slave from what must ack at once, acks alone, while the
+controller still holds the slave for a member and elects it. Broken rule: the local set changes only after the
+controller has confirmed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.sync_state_set import SetView
+from system_under_test.rocketmq.controller.protocol import SyncStateSet
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def _shrink_at_once(view: SetView, proposed: tuple[int, ...]) -> SetView:
+    staying = tuple(member for member in view.members if member in proposed)
+    return SetView(confirmed=SyncStateSet.of(staying, view.confirmed.epoch), proposed=proposed)
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, begin_alter=_shrink_at_once)
+
+
+MUTANT = Mutant(name="shrink-first", breaks="whoever may be elected has acked", broker=_broker)

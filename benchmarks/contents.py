@@ -24,7 +24,7 @@ from objects import APART, INFO, OK, Timeline, checked, decided, timeline
 
 from checkers.kernels.columns import Int8, Int64
 from checkers.linearizable import MODELS
-from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
+from checkers.linearizable.objects.spans import NEVER, NONE, Lists, Spans
 from harness.compiled import compiled
 from harness.record.history import history_schema
 

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
 from checkers.linearizable.models import FailedCas, cas_register
-from checkers.linearizable.problem import Row, recorded
+from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
+from checkers.linearizable.search.problem import Row, recorded
 
 VALUES = 5
 LIMIT = 20_000_000

@@ -32,8 +32,8 @@ from measured import measured
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import Bool, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.unique.deciders import DECIDERS
-from checkers.linearizable.unique.spans import NEVER, NONE, Ordered, Spans
+from checkers.linearizable.objects.deciders import DECIDERS
+from checkers.linearizable.objects.spans import NEVER, NONE, Ordered, Spans
 from checkers.plan import CheckRequest
 from harness.compiled import compiled
 from harness.record.history import history_schema

@@ -24,8 +24,8 @@ from log_check import ROW_GROUP_ROWS, make_engine
 from measured import measured
 
 from checkers.by_workload import WORKLOADS, checker_for
-from checkers.causal.micro_operations import MICRO_OPERATION
 from checkers.plan import CheckRequest
+from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from harness.record.history import history_schema
 
 PROCESSES = 16

@@ -16,8 +16,8 @@ import time
 
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed
 
-from checkers.transactions.complete.decide import MODELS, decided
-from checkers.transactions.complete.events import Isolation
+from checkers.transactions.isolation.constraints.decide import MODELS, decided
+from checkers.transactions.isolation.constraints.events import Isolation
 
 KEYS = {"1,000 keys": Keys(), "10 keys, retired": RETIRED}
 PLANTED = {Isolation.SERIALIZABLE: Violation.WRITE_SKEW, Isolation.SNAPSHOT: Violation.LOST_UPDATE}

@@ -21,8 +21,8 @@ from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, w
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.lattice import model_named
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.model.lattice import model_named
 
 
 def main() -> None:

@@ -26,8 +26,8 @@ from measured import measured
 
 from checkers.kernels.columns import OK
 from checkers.plan import Dataset, Engine
-from checkers.transactions.edges import EDGES, NODES, Kind
-from checkers.transactions.graph.search import cycles
+from checkers.transactions.elle.edges import EDGES, NODES, Kind
+from checkers.transactions.elle.graph.search import cycles
 from harness.record.history import history_schema
 
 PROCESSES = 20

@@ -33,9 +33,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.causal.micro_operations import MICRO_OPERATION, TRANSACTION
 from checkers.kernels.columns import FAIL, INFO, INVOKE, OK, TYPES, Bool, Int8, Int64
-from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.history.micro_operations import MICRO_OPERATION, TRANSACTION
 from harness.compiled import compiled
 from harness.record.history import history_schema
 

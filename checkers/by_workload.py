@@ -11,7 +11,6 @@ import pyarrow as pa
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.causal.checker import CAUSAL_OPERATIONS, CausalChecker
 from checkers.causal.long_fork import LongForkChecker
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.counter import CounterChecker
 from checkers.delay import DELAYED, DelayChecker
 from checkers.evidence import Evidence, any_ok, reading, shows_a_value, shows_members
@@ -28,11 +27,12 @@ from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
 from checkers.repeats import Repeats, members, parts
-from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import SERIAL, ListAppend, RwRegister
-from checkers.transactions.graph.cycles import NAMES as CYCLES
-from checkers.transactions.lattice import Model
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.evidence.anomalies import NO_ORDER
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
 
 Options = Mapping[str, str]
 

@@ -39,7 +39,6 @@ import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
 from checkers.causal.causality import CELLS, INITIAL, NOT_JUDGED, Causes, causal_order, culprits, cycle_before
-from checkers.causal.micro_operations import MICRO_OPERATION, R, W, micro_operations
 from checkers.causal.spans import TXN, spans_schema, transactions
 from checkers.causal.uses import REWRITTEN, USES, registers, unexplained_reads, uses_of_registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
@@ -47,6 +46,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, NONE, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
+from checkers.transactions.history.micro_operations import MICRO_OPERATION, R, W, micro_operations
 from checkers.verdict import EXAMPLES, CheckerResult
 
 BESIDE = ("position", "link")

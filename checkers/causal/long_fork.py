@@ -30,7 +30,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
-from checkers.causal.micro_operations import R, W, micro_operations
 from checkers.causal.spans import transactions
 from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
@@ -38,6 +37,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import OK, TYPES, Bool, Int64, codes, run_starts
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
+from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
 

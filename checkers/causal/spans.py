@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, INVOKE, OK, TYPES, codes, member
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs
 

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.causal.micro_operations import R, W, micro_operations
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, NONE, OK
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.multiset.rows import KEY, SPANS, element_groups
+from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES
 
 USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))

@@ -40,7 +40,7 @@ from checkers.history_batches import history_rows
 from checkers.linearizable import registers
 from checkers.linearizable.failed_attempts import with_failed_attempts
 from checkers.linearizable.models import Model
-from checkers.linearizable.objects import (
+from checkers.linearizable.object_findings import (
     MALFORMED,
     OBJECTS,
     ORDERS,

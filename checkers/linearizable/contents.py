@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64, codes, integers
 from checkers.linearizable.models import UNTOLD, Call, Model, Truth, frozen
+from checkers.linearizable.objects.spans import NEVER, Lists, Open, Spans
 from checkers.linearizable.recorded import happened
-from checkers.linearizable.unique.spans import NEVER, Lists, Open, Spans
 
 CONTENTS = ("append-log", "set")
 """Models of such objects."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.linearizable.decision import (
+from checkers.linearizable.models import Model
+from checkers.linearizable.search.decision import (
     LINEARIZABLE,
     NOT_LINEARIZABLE,
     Decision,
@@ -23,8 +24,7 @@ from checkers.linearizable.decision import (
     decide,
     decide_with_orders,
 )
-from checkers.linearizable.models import Model
-from checkers.linearizable.problem import Calls, problem_of, useful
+from checkers.linearizable.search.problem import Calls, problem_of, useful
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,8 @@ from checkers.kernels.columns import (
 )
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.models import UNTOLD, Call, Model, Repeated, frozen
-from checkers.linearizable.problem import Row
-from checkers.linearizable.unique.spans import NEVER, Spans
+from checkers.linearizable.objects.spans import NEVER, Spans
+from checkers.linearizable.search.problem import Row
 from checkers.repeats import Repeats, members_differ
 from harness.record.history import NO_PARTNER, pairs
 

@@ -31,9 +31,9 @@ from checkers.kernels.columns import (
 )
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.linearizable.models import FailedCas
+from checkers.linearizable.objects.spans import Spans
+from checkers.linearizable.objects.zones import Registers, numbered
 from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
-from checkers.linearizable.unique.spans import Spans
-from checkers.linearizable.unique.zones import Registers, numbered
 from harness.compiled import compiled
 from harness.record.history import NO_PARTNER, pairs
 

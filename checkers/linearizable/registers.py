@@ -15,21 +15,21 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, said_of
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.models import FAILED, MODELS, UNTOLD, Call, FailedCas, Model
-from checkers.linearizable.objects import (
+from checkers.linearizable.object_findings import (
     NONLINEARIZABLE,
     ORDERS,
     UNDECIDED_OBJECT,
     findings_of_objects,
     searched,
 )
+from checkers.linearizable.objects.contradicted import contradicted
+from checkers.linearizable.objects.question import Question
+from checkers.linearizable.objects.register import Register, suspects
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Spans
 from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
 from checkers.linearizable.parts import order_of_parts, parts
-from checkers.linearizable.problem import Calls
 from checkers.linearizable.register_rows import SPANS, all_whole, from_batch, from_table
-from checkers.linearizable.unique.contradicted import contradicted
-from checkers.linearizable.unique.question import Question
-from checkers.linearizable.unique.register import Register, suspects
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Spans
+from checkers.linearizable.search.problem import Calls
 from checkers.linearizable.vast_registers import telling_operations, vast_registers
 from checkers.plan import Dataset, Engine
 from checkers.verdict import EXAMPLES

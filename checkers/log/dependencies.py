@@ -37,7 +37,6 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.causal.spans import NEVER
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
@@ -59,10 +58,11 @@ from checkers.kernels.columns import (
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.rows import COLUMNS, is_ok_poll, operation_codes, reads, sends
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.edges import EDGES, NODES, Kind, positions
-from checkers.transactions.explanation import explained_cycle, transactions_told
-from checkers.transactions.graph.search import cycles
-from checkers.transactions.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
+from checkers.transactions.elle.edges import EDGES, NODES, Kind, positions
+from checkers.transactions.elle.graph.search import cycles
+from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
+from checkers.transactions.evidence.explanation import explained_cycle, transactions_told
+from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.verdict import AnomalySummary
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs

@@ -34,25 +34,25 @@ from checkers.certified import CertifiedHistory
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions import list_append, rw_register
-from checkers.transactions.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
-from checkers.transactions.assumed import contradiction
-from checkers.transactions.certificate import (
+from checkers.transactions.elle import list_append, rw_register
+from checkers.transactions.elle.graph.cycles import Cycles
+from checkers.transactions.elle.graph.search import cycles
+from checkers.transactions.elle.inference import Inferred, of_lists, of_registers
+from checkers.transactions.elle.rw_register import Assumed, Assumption
+from checkers.transactions.evidence.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
+from checkers.transactions.evidence.assumed_cycles import contradiction
+from checkers.transactions.evidence.certificate import (
     SHOWN_BY_READS,
     Names,
     certificate_lines,
     certificate_of_anomaly,
     certificate_of_cycle,
 )
-from checkers.transactions.graph.cycles import Cycles
-from checkers.transactions.graph.search import cycles
-from checkers.transactions.inference import Inferred, of_lists, of_registers
-from checkers.transactions.judgement import Answer, answer_alone, answers, order_of
-from checkers.transactions.lattice import Model, forbidden
-from checkers.transactions.malformed import refuse_malformed
-from checkers.transactions.proof import Decision
-from checkers.transactions.rw_register import Assumed, Assumption
-from checkers.transactions.standing import Standing
+from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.history.malformed import refuse_malformed
+from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
+from checkers.transactions.model.lattice import Model, forbidden
+from checkers.transactions.model.lattice_position import Standing
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)

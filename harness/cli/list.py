@@ -126,7 +126,7 @@ def _checks() -> list[Entry]:
 
 
 def _models() -> list[Entry]:
-    from checkers.transactions.lattice import ALIASES, PROMISES, Model
+    from checkers.transactions.model.lattice import ALIASES, PROMISES, Model
 
     return [
         {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.transactions.lattice import Model, weakest
+from checkers.transactions.model.lattice import Model, weakest
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of

@@ -20,8 +20,8 @@ from checkers.names import TRANSACTIONAL
 from checkers.plan import CheckRequest, Engine
 from checkers.repeats import Repeats
 from checkers.statistics import Statistics
-from checkers.transactions.lattice import ALIASES, model_named
-from checkers.transactions.lattice import Model as TransactionModel
+from checkers.transactions.model.lattice import ALIASES, model_named
+from checkers.transactions.model.lattice import Model as TransactionModel
 from checkers.vacuity import Vacuity
 from harness.errors import UsageError
 from harness.jepsen import Shape, convert

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.transactions.lattice import Model
+from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import verified
 from tests.command_line.answers import Answer, Stormproof
 

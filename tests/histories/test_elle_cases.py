@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.lattice import Model, model_named
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.evidence.anomalies import NO_ORDER
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model, model_named
 from checkers.transactions.verify import verified
 from checkers.verdict import CheckerResult, Verdict
 from harness.jepsen import Shape, convert

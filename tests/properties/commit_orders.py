@@ -3,7 +3,7 @@
 Takes `Committed`: what crosses transactions. Sources: Biswas, Enea (OOPSLA 2019) for the axioms over commit orders,
 Cerone, Gotsman, Yang (CONCUR 2015) for parallel snapshot isolation, Adya (1999) for PL-2 and its kin, Crooks et al.
 (PODC 2017) for snapshots as prefixes of the commit order. What each weak level lets a transaction see, and which order
-it keeps, is the table in `checkers.transactions.proof`.
+it keeps, is the table in `checkers.transactions.evidence.proof`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
-from checkers.transactions.committed import INITIAL, NEVER, WRITES, Committed
+from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 
 Pair = tuple[int, int]
 Pairs = frozenset[Pair]
@@ -299,7 +299,7 @@ MODELS: dict[str, Callable[[History], bool]] = {
     "strong-session-serializable": serial(sessions),
     "strict-serializable": serial(realtime),
 }
-"""By the names in `checkers.transactions.lattice`; and strong-session-PL-2, which is none of those."""
+"""By the names in `checkers.transactions.model.lattice`; and strong-session-PL-2, which is none of those."""
 
 
 def allowed(model: str, committed: Committed) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, Truth, frozen
-from checkers.linearizable.unique.spans import NEVER, NONE, Lists, Spans
+from checkers.linearizable.objects.spans import NEVER, NONE, Lists, Spans
 
 Rows = list[dict[str, Any]]
 Asked = tuple[str, int | None]

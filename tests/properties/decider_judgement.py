@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from checkers.linearizable import replay
-from checkers.linearizable.unique.deciders import DECIDERS
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.objects.deciders import DECIDERS
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome, Spans
 
 
 def held_against_all_orders(

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.causal.micro_operations import TRANSACTION
-from checkers.transactions.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH
-from checkers.transactions.edges import Kind
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH
+from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.record.history import history_schema
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from checkers.causal.spans import NEVER
-from checkers.transactions.edges import Kind
+from checkers.transactions.elle.edges import Kind
 
 Row = dict[str, Any]
 Edge = tuple[Kind, int, int]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from checkers.linearizable.models import UNTOLD, Call, Model
-from checkers.linearizable.unique.spans import NEVER, NONE, Spans
+from checkers.linearizable.objects.spans import NEVER, NONE, Spans
 
 Rows = list[dict[str, Any]]
 

@@ -10,12 +10,12 @@ from itertools import permutations
 
 import pyarrow as pa
 
-from checkers.causal.micro_operations import FUNCTIONS
 from checkers.kernels.columns import FAIL, INFO, NONE, OK
-from checkers.transactions.committed import NEVER
-from checkers.transactions.committed_rows import INITIAL_VERSION, IS_WRITE
-from checkers.transactions.micro_rows import MICRO_ROWS
-from checkers.transactions.rw_register import Assumed, Assumption
+from checkers.transactions.elle.rw_register import Assumed, Assumption
+from checkers.transactions.history.committed import NEVER
+from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE
+from checkers.transactions.history.micro_operations import FUNCTIONS
+from checkers.transactions.history.micro_rows import MICRO_ROWS
 
 GARBAGE = (-1, -2)
 """Values that nobody writes."""

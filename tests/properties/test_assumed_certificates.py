@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import RwRegister
-from checkers.transactions.committed import INITIAL, Committed
-from checkers.transactions.lattice import Model, forbidden
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.history.committed import INITIAL, Committed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model, forbidden
 from checkers.transactions.verify import MODELS, Refuted, verified_against
 from checkers.transactions.verify.assumptions import Assumptions
 from checkers.transactions.verify.cycles import forbids, name_of, require_step

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
-from checkers.transactions.certificate import Names, certificate
-from checkers.transactions.committed import WRITES, Committed
-from checkers.transactions.complete.cursor import cursor_stability_decided
-from checkers.transactions.complete.decide import MODELS as ORDERED
-from checkers.transactions.complete.decide import decided
-from checkers.transactions.complete.parallel_snapshot import MODELS as PARALLEL
-from checkers.transactions.complete.parallel_snapshot import parallel_snapshot_decided
-from checkers.transactions.explanation import explained_proof
-from checkers.transactions.lattice import Model
-from checkers.transactions.proof import Decision
+from checkers.transactions.evidence.certificate import Names, certificate
+from checkers.transactions.evidence.explanation import explained_proof
+from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.history.committed import WRITES, Committed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
+from checkers.transactions.isolation.constraints.decide import MODELS as ORDERED
+from checkers.transactions.isolation.constraints.decide import decided
+from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as PARALLEL
+from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
+from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
+from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import MODELS, Refuted, verified_against
 from checkers.transactions.verify.models import Family, Seen
 from checkers.transactions.verify.recorded import Recorded, recorded
-from checkers.transactions.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed

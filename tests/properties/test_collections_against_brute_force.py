@@ -12,7 +12,7 @@ from queue_histories import linearizable, made_up_rows, spans_of
 from thousands import thousands
 
 from checkers.linearizable.models import MODELS
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome
 
 NAMES = ["priority-queue", "stack"]
 MOST_OPERATIONS = 8

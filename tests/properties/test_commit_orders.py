@@ -29,12 +29,12 @@ from transaction_histories import (
     random_registers,
 )
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.committed import NEVER, Committed
-from checkers.transactions.lattice import PROMISES, Model, implied
+from checkers.transactions.history.committed import NEVER, Committed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import PROMISES, Model, implied
 from tests.histories.history_language import write_rows
 from tests.properties.thousands import thousands
 

@@ -11,8 +11,15 @@ import pytest
 from thousands import thousands
 
 from checkers.kernels.columns import INFO, OK
-from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
-from checkers.transactions.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED, committed
+from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.history.committed_rows import (
+    INITIAL_VERSION,
+    IS_WRITE,
+    KNOWN,
+    KNOWN_IF_BOTH,
+    RESOLVED,
+    committed,
+)
 
 Row = dict[str, Any]
 

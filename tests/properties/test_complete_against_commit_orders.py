@@ -16,11 +16,11 @@ from transaction_histories import random_committed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.transactions.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.complete import repair
-from checkers.transactions.complete.decide import MODELS, decided
-from checkers.transactions.complete.events import Isolation, Kept
-from checkers.transactions.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
+from checkers.transactions.isolation.constraints import repair
+from checkers.transactions.isolation.constraints.decide import MODELS, decided
+from checkers.transactions.isolation.constraints.events import Isolation, Kept
 from checkers.verdict import Verdict
 
 

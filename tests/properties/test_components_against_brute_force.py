@@ -8,8 +8,8 @@ from collections import Counter
 from components_by_hand import has_answer, is_refuted, is_solved, random_component
 from thousands import thousands
 
-from checkers.transactions.complete.component import Forbidden
-from checkers.transactions.complete.components import solved
+from checkers.transactions.isolation.constraints.component import Forbidden
+from checkers.transactions.isolation.constraints.components import solved
 from checkers.verdict import Verdict
 
 

@@ -13,7 +13,7 @@ from queue_histories import has_order
 from thousands import thousands
 
 from checkers.linearizable.models import MODELS
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome
 
 NAMES = ["append-log", "set"]
 MOST_OPERATIONS = 8

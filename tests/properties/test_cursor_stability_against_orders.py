@@ -7,9 +7,9 @@ from collections import Counter
 
 import numpy as np
 
-from checkers.transactions.committed import WRITES, Committed
-from checkers.transactions.complete.cursor import cursor_stability_decided
-from checkers.transactions.proof import Because, Proof
+from checkers.transactions.evidence.proof import Because, Proof
+from checkers.transactions.history.committed import WRITES, Committed
+from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
 from checkers.verdict import Verdict
 from tests.properties.commit_orders import allowed
 from tests.properties.thousands import thousands

@@ -26,11 +26,11 @@ from checkers.plan import Engine
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
-from checkers.transactions.edges import Kind
-from checkers.transactions.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
-from checkers.transactions.graph.search import PATIENCE, cycles, unit_cycles
-from checkers.transactions.graph.units import Units, edges_of_units, nodes_of_units
-from checkers.transactions.graph.witnesses import Patience
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
+from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
+from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
+from checkers.transactions.elle.graph.witnesses import Patience
 from checkers.verdict import EXAMPLES
 
 AT_ONCE = 20

@@ -24,7 +24,6 @@ from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
 from checkers.by_workload import checker_for
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.delay import DELAYED, DelayChecker
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
@@ -38,9 +37,10 @@ from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from checkers.transactions.checker import RwRegister
-from checkers.transactions.graph.cycles import NAMES
-from checkers.transactions.lattice import Model
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.graph.cycles import NAMES
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
 from checkers.verdict import Verdict
 from harness.record.history import history_schema
 from results import output

@@ -28,9 +28,8 @@ from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES
 from checkers.plan import CheckRequest, Dataset, Kernel
-from checkers.transactions.committed_rows import RESOLVED
-from checkers.transactions.edges import EDGES, LINKS, Kind
-from checkers.transactions.list_append import (
+from checkers.transactions.elle.edges import EDGES, LINKS, Kind
+from checkers.transactions.elle.list_append import (
     LEFT_OUT,
     ROWS,
     UNORDERED,
@@ -43,10 +42,11 @@ from checkers.transactions.list_append import (
     told_rows,
     transaction_findings,
 )
-from checkers.transactions.list_append.resolved import PLACES
-from checkers.transactions.micro_rows import micro_rows
-from checkers.transactions.outcomes import of_outcomes
-from checkers.transactions.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.elle.list_append.resolved import PLACES
+from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.micro_rows import micro_rows
 
 LIMIT = 10_000_000
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow.parquet as pq
 from thousands import thousands
 
-from checkers.causal.micro_operations import FUNCTIONS, TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
 from checkers.plan import CheckRequest
-from checkers.transactions.committed import NEVER
-from checkers.transactions.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
+from checkers.transactions.history.committed import NEVER
+from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION
+from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
 from tests.histories.history_language import write_rows
 
 Row = dict[str, Any]

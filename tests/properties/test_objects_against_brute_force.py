@@ -14,12 +14,13 @@ import pytest
 from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
 from thousands import thousands
 
-from checkers.linearizable import decision, replay
-from checkers.linearizable.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
+from checkers.linearizable import replay
 from checkers.linearizable.models import FailedCas, Model, frozen
 from checkers.linearizable.operations import NEVER
 from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
-from checkers.linearizable.problem import Calls, Row, calls_of, problem_of
+from checkers.linearizable.search import decision
+from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
+from checkers.linearizable.search.problem import Calls, Row, calls_of, problem_of
 from checkers.linearizable.window import Window, window
 
 LIMIT = 1_000_000

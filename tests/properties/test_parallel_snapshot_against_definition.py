@@ -20,12 +20,12 @@ from transaction_histories import (
     random_registers,
 )
 
-from checkers.causal.micro_operations import TRANSACTION
-from checkers.transactions.certificate import Names, certificate
-from checkers.transactions.committed import INITIAL, NEVER, Committed
-from checkers.transactions.complete.parallel_snapshot import MODELS, parallel_snapshot_decided
-from checkers.transactions.lattice import Model
-from checkers.transactions.proof import Because, Proof, Step
+from checkers.transactions.evidence.certificate import Names, certificate
+from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.history.committed import INITIAL, NEVER, Committed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
+from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows

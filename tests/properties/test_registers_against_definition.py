@@ -23,10 +23,8 @@ from thousands import thousands
 from transaction_histories import committed_of, random_registers
 
 from checkers.kernels.columns import FAIL, INFO, OK
-from checkers.transactions.committed import NEVER, WRITES, Committed
-from checkers.transactions.committed_rows import committed
-from checkers.transactions.edges import Kind
-from checkers.transactions.rw_register import (
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.rw_register import (
     READS,
     Assumed,
     Assumption,
@@ -36,6 +34,8 @@ from checkers.transactions.rw_register import (
     register_rows,
     resolved,
 )
+from checkers.transactions.history.committed import NEVER, WRITES, Committed
+from checkers.transactions.history.committed_rows import committed
 
 
 def counts(findings: pa.Table) -> dict[str, int]:

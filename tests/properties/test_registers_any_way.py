@@ -13,19 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from register_transactions import random_transactions
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES
 from checkers.kernels.columns import TYPES
 from checkers.plan import CheckRequest
-from checkers.transactions.committed_rows import RESOLVED
-from checkers.transactions.edges import EDGES, Kind
-from checkers.transactions.malformed import refuse_malformed
-from checkers.transactions.micro_rows import MICRO_ROWS, micro_rows
-from checkers.transactions.outcomes import of_outcomes
-from checkers.transactions.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
-from checkers.transactions.rw_register import (
+from checkers.transactions.elle.edges import EDGES, Kind
+from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.elle.rw_register import (
     MISSING,
     NAMES,
     READS,
@@ -41,6 +37,10 @@ from checkers.transactions.rw_register import (
     resolved,
     told_rows,
 )
+from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.malformed import refuse_malformed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.history.micro_rows import MICRO_ROWS, micro_rows
 from harness.record.history import MalformedHistory, history_schema
 
 Event = tuple[int, str, list[tuple[str, str, int | None]]]

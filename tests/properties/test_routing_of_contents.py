@@ -15,10 +15,10 @@ from queue_histories import has_order
 
 from checkers.linearizable import replay
 from checkers.linearizable.models import MODELS, Model
-from checkers.linearizable.objects import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.objects.question import Question, asked
+from checkers.linearizable.objects.spans import Contradiction
 from checkers.linearizable.recorded import object_rows
-from checkers.linearizable.unique.question import Question, asked
-from checkers.linearizable.unique.spans import Contradiction
 from harness.record.history import history_schema
 
 LIMIT = 1_000_000

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.lattice import Model
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed
 from tests.properties.thousands import thousands

@@ -13,7 +13,7 @@ import pytest
 from commit_orders import allowed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed, rows, write
 
-from checkers.transactions.committed import INITIAL, NEVER, WRITES
+from checkers.transactions.history.committed import INITIAL, NEVER, WRITES
 from harness.record.history import read_history
 
 PROMISED = {

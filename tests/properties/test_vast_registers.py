@@ -14,9 +14,9 @@ import pytest
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable
+from checkers.linearizable.objects.register import Register
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.register_rows import COLUMNS, all_whole, from_batch, from_table
-from checkers.linearizable.unique.register import Register
-from checkers.linearizable.unique.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.vast_registers import telling_operations, vast_registers
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict

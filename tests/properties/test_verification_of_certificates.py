@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import MODELS, Refuted
 from checkers.transactions.verify.models import Family, Kept, Model, Seen
 from checkers.transactions.verify.orders import require_order

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.replay.__main__ import main as replay
 from checkers.linearizable.replay.objects import OBJECTS
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.lattice import Model
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify.__main__ import main as verify
 from harness.record.history import history_schema
 from results.output import write

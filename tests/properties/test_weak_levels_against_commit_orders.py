@@ -16,11 +16,11 @@ from commit_orders import History, Pairs, allowed
 from thousands import thousands
 from transaction_histories import committed, random_committed
 
-from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
-from checkers.transactions.proof import Because, Proof
-from checkers.transactions.weak import visibility
-from checkers.transactions.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
-from checkers.transactions.weak.precedence import Base
+from checkers.transactions.evidence.proof import Because, Proof
+from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.isolation.weak import visibility
+from checkers.transactions.isolation.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
+from checkers.transactions.isolation.weak.precedence import Base
 from checkers.verdict import Verdict
 
 SEES = {

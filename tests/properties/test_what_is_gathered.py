@@ -16,7 +16,7 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
-from checkers.transactions.graph.units import BLOCK
+from checkers.transactions.elle.graph.units import BLOCK
 from tests.histories.history_language import VALUE_TYPES, write_rows
 
 Row = dict[str, Any]

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from checkers.kernels.columns import INFO, OK
 from checkers.plan import Dataset, Engine
-from checkers.transactions.committed import NEVER
-from checkers.transactions.edges import EDGES, NODES, Kind
+from checkers.transactions.elle.edges import EDGES, NODES, Kind
+from checkers.transactions.history.committed import NEVER
 from harness.record.history import history_schema
 
 DATA = (Kind.WW, Kind.WR, Kind.RW)

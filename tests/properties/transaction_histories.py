@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.transactions.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 
 Told = int | tuple[int, ...] | None
 """What was written or read; None: nothing was there, or nobody heard the answer."""

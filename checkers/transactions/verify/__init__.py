@@ -6,7 +6,8 @@ It shares no code with the checker: it reads the Parquet file itself, pairs invo
 takes nothing from the certificate but what it can find in the history. An order is replayed, transaction by
 transaction, with plain registers and lists; a proof is followed step by step; an anomaly that a few reads show is
 looked up in them; a cycle that rests on assumptions names them, and each of its steps is judged by itself.
-`checkers/transactions/certificate.py` says what certificates look like, docs/transactions.md what each model demands.
+`checkers/transactions/evidence/certificate.py` says what certificates look like, docs/transactions.md what each model
+demands.
 
 Of an order it establishes that every transaction that completed with ok is in it once, that none that failed is, and
 that it explains every read as the model demands. Of a proof, that each step follows by its rule, and that it ends in

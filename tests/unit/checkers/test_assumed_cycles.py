@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import RwRegister
-from checkers.transactions.lattice import Model
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import Refuted, verified
 from results.output import write
 from tests.histories.history_language import write_rows

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checkers.transactions.lattice import (
+from checkers.transactions.model.lattice import (
     ALIASES,
     PROMISES,
     Model,

@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.anomaly import Anomaly
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Dataset
-from checkers.transactions.edges import EDGES, Kind
-from checkers.transactions.list_append import (
+from checkers.transactions.elle.edges import EDGES, Kind
+from checkers.transactions.elle.list_append import (
     ROWS,
     key_findings,
     list_edges,
@@ -25,10 +24,11 @@ from checkers.transactions.list_append import (
     list_rows,
     transaction_findings,
 )
-from checkers.transactions.list_append.dependencies import LEFT_OUT
-from checkers.transactions.malformed import refuse_malformed
-from checkers.transactions.micro_rows import micro_rows
-from checkers.transactions.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.elle.list_append.dependencies import LEFT_OUT
+from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
+from checkers.transactions.history.malformed import refuse_malformed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.history.micro_rows import micro_rows
 from checkers.verdict import EXAMPLES, AnomalySummary
 from harness.record.history import MalformedHistory, history_schema
 
@@ -218,7 +218,7 @@ def test_what_an_indefinite_transaction_appended_is_told_only_where_it_can_close
 def test_edges_that_grow_with_readers_times_writers_are_bounded_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.transactions.list_append.dependencies.UNSHOWN", 5)
+    monkeypatch.setattr("checkers.transactions.elle.list_append.dependencies.UNSHOWN", 5)
     readers = [("ok", [("r", "x", None)])] * 3
     writers = [("ok", [("append", "x", number)]) for number in range(3)]
     micro, rows = rows_of(tmp_path, *readers, *writers)

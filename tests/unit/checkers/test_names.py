@@ -5,7 +5,7 @@ from __future__ import annotations
 from checkers import names
 from checkers.by_workload import WORKLOADS
 from checkers.linearizable import MODELS
-from checkers.transactions.rw_register import Assumption
+from checkers.transactions.elle.rw_register import Assumption
 
 
 def test_names_are_those_of_what_there_is() -> None:

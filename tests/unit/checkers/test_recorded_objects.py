@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from checkers.linearizable.models import MODELS, shown
+from checkers.linearizable.objects.spans import NEVER, NONE
 from checkers.linearizable.recorded import object_rows, objects, rows_of, spans_of
-from checkers.linearizable.unique.spans import NEVER, NONE
 from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.transactions.lattice import Model, implied
-from checkers.transactions.standing import Standing
+from checkers.transactions.model.lattice import Model, implied
+from checkers.transactions.model.lattice_position import Standing
 from checkers.verdict import Verdict
 
 

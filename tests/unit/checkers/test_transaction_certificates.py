@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from checkers.anomaly import Anomaly
-from checkers.causal.micro_operations import TRANSACTION
-from checkers.transactions.certificate import (
+from checkers.transactions.evidence.certificate import (
     SHOWN_BY_READS,
     Names,
     Undecided,
     certificate,
     certificate_of_anomaly,
 )
-from checkers.transactions.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows

@@ -8,16 +8,22 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.certificate import Names
-from checkers.transactions.edges import Kind
-from checkers.transactions.explanation import Told, explained_cycle, explained_proof, indices_of_proof, involved
-from checkers.transactions.graph.cycles import Cycle
-from checkers.transactions.proof import Because, Proof, Step
-from checkers.transactions.reasons import EDGE_REASONS
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.graph.cycles import Cycle
+from checkers.transactions.elle.reasons import EDGE_REASONS
+from checkers.transactions.evidence.certificate import Names
+from checkers.transactions.evidence.explanation import (
+    Told,
+    explained_cycle,
+    explained_proof,
+    indices_of_proof,
+    involved,
+)
+from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.history.micro_operations import TRANSACTION
 from tests.histories.history_language import write_rows
 from tests.properties.transaction_histories import history_rows, parsed
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.certificate import SHOWN_BY_READS
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.lattice import Model, forbidden
+from checkers.transactions.evidence.certificate import SHOWN_BY_READS
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model, forbidden
 from checkers.transactions.verify import MODELS, Refuted, verified
 from checkers.transactions.verify.witnesses import forbids
 from results.output import write

@@ -19,8 +19,8 @@ def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None
     said: list[str] = []
     announce_compiling(said.append)
     for module in (
-        "checkers.transactions.graph.search",
-        "checkers.transactions.weak.levels",
+        "checkers.transactions.elle.graph.search",
+        "checkers.transactions.isolation.weak.levels",
         "checkers.bank",
         "harness.jepsen.scan",
     ):

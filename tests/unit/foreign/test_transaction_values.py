@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from checkers.causal.micro_operations import TRANSACTION
+from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.jepsen import Format, Shape, convert, exported
 from harness.jepsen.edn import Keyword, written
 from harness.record.history import MalformedHistory, read_history

@@ -1,0 +1,185 @@
+"""Kernels over all that was recorded of objects of any model: by the decider of their kind, else by search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.findings import Example, Findings, said_of
+from checkers.kernels.columns import Int64, codes
+from checkers.linearizable.models import Model, describe, shown, tellable
+from checkers.linearizable.objects.contradicted import contradicted
+from checkers.linearizable.objects.question import Question, asked
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered
+from checkers.linearizable.operations import NEVER
+from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.recorded import objects, rows_of
+from checkers.linearizable.search.decision import (
+    AT_FIRST,
+    ENDLESS,
+    NOT_LINEARIZABLE,
+    UNDECIDED,
+    Decision,
+    decide_with_orders,
+)
+from checkers.linearizable.search.problem import Calls, calls_of
+from checkers.linearizable.surroundings import Operations, longest_prefix, surroundings
+from checkers.linearizable.window import Window, window
+from checkers.verdict import EXAMPLES
+
+NONLINEARIZABLE = "nonlinearizable"
+UNDECIDED_OBJECT = "undecided"
+OBJECTS = "objects"
+MALFORMED = "malformed"
+
+ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
+
+SHOWN_STATES = 5
+
+
+def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+    """Kernel over all rows of a bucket of objects: an order for each that has one within the limit."""
+    keys, orders = [], []
+    for key, own in objects(rows):
+        order = _order(model, own, limit)
+        if order is not None:
+            keys.append(key)
+            orders.append(order)
+    return pa.table({"key": keys, "order": orders}, schema=ORDERS)
+
+
+def _order(model: Model, rows: pa.Table, limit: int) -> Sequence[int] | Int64 | None:
+    question = asked(model, rows)
+    if isinstance(question, Question):
+        outcome = question.decide()
+        if not isinstance(outcome, Open):
+            return question.order() if isinstance(outcome, Ordered) else None
+    return order_of_parts(parts(model, calls_of(model, rows_of(rows))), limit=limit)
+
+
+def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+    """Kernel over all rows of a bucket of objects."""
+    found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], MALFORMED: []}
+    count = 0
+    for key, own in objects(rows):
+        count += 1
+        wrong = np.flatnonzero(codes(own["f"], model.functions) < 0)
+        if len(wrong):
+            row = own.slice(wrong[0], 1).to_pylist()[0]
+            because = f"{model.name} has no {row['f']!r}, only {', '.join(model.functions)}"
+            found[MALFORMED].append(Example(key=key, operations=(row["index"],), because=because))
+            continue
+        try:
+            judged = _judge(key, model, own, limit)
+        except (TypeError, ValueError) as error:
+            which = f"object {key!r}" if key else "the object"
+            because = f"{which} has a value that means nothing to model {model.name}: {error}"
+            judged = MALFORMED, Example(key=key, operations=(own["index"][0].as_py(),), because=because)
+        if judged is not None:
+            found[judged[0]].append(judged[1])
+    return findings_of_objects(count, {name: (len(examples), examples) for name, examples in found.items()})
+
+
+def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Example]]]) -> pa.Table:
+    """By name how often, and examples, with the smallest among them."""
+    findings = Findings()
+    findings.add(OBJECTS, objects, [])
+    for name, (count, examples) in found.items():
+        findings.add(name, count, sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES])
+    return findings.table()
+
+
+def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Example] | None:
+    """What is to be said of an object: nothing if it is linearizable. By the decider of its kind, else by search."""
+    question = asked(model, rows)
+    outcome = question.decide() if isinstance(question, Question) else question
+    if isinstance(outcome, Ordered):
+        return None
+    if isinstance(outcome, Contradiction):
+        assert isinstance(question, Question)
+        return NONLINEARIZABLE, contradicted(key, model, question)
+    return searched(key, model, calls_of(model, rows_of(rows)), limit, outcome.because)
+
+
+def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tuple[str, Example] | None:
+    """What is to be said of an object after a search: nothing if it is linearizable. `why` no decider could tell."""
+    part, decision = decide_parts(parts(model, calls), limit=limit)
+    if decision.outcome == NOT_LINEARIZABLE:
+        return NONLINEARIZABLE, _broken(key, model, calls, part, decision, limit)
+    if decision.outcome == UNDECIDED:
+        return UNDECIDED_OBJECT, _given_up(key, part.calls, decision, why)
+    return None
+
+
+def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decision, limit: int) -> Example:
+    """What could not be ordered, and what would have had to be told. `recorded` are all calls on the object."""
+    calls, problem = part.calls, part.problem
+    found = window(problem, decision, limit=limit)
+    call = calls.calls[found.stuck]
+    prefixes = _longest_prefixes(model, part, decision, found, limit)
+    stuck = int(np.searchsorted(recorded.start, calls.start[found.stuck]))
+    around = surroundings(model, _operations(recorded), stuck, range(len(recorded.calls)), next(iter(prefixes), {}))
+    states = " or ".join(sorted({shown(state) for state in decision.possible})[:SHOWN_STATES])
+    was = f"with all that had completed before, the state was {states}, and " if states else ""
+    return Example(
+        key=key,
+        operations=_indices(calls, found.numbers),
+        because=said_of(
+            key,
+            f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
+            f"nowhere: {was}nothing that was open meanwhile explains what it told",
+        ),
+        details={"longest_prefixes": prefixes} | around,
+    )
+
+
+def _operations(calls: Calls) -> Operations:
+    return Operations(start=calls.start, end=calls.end, call=calls.calls.__getitem__)
+
+
+def _longest_prefixes(model: Model, part: Part, decision: Decision, found: Window, limit: int) -> list[dict[str, Any]]:
+    """From the beginning, if that takes not much more than the decision took; else from where the window begins."""
+    problem = part.problem
+    begun = np.flatnonzero(problem.start < problem.end[found.stuck])
+    whole = decide_with_orders(
+        problem.part(begun, problem.initial), limit=min(limit, AT_FIRST + ENDLESS * decision.explored)
+    )
+    tried = [(begun, problem.initial, whole)]
+    if whole.outcome != NOT_LINEARIZABLE or not any(whole.orders):
+        tried = [
+            (found.numbers, state, decide_with_orders(problem.part(found.numbers, state), limit=limit))
+            for state in found.before[:SHOWN_STATES]
+        ]
+    prefixes = []
+    for numbers, before, ended in tried:
+        stuck = part.calls.calls[int(numbers[ended.stuck_at])]
+        for after, order in list(zip(ended.possible, ended.orders, strict=True))[:SHOWN_STATES]:
+            prefix, _ = longest_prefix(model, before, _operations(part.calls), numbers[list(order)].tolist())
+            prefixes.append(
+                prefix
+                | {
+                    "state": shown(after),
+                    "stuck": describe(stuck),
+                    "would_have_told": [shown(told) for told in tellable(model, after, stuck)],
+                }
+            )
+    return prefixes
+
+
+def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:
+    indices = {*calls.start[numbers].tolist(), *calls.end[numbers].tolist()}
+    return tuple(sorted(indices - {NEVER}))
+
+
+def _given_up(key: str, calls: Calls, decision: Decision, searched_because: str) -> Example:
+    stuck = decision.stuck_at
+    done = int((calls.start < calls.start[stuck]).sum()) if stuck >= 0 else 0
+    return Example(
+        key=key,
+        operations=_indices(calls, np.array([stuck] if stuck >= 0 else [], dtype=np.int64)),
+        because=f"{key or 'the object'} is undecided after {done} of its {len(calls.calls)} operations: "
+        f"{decision.reason}" + (f" ({searched_because})" if searched_because else ""),
+    )

@@ -1,0 +1,300 @@
+"""What becomes of each element of a queue or a stack: who put it there, and who took it.
+
+No element is put twice, so whoever was told an element took that one. A put of unknown outcome whose element was told
+did happen; one whose element nobody was told is left out, for without it everything else is as possible as with it.
+
+A take of unknown outcome can take any element that nobody was told, from its begin on.
+
+Times are compact: the order of the history's indices from 0 on, elements that are there at first before all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.kernels.columns import NONE, Bool, Int64, compact
+from checkers.linearizable.objects.spans import Contradiction, Open, Spans
+from harness.compiled import compiled
+
+PUT, TAKE = range(2)
+NOBODY = -1
+
+SHOWN = 5
+"""At most so many elements are named in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What putting and taking are called."""
+
+    put: str
+    take: str
+
+
+QUEUE = Words(put="enqueue", take="dequeue")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifetimes:
+    """Elements in the order in which their puts began."""
+
+    value: Int64
+    put: Int64
+    """Position of the put in the spans; NOBODY for what was there at first."""
+    taken: Int64
+    """Position of the take in the spans, NOBODY if it stays."""
+    put_start: Int64
+    put_end: Int64
+    take_start: Int64
+    take_end: Int64
+    nothing: Int64
+    """Positions of the takes that were told that nothing is there."""
+    start: Int64
+    """Of all spans, in compact time."""
+    end: Int64
+    takers: Int64
+    """Positions of the takes of unknown outcome, by their begin."""
+    horizon: int
+    """A time behind all others; one later an element that stays may be taken, and by then nobody is left to."""
+
+    @property
+    def told(self) -> Bool:
+        """The element was told; else its take, if it has one, is of unknown outcome."""
+        return np.asarray(self.take_end < self.horizon)
+
+    def part(self, elements: Int64) -> Lifetimes:
+        """Only these elements."""
+        return replace(
+            self,
+            value=self.value[elements],
+            put=self.put[elements],
+            taken=self.taken[elements],
+            put_start=self.put_start[elements],
+            put_end=self.put_end[elements],
+            take_start=self.take_start[elements],
+            take_end=self.take_end[elements],
+        )
+
+    def given(self, elements: Int64) -> Lifetimes:
+        """The same, if takes of unknown outcome took these: the first one took the first, and so on."""
+        takers = self.takers[: len(elements)]
+        taken, take_start, take_end = self.taken.copy(), self.take_start.copy(), self.take_end.copy()
+        taken[elements], take_start[elements], take_end[elements] = takers, self.start[takers], self.horizon
+        return replace(self, taken=taken, take_start=take_start, take_end=take_end)
+
+
+def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradiction | Open:
+    """What was told, and the takes of unknown outcome given out as suits queues best.
+
+    The element whose put ended first gets the one that began first, and so on, and whatever is left over stays for
+    ever. No other way is better: what limits how late an element may be taken (an element put after it that was told,
+    an answer that nothing is there) limits those put before it at least as much. So by Hall's theorem there is a way
+    if this one is one, and the rest is decided as if nothing were indefinite.
+    """
+    known = told_lifetimes(spans, initial, QUEUE)
+    if not isinstance(known, Lifetimes):
+        return known
+    left = np.flatnonzero(known.taken == NOBODY)
+    return known.given(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
+
+
+def told_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
+    """What was told; what nobody was told stays.
+
+    Elements are told no more than once, by nobody before they were put; else that contradicts itself.
+    """
+    is_put, definite = spans.f == PUT, spans.definite
+    puts = np.flatnonzero(is_put)
+    takes = np.flatnonzero(~is_put & definite & (spans.result != NONE))
+    if np.any(spans.argument[puts] == NONE) or NONE in initial:
+        return Open("null is put: who is told null may have been told that nothing is there")
+    at_first = np.array(initial, dtype=np.int64)
+    values = np.concatenate((at_first, spans.argument[puts], spans.result[takes]))
+    number = compact(values)
+    elements = len(initial) + len(puts)
+    owner = np.full(int(number.max(initial=-1)) + 1, NOBODY, dtype=np.int64)
+    owner[number[:elements]] = np.arange(elements)
+    if np.any(owner[number[:elements]] != np.arange(elements)):
+        return Open("an element is put twice")
+
+    element = owner[number[elements:]]
+    unknown = np.flatnonzero(element == NOBODY)
+    if len(unknown):
+        return _unknown(spans, words, int(takes[unknown[0]]))
+    taken = np.full(elements, NOBODY, dtype=np.int64)
+    taken[element[::-1]] = takes[::-1]
+    again = np.flatnonzero(taken[element] != takes)
+    put = np.concatenate((np.full(len(initial), NOBODY, dtype=np.int64), puts))
+    if len(again):
+        return _again(spans, words, int(put[element[again[0]]]), int(taken[element[again[0]]]), int(takes[again[0]]))
+
+    happened = np.append(definite, True)[put] | (taken != NOBODY)
+    put, taken = put[happened], taken[happened]
+    start, end, horizon = _compact_times(spans, len(initial))
+    first = np.arange(len(put))
+    put_start, put_end = _times(start, put, first.copy()), _times(end, put, first)
+    take_start = _times(start, taken, np.full(len(put), horizon + 1))
+    take_end = _times(end, taken, np.full(len(put), horizon + 2))
+    early = np.flatnonzero(take_end < put_start)
+    if len(early):
+        return _early(spans, words, int(put[early[0]]), int(taken[early[0]]))
+    return Lifetimes(
+        value=values[:elements][happened],
+        put=put,
+        taken=taken,
+        put_start=put_start,
+        put_end=put_end,
+        take_start=take_start,
+        take_end=take_end,
+        nothing=np.flatnonzero(~is_put & definite & (spans.result == NONE)),
+        start=start,
+        end=end,
+        takers=np.flatnonzero(~is_put & ~definite),
+        horizon=horizon,
+    )
+
+
+def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:
+    """Starts, ends, and the horizon, which is the end of what is indefinite; so many moments are left free before."""
+    definite = np.flatnonzero(spans.definite)
+    times = compact(np.concatenate((spans.start, spans.end[definite]))) + earlier
+    horizon = int(times.max(initial=earlier - 1)) + 1
+    end = np.full(len(spans), horizon, dtype=np.int64)
+    end[definite] = times[len(spans) :]
+    return times[: len(spans)], end, horizon
+
+
+def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
+    """Of these positions; otherwise where it is NOBODY."""
+    somebody = position != NOBODY
+    otherwise[somebody] = time[position[somebody]]
+    return otherwise
+
+
+# Answers that nothing is there.
+
+
+def free_moments(known: Lifetimes) -> Int64:
+    """For each answer that nothing is there a moment t of its time, so that the queue can be empty between t and t + 1,
+    the first one; -1 if there is none.
+
+    An element is certainly there from the end of its put to the begin of its take.
+    """
+    return _free_moments(
+        known.put_end, known.take_start, known.start[known.nothing], known.end[known.nothing], known.horizon
+    )
+
+
+@compiled
+def _free_moments(put_end: Int64, take_start: Int64, start: Int64, end: Int64, horizon: int) -> Int64:
+    there = np.zeros(horizon + 2, dtype=np.int64)
+    for v in range(len(put_end)):
+        if put_end[v] < take_start[v]:
+            there[put_end[v]] += 1
+            there[take_start[v]] -= 1
+    count = 0
+    for t in range(len(there)):
+        count += there[t]
+        there[t] = count
+    free = horizon
+    for t in range(horizon, -1, -1):
+        if there[t] == 0:
+            free = t
+        there[t] = free
+    moments = np.empty(len(start), dtype=np.int64)
+    for e in range(len(start)):
+        moments[e] = there[start[e]] if there[start[e]] < end[e] else -1
+    return moments
+
+
+def never_empty(spans: Spans, known: Lifetimes) -> Contradiction | None:
+    """Who was told that nothing is there, though there was something all the time."""
+    wrong = known.nothing[free_moments(known) < 0]
+    if len(wrong) == 0:
+        return None
+    teller = int(wrong[np.argmin(known.end[wrong])])
+    start, end = int(known.start[teller]), int(known.end[teller])
+    row = in_a_row(known, start, end, np.arange(len(known.value)))
+    witnesses, too_few = proof(known, row, end)
+    return Contradiction(
+        frozenset({teller, *witnesses}),
+        f"a dequeue found nothing ({spans.when(teller)}), but all that time something was there: "
+        f"{named(spans, known, row)}{too_few}",
+    )
+
+
+def proof(known: Lifetimes, elements: Int64, until: int) -> tuple[set[int], str]:
+    """Who put and took these elements. Where nobody was told one, why it cannot have been taken before that time: what
+    was put no later, and the takes of unknown outcome that had begun; if there are any, how they are too few."""
+    guessed = elements[~known.told[elements]]
+    rivals = np.empty(0, dtype=np.int64)
+    if len(guessed):
+        rivals = np.flatnonzero(~known.told & (known.put_end <= known.put_end[guessed].max()))
+    puts = known.put[np.concatenate((elements, rivals))]
+    takes = known.taken[np.concatenate((elements[known.told[elements]], rivals[known.take_start[rivals] < until]))]
+    takers = int((known.take_start[rivals] < until).sum())
+    too_few = ""
+    if takers:
+        takes_begun = f"only {_many(takers, 'dequeue')} of unknown outcome had begun"
+        too_few = f"; by then {_many(len(rivals), 'element')} had been put that nobody was told, and {takes_begun}"
+    return set(puts[puts != NOBODY].tolist()) | set(takes[takes != NOBODY].tolist()), too_few
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def named(spans: Spans, known: Lifetimes, row: Int64) -> str:
+    """The first elements of a row."""
+    return ", then ".join(spans.shown(known.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
+
+
+def in_a_row(known: Lifetimes, begin: int, end: int, among: Int64) -> Int64:
+    """As few of these elements as possible, of which one had to be there at each moment from `begin` to `end`."""
+    there = among[(known.put_end[among] < end) & (known.take_start[among] > begin)]
+    there = there[known.put_end[there] < known.take_start[there]]
+    row: Int64 = there[_in_a_row(known.put_end[there], known.take_start[there], begin, end)]
+    return row
+
+
+@compiled
+def _in_a_row(begin: Int64, end: Int64, first: int, last: int) -> Int64:
+    """As few intervals [begin, end) as possible that together cover [first, last)."""
+    order = np.argsort(begin)
+    chosen = np.empty(len(begin), dtype=np.int64)
+    count = at = 0
+    covered = first
+    while covered < last:
+        best = -1
+        while at < len(order) and begin[order[at]] <= covered:
+            if best < 0 or end[order[at]] > end[best]:
+                best = order[at]
+            at += 1
+        chosen[count] = best
+        count += 1
+        covered = end[best]
+    return chosen[:count]
+
+
+def _unknown(spans: Spans, words: Words, take: int) -> Contradiction:
+    told = spans.shown(spans.result[take])
+    return Contradiction(frozenset({take}), f"a {words.take} told {told} ({spans.when(take)}), which nobody put there")
+
+
+def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contradiction:
+    told = spans.shown(spans.result[one])
+    return Contradiction(
+        frozenset({put, one, other} - {NOBODY}),
+        f"{told} was there only once, but two {words.take}s told it ({spans.when(one)}; {spans.when(other)})",
+    )
+
+
+def _early(spans: Spans, words: Words, put: int, take: int) -> Contradiction:
+    told = spans.shown(spans.result[take])
+    return Contradiction(
+        frozenset({put, take}),
+        f"a {words.take} that told {told} ({spans.when(take)}) had ended when its {words.put} began "
+        f"({spans.when(put)})",
+    )

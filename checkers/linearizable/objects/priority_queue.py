@@ -1,0 +1,170 @@
+"""Priority queues to which no element is put twice: decided in O(n log n).
+
+A dequeue tells the least element that is there. So at some moment of its time, its element having come, no smaller
+one may have to be there: none that is there for certain, from the end of its enqueue to the begin of its dequeue, and
+none that a smaller one again keeps from being taken. But that one is kept only while smaller ones must be there anyway,
+so what must be there says all, and elements are decided one by one, the least first, each taken as early as possible.
+A dequeue that finds nothing needs a moment at which no element at all must be there. `takers` says what is done about
+dequeues of unknown outcome.
+
+The numbers of elements must be ordered as the elements are.
+
+Source: Lee and Mathur, arXiv 2410.04581; Abdulla and others, arXiv 2509.17795.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.objects.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
+from checkers.linearizable.objects.spans import NEVER, Spans
+from checkers.linearizable.objects.takers import (
+    Clash,
+    Collection,
+    Due,
+    never_empty,
+    never_empty_because,
+)
+from harness.compiled import compiled
+
+STAYS = -1
+NO_MOMENT = -2
+
+
+class _PriorityQueue:
+    words = QUEUE
+
+    def clash(self, known: Lifetimes) -> Clash | None:
+        wrong = np.flatnonzero(_moments_of(known) == NO_MOMENT)
+        if len(wrong) == 0:
+            return never_empty(known)
+        element = int(wrong[np.argmin(known.value[wrong])])
+        begin, end = _first_chance(known, element), int(known.take_end[element])
+        smaller = np.flatnonzero(known.value < known.value[element])
+        row = in_a_row(known, begin, end, smaller)
+        return Clash(np.append(row, element), begin, end)
+
+    def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
+        if clash.teller != NOBODY:
+            return never_empty_because(spans, known, clash, self.words)
+        row, element = clash.elements[:-1], clash.elements[-1]
+        return (
+            f"a dequeue told {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as "
+            f"long as this can have been there something smaller was there, too: {named(spans, known, row)}"
+        )
+
+    def due(self, told: Lifetimes, left: Lifetimes) -> Due:
+        down = np.argsort(-told.value, kind="stable")
+        left_down = np.argsort(-left.value, kind="stable")
+        soon, by = _due(
+            told.value[down],
+            _moments_of(told)[down],
+            told.take_end[down],
+            left.value[left_down],
+            left.put_end[left_down],
+            told.horizon,
+        )
+        due = Due(*(np.full(len(left_down), NEVER) for _ in range(3)))
+        found = by >= 0
+        due.soon[left_down[found]] = soon[found]
+        due.by[left_down[found]] = down[by[found]]
+        due.late[left_down[found]] = told.take_end[down[by[found]]]
+        return due
+
+    def needed(self, told: Lifetimes, element: int) -> Int64:
+        moment = int(_moments_of(told)[element])
+        smaller = np.flatnonzero(told.value < told.value[element])
+        return np.append(in_a_row(told, _first_chance(told, element), moment, smaller), element)
+
+    def order(self, known: Lifetimes) -> Int64:
+        moment = _moments_of(known)
+        rank = np.argsort(np.argsort(known.value, kind="stable"), kind="stable")
+        at_once = (moment != STAYS) & (known.put_end > moment)
+        # At one moment first elements are taken, the least first, some put right before; then somebody is told that
+        # nothing is there; then others are put.
+        parts = (
+            (known.put, np.where(at_once, moment, known.put_end - 1), np.where(at_once, 0, 2), 2 * rank),
+            (known.taken, moment, np.zeros_like(rank), 2 * rank + 1),
+            (known.nothing, free_moments(known), np.ones_like(known.nothing), known.nothing),
+        )
+        position, time, phase, turn = (np.concatenate([part[i] for part in parts]) for i in range(4))
+        ordered = position[np.lexsort((turn, phase, time))]
+        return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
+
+
+PRIORITY_QUEUE = Collection(_PriorityQueue())
+
+
+def _first_chance(known: Lifetimes, element: int) -> int:
+    return int(max(known.put_start[element], known.take_start[element]))
+
+
+def _moments_of(known: Lifetimes) -> Int64:
+    """When each element is taken: at t, between t and t + 1. STAYS if it is not. NO_MOMENT for the least one that
+    cannot be, and all greater ones."""
+    return _moments(
+        np.argsort(known.value, kind="stable"),
+        np.maximum(known.put_start, known.take_start),
+        known.put_end,
+        known.take_start,
+        known.take_end,
+        known.horizon,
+    )
+
+
+@compiled
+def _moments(order: Int64, chance: Int64, put_end: Int64, take_start: Int64, take_end: Int64, horizon: int) -> Int64:
+    moment = np.full(len(order), NO_MOMENT, dtype=np.int64)
+    free = np.arange(horizon + 3)
+    for v in order:
+        moment[v] = STAYS
+        if take_end[v] <= horizon:
+            moment[v] = _next_free(free, chance[v])
+            if moment[v] >= take_end[v]:
+                moment[v] = NO_MOMENT
+                return moment
+        t = put_end[v]
+        while t < take_start[v]:
+            t = _next_free(free, t)
+            if t < take_start[v]:
+                free[t] = t + 1
+    return moment
+
+
+@compiled
+def _next_free(free: Int64, t: int) -> int:
+    while free[t] != t:
+        free[t] = free[free[t]]
+        t = free[t]
+    return t
+
+
+@compiled
+def _due(value: Int64, moment: Int64, latest: Int64, left: Int64, put_end: Int64, horizon: int) -> tuple[Int64, Int64]:
+    """For each left element, of those taken that are greater and not before its put had ended: the first moment, and
+    who is to be taken first at the latest; -1 if there is none. Both by descending value."""
+    soon = np.full(len(left), -1, dtype=np.int64)
+    by = np.full(len(left), -1, dtype=np.int64)
+    # Fenwick trees over moments, from the last one to the first.
+    first = np.full(horizon + 2, horizon + 1, dtype=np.int64)
+    urgent = np.full(horizon + 2, -1, dtype=np.int64)
+    at = 0
+    for i in range(len(left)):
+        while at < len(value) and value[at] > left[i]:
+            node = horizon + 1 - moment[at]
+            while node < len(first):
+                first[node] = min(first[node], moment[at])
+                if urgent[node] < 0 or latest[at] < latest[urgent[node]]:
+                    urgent[node] = at
+                node += node & -node
+            at += 1
+        node = horizon - put_end[i]
+        while node > 0:
+            if urgent[node] >= 0:
+                if by[i] < 0 or latest[urgent[node]] < latest[by[i]]:
+                    by[i] = urgent[node]
+                if soon[i] < 0 or first[node] < soon[i]:
+                    soon[i] = first[node]
+            node -= node & -node
+    return soon, by

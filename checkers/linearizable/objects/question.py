@@ -1,0 +1,110 @@
+"""One object as its decider is asked about it, and the same with less known of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.linearizable.contents import CONTENTS, content_call, contents_of
+from checkers.linearizable.models import MODELS, UNTOLD, Call, Model
+from checkers.linearizable.objects.deciders import DECIDERS
+from checkers.linearizable.objects.spans import NEVER, Decider, Open, Outcome, Spans
+from checkers.linearizable.recorded import spans_of, tells_nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    decider: Decider
+    spans: Spans
+    initial: tuple[int, ...]
+    reads: Bool
+    """By function: whether it only reads, and tells nothing without its result."""
+
+    def decide(self) -> Outcome:
+        return self.decider.decide(self.spans, self.initial)
+
+    def order(self) -> Int64:
+        """Starts of all operations that took effect, as they did; only where `decide` says `Ordered`."""
+        return np.asarray(self.spans.start[self.decider.order(self.spans, self.initial)])
+
+    def until(self, time: int) -> Question:
+        """As it was known at that time: what had not completed is indefinite."""
+        ended = self.spans.end <= time
+        return self._part((self.spans.start <= time) & (ended | ~self.reads[self.spans.f]), ended)
+
+    def unknown(self, position: int) -> Question:
+        """As if nobody had seen this operation end. Whatever contradicts itself then does so now."""
+        ended = self.spans.definite
+        ended[position] = False
+        kept = np.ones(len(self.spans), dtype=np.bool_)
+        kept[position] = not self.reads[self.spans.f[position]]
+        return self._part(kept, ended)
+
+    def without(self, start: int) -> Question:
+        """As if the operation that began then had not."""
+        return self._part(self.spans.start != start, self.spans.definite)
+
+    def concerning(self, starts: Int64, near: int) -> Question:
+        """The operations that began then, the last `near` ones, and whatever is about the same values. Of other values
+        nothing is known, and of nothing only what they told. An object that tells all that it holds stays whole."""
+        spans = self.spans
+        if spans.lists is not None or near >= len(spans):
+            return self
+        chosen = np.isin(spans.start, starts)
+        chosen[-near:] = True
+        values = np.setdiff1d(np.concatenate((spans.argument[chosen], spans.result[chosen], self.initial)), [NONE])
+        takes_any = ~spans.definite & (spans.argument == NONE)
+        about = np.isin(spans.argument, values) | np.isin(spans.result, values)
+        return self._part(chosen | takes_any | about, spans.definite)
+
+    def telling(self, position: int, result: int) -> Question:
+        """As if this operation had told something else."""
+        results = self.spans.result.copy()
+        results[position] = result
+        return replace(self, spans=replace(self.spans, result=results))
+
+    def _part(self, kept: Bool, ended: Bool) -> Question:
+        spans = self.spans
+        known = replace(spans, end=np.where(ended, spans.end, NEVER), result=np.where(ended, spans.result, NONE))
+        return replace(self, spans=known.part(kept))
+
+
+def asked(model: Model, rows: pa.Table) -> Question | Open:
+    """The rows of one object, in order. Raises ValueError for a value that is no JSON."""
+    decider = DECIDERS.get(model.name)
+    if decider is None or model.apply is not MODELS[model.name].apply:
+        return Open("")
+    try:
+        found = contents_of(model, rows, held(model)) if model.name in CONTENTS else spans_of(model, rows, held(model))
+    except TypeError:
+        return Open("its values have no order")
+    if isinstance(found, Open):
+        return found
+    spans, initial = found
+    return Question(decider=decider, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
+
+
+def held(model: Model) -> Sequence[Hashable]:
+    """What an object of this model holds at first, in its own order."""
+    if "write" in model.functions:
+        return (model.initial,)
+    if model.name == "unordered-queue":
+        return tuple(Counter(dict(model.initial)).elements())
+    return tuple(model.initial)
+
+
+def call_of(model: Model, spans: Spans, position: int) -> Call:
+    """An operation as the model sees it."""
+    if spans.lists is not None:
+        return content_call(model, spans, position)
+    f = model.functions[spans.f[position]]
+    argument = spans.value(spans.argument[position])
+    result = spans.value(spans.result[position]) if spans.end[position] != NEVER else UNTOLD
+    if f == "cas" and spans.expected is not None:
+        argument = (spans.value(spans.expected[position]), argument)
+    return Call(f=f, argument=argument, result=result)

@@ -1,0 +1,220 @@
+"""Registers to which no value is written twice: decided in O(n log n).
+
+Whoever reads a value has read from the one operation that wrote it, so that all operations on one value belong
+together; whether they can be put in a row is seen from the zones of `zones`.
+
+An indefinite write that somebody saw (read, or as the expected value of a cas that happened) did happen, and never
+ends; one that nobody saw may be left out.
+
+Source: Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26 (1997), for reads and writes; the
+chains of a cas are ours, and held against a search through all orders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.kernels.columns import NONE, Int64
+from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.objects.zones import (
+    NOBODY,
+    Chains,
+    Registers,
+    Zones,
+    chains,
+    clusters,
+    crossed,
+    numbered,
+    seats,
+    zones,
+)
+from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ
+
+LINKS = 16
+"""At most so many cas between two operations of a chain are named as witnesses."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """Decides registers. Functions: read, write, cas, and a cas that found another value (`operations.CAS_MISS`)."""
+
+    def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
+        """`initial`: one value; null if left out."""
+        begins = _only(initial)
+        registers = _register(spans, begins)
+        if registers.ambiguous[0] != NOBODY:
+            return Open(_doubt(spans, begins, int(registers.ambiguous[0])))
+        known = clusters(registers)
+        told = _Told(spans, begins, registers)
+        if known.unwritten[0] != NOBODY:
+            return told.unwritten(int(known.unwritten[0]))
+        if known.replaced_twice[0, 0] != NOBODY:
+            return told.replaced_twice(*known.replaced_twice[0].tolist())
+        chained = chains(registers, known)
+        if chained.circular[0] != NOBODY:
+            return told.circular(int(chained.circular[0]), chained)
+        if chained.late[0, 0] != NOBODY:
+            return told.late(*chained.late[0].tolist())
+        found = zones(registers, chained)
+        one, other = crossed(found, 1)[0].tolist()
+        return Ordered() if one == NOBODY else told.crossed(chained, found, one, other)
+
+    def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
+        """Chains by their zones; in a chain the write of a value, its reads by their begin, then what replaces it."""
+        registers = _register(spans, _only(initial))
+        chained = chains(registers, clusters(registers))
+        found = zones(registers, chained)
+        seat = np.full(len(registers.owner), NOBODY, dtype=np.int64)
+        seat[found.chain] = seats(found.low, found.high, found.forward)
+        # Backward zones that wait for the same forward one share its end.
+        rank = np.full(len(registers.owner), NOBODY, dtype=np.int64)
+        rank[found.chain[np.argsort(seat[found.chain], kind="stable")]] = np.arange(len(found))
+        kept = np.flatnonzero(registers.happened)
+        value = registers.value[kept]
+        level = 2 * chained.depth[value] + (registers.f[kept] == READ)
+        return np.asarray(kept[np.lexsort((registers.start[kept], level, rank[chained.first[value]]))])
+
+
+def suspects(registers: Registers) -> Int64:
+    """Numbers of the registers that are not known to be linearizable, ascending; of the others `decide` says so."""
+    known = clusters(registers)
+    chained = chains(registers, known)
+    suspected = (registers.ambiguous != NOBODY) | (known.unwritten != NOBODY) | (chained.circular != NOBODY)
+    for pairs in (known.replaced_twice, chained.late, crossed(zones(registers, chained), registers.count)):
+        suspected |= pairs[:, 0] != NOBODY
+    return np.flatnonzero(suspected)
+
+
+def _only(initial: tuple[int, ...]) -> int:
+    return initial[0] if initial else NONE
+
+
+def _register(spans: Spans, initial: int) -> Registers:
+    return numbered(
+        count=1,
+        register=np.zeros(len(spans), dtype=np.int64),
+        start=spans.start,
+        end=spans.end,
+        f=spans.f,
+        value=np.where(spans.f == READ, spans.result, spans.argument),
+        expected=_expected(spans),
+        initial=initial,
+    )
+
+
+def _expected(spans: Spans) -> Int64:
+    return np.full(len(spans), NONE) if spans.expected is None else spans.expected
+
+
+def _doubt(spans: Spans, initial: int, position: int) -> str:
+    if spans.f[position] == CAS_MISS:
+        return f"a cas failed, which tells what the value was not ({spans.when(position)})"
+    value = spans.shown(int(spans.argument[position]))
+    again = "which was there from the beginning" if spans.argument[position] == initial else "which was written before"
+    return f"{value} is written, {again} ({spans.when(position)})"
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Why one register cannot be linearized."""
+
+    spans: Spans
+    initial: int
+    registers: Registers
+
+    def unwritten(self, seer: int) -> Contradiction:
+        seen = self._expected(seer) if self.spans.f[seer] == CAS else self._value(seer)
+        return self._proven({seer}, f"{self._operation(seer)} saw {seen}, which nobody ever wrote")
+
+    def replaced_twice(self, one: int, other: int) -> Contradiction:
+        value = self._expected(one)
+        return self._proven(
+            {one, other},
+            f"{self._operation(one)} and {self._operation(other)} both replaced {value}, which was there only once",
+        )
+
+    def circular(self, seen: int, chained: Chains) -> Contradiction:
+        f, value = self.registers.f, self.registers.value
+        swaps = np.flatnonzero(self.registers.happened & (f == CAS))
+        swaps = swaps[chained.first[value[swaps]] == NOBODY]
+        return self._proven(
+            {seen, *swaps[:LINKS].tolist()},
+            f"{self._operation(seen)} saw a value of a circle of cas operations, each of which needs the last",
+        )
+
+    def late(self, late: int, early: int) -> Contradiction:
+        if self.registers.value[late] == self.registers.value[early]:
+            because = f"{self._operation(early)} saw the effect of {self._operation(late)}, which had not begun by then"
+        else:
+            because = (
+                f"{self._operation(early)} tells that {self._value(late)} had been replaced by {self._value(early)}, "
+                f"but {self._operation(late)} began after that"
+            )
+        return self._proven(self._linked(late, early), because)
+
+    def crossed(self, chained: Chains, found: Zones, one: int, other: int) -> Contradiction:
+        sentences = []
+        witnesses: set[int] = set()
+        for before, after in ((one, other), (other, one)):
+            name = found.chain[before]
+            ended, began = int(chained.ended[name]), int(chained.began[found.chain[after]])
+            witnesses |= self._linked(began, int(chained.ended[found.chain[after]]))
+            if name < self.registers.count:
+                first = self.spans.shown(self.initial)
+                sentences.append(f"{first} came before {self._value(began)}, because every register begins as {first}")
+                continue
+            sentences.append(
+                f"{self._value(ended)} came before {self._value(began)}, because {self._operation(ended)} had ended "
+                f"when {self._operation(began)} began"
+            )
+        return self._proven(witnesses, "; but ".join(sentences))
+
+    def _operation(self, position: int) -> str:
+        spans = self.spans
+        value = self._value(position)
+        if spans.f[position] == CAS:
+            what = f"cas from {self._expected(position)} to {value}"
+        else:
+            what = f"{'read' if spans.f[position] == READ else 'write'} of {value}"
+        return f"the {what} ({spans.when(position)})"
+
+    def _value(self, position: int) -> str:
+        spans = self.spans
+        told = spans.result if spans.f[position] == READ else spans.argument
+        return spans.shown(int(told[position]))
+
+    def _expected(self, position: int) -> str:
+        return self.spans.shown(int(_expected(self.spans)[position]))
+
+    def _linked(self, one: int, other: int) -> set[int]:
+        """Two operations of a chain, who wrote their values, and the cas that lead from the one value to the other."""
+        registers = self.registers
+        paths = []
+        for position in (one, other):
+            path = []
+            at = int(registers.value[position])
+            while at != NOBODY and registers.writer[at] != NOBODY:
+                path.append(int(registers.writer[at]))
+                at = int(registers.expected[registers.writer[at]])
+            paths.append(path)
+        shared = set(paths[0]) & set(paths[1])
+        between = [position for path in paths for position in path if position not in shared]
+        nearest = next((position for position in paths[0] if position in shared), None)
+        return {one, other, *between[:LINKS], *([] if nearest is None else [nearest])}
+
+    def _proven(self, witnesses: set[int], because: str) -> Contradiction:
+        """With the indefinite ones among them go those that saw them, for without these they need not have happened."""
+        registers = self.registers
+        sees = np.where(registers.f == READ, registers.value, registers.expected)
+        proven = set(witnesses)
+        for position in witnesses:
+            at = position
+            for _ in range(LINKS):
+                if registers.end[at] != NEVER:
+                    break
+                seers = np.flatnonzero(registers.happened & (sees == registers.value[at]))
+                at = int(seers[np.argmin(registers.end[seers])])
+                proven.add(at)
+        return Contradiction(frozenset(proven), because)

@@ -1,0 +1,175 @@
+"""Stacks to which no element is pushed twice: decided in O(n log n).
+
+An element whose push and pop overlap can be popped as soon as it is pushed, and then says nothing. Every other one is
+on the stack at least from the end of its push to the begin of its pop, and the times for which elements are on the
+stack are nested or apart: `nesting` decides that. A pop that finds nothing needs a moment at which no element must be
+there; at all such moments the stack can be empty. `takers` says what is done about pops of unknown outcome.
+
+Source: Lee and Mathur, arXiv 2410.04581; Abdulla and others, arXiv 2509.17795.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.objects.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
+from checkers.linearizable.objects.nesting import UNPLACED, Nesting, nested
+from checkers.linearizable.objects.spans import NEVER, Spans
+from checkers.linearizable.objects.takers import (
+    Clash,
+    Collection,
+    Due,
+    never_empty,
+    never_empty_because,
+)
+from harness.compiled import compiled
+
+REDUCED = 200
+"""Rows of at most so many elements are made as short as possible."""
+
+
+class _Stack:
+    words = Words(put="push", take="pop")
+
+    def clash(self, known: Lifetimes) -> Clash | None:
+        return never_empty(known) or self._no_bottom(known)
+
+    def _no_bottom(self, known: Lifetimes) -> Clash | None:
+        zoned, nesting = _nesting(known)
+        begin, end = nesting.stuck_left, nesting.stuck_right
+        if begin < 0:
+            return None
+        inside = (known.put_end[zoned] >= begin) & (known.take_start[zoned] <= end)
+        row = in_a_row(known, begin, end, zoned[inside & (nesting.turn == UNPLACED)])
+        row = _shortest(known, row)
+        return Clash(row, int(known.put_end[row].min()), int(known.take_start[row].max()))
+
+    def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
+        if clash.teller != NOBODY:
+            return never_empty_because(spans, known, clash, self.words)
+        row = clash.elements
+        first = row[np.argmin(known.put_end[row])]
+        last = row[np.argmax(known.take_start[row])]
+        reasons = [_not_at_bottom(spans, known, clash, v, first, last) for v in row[:SHOWN].tolist()]
+        return (
+            f"{named(spans, known, row)}: one of them was always on the stack, and none of them can have been "
+            f"below the others: {'; '.join(reasons)}{'; …' if len(row) > SHOWN else ''}"
+        )
+
+    def due(self, told: Lifetimes, left: Lifetimes) -> Due:
+        zoned, nesting = _nesting(told)
+        order = np.lexsort((nesting.turn, nesting.left))
+        by_end = np.argsort(left.put_end, kind="stable")
+        inner, outer = _enclosing(
+            nesting.left[order],
+            nesting.right[order],
+            told.take_end[zoned[order]],
+            left.put_start[by_end],
+            left.put_end[by_end],
+        )
+        soon, late, by = (np.full(len(by_end), NEVER) for _ in range(3))
+        found = inner >= 0
+        soon[by_end[found]] = nesting.right[order][inner[found]]
+        by[by_end[found]] = zoned[order][outer[found]]
+        late[by_end[found]] = told.take_end[by[by_end[found]]]
+        return Due(soon=soon, late=late, by=by)
+
+    def needed(self, told: Lifetimes, element: int) -> Int64:
+        zoned, nesting = _nesting(told)
+        at = int(np.flatnonzero(zoned == element)[0])
+        begin, end = int(nesting.left[at]), int(nesting.right[at])
+        inside = (nesting.left >= begin) & (nesting.right <= end) & (nesting.turn >= nesting.turn[at])
+        return in_a_row(told, begin, end, zoned[inside])
+
+    def order(self, known: Lifetimes) -> Int64:
+        zoned, nesting = _nesting(known)
+        brief = np.flatnonzero(known.put_end > known.take_start)
+        moment = np.maximum(known.put_start[brief], known.take_start[brief])
+        # At one moment first the long ones end, the inner ones first; then the brief ones come and go; then somebody is
+        # told that nothing is there; then the long ones begin, the outer ones first.
+        parts = (
+            (known.put[zoned], nesting.left - 1, 3, nesting.turn),
+            (known.taken[zoned], nesting.right, 0, -nesting.turn),
+            (known.put[brief], moment, 1, 2 * brief),
+            (known.taken[brief], moment, 1, 2 * brief + 1),
+            (known.nothing, free_moments(known), 2, known.nothing),
+        )
+        position = np.concatenate([part[0] for part in parts])
+        time = np.concatenate([part[1] for part in parts])
+        phase = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
+        turn = np.concatenate([part[3] for part in parts])
+        ordered = position[np.lexsort((turn, phase, time))]
+        return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
+
+
+STACK = Collection(_Stack())
+
+
+def _nesting(known: Lifetimes) -> tuple[Int64, Nesting]:
+    """The elements that are not brief, and how they are nested."""
+    zoned = np.flatnonzero(known.put_end < known.take_start)
+    return zoned, nested(*_times(known, zoned), known.horizon + 1)
+
+
+def _times(known: Lifetimes, elements: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+    # What is there at first was put in this order, one right behind the other.
+    earliest = known.put_start[elements] - (known.put[elements] == NOBODY)
+    return earliest, known.put_end[elements], known.take_start[elements], known.take_end[elements]
+
+
+def _shortest(known: Lifetimes, row: Int64) -> Int64:
+    """Without those without which there is no bottom either."""
+    if len(row) > REDUCED:
+        return row
+    used, ranks = np.unique(np.stack(_times(known, row)), return_inverse=True)
+    earliest, begin, end, latest = ranks.reshape(4, -1)
+    kept = np.arange(len(row))
+    for v in kept.tolist():
+        fewer = kept[kept != v]
+        if nested(earliest[fewer], begin[fewer], end[fewer], latest[fewer], len(used)).stuck_left >= 0:
+            kept = fewer
+    return row[kept]
+
+
+def _not_at_bottom(spans: Spans, known: Lifetimes, clash: Clash, v: int, first: int, last: int) -> str:
+    name = spans.shown(known.value[v])
+    if known.put[v] == NOBODY and v != first:
+        return f"{name} was above {spans.shown(known.value[first])} at first"
+    if known.put_start[v] >= clash.begin:
+        return f"{name} was pushed ({spans.when(int(known.put[v]))}) after {spans.shown(known.value[first])}"
+    how = "stayed" if known.taken[last] == NOBODY else f"was popped later ({spans.when(int(known.taken[last]))})"
+    return f"{name} was popped ({spans.when(int(known.taken[v]))}), and {spans.shown(known.value[last])} {how}"
+
+
+@compiled
+def _enclosing(left: Int64, right: Int64, latest: Int64, start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """For each (start, end), by ascending end: of the rows [left, right] that hold it the innermost, and the one whose
+    longest element is popped first; -1 if none does. Rows are nested, by ascending left, the outer ones first."""
+    inner = np.full(len(end), -1, dtype=np.int64)
+    outer = np.full(len(end), -1, dtype=np.int64)
+    pile = np.empty(len(left), dtype=np.int64)
+    first = np.empty(len(left), dtype=np.int64)
+    height = at = 0
+    for i in range(len(end)):
+        while at < len(left) and left[at] < end[i]:
+            while height and right[pile[height - 1]] <= left[at]:
+                height -= 1
+            pile[height] = first[height] = at
+            if height and latest[first[height - 1]] < latest[at]:
+                first[height] = first[height - 1]
+            height += 1
+            at += 1
+        while height and right[pile[height - 1]] < end[i]:
+            height -= 1
+        low, high = 0, height
+        while low < high:
+            middle = (low + high) // 2
+            if left[pile[middle]] < start[i]:
+                low = middle + 1
+            else:
+                high = middle
+        if low:
+            inner[i] = pile[low - 1]
+            outer[i] = first[low - 1]
+    return inner, outer

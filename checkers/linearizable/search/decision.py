@@ -1,0 +1,247 @@
+"""One object decided by search, whatever its model: all orders, as late as possible, no configuration twice.
+
+Time runs over invocations and completions; when an operation completes, it must have taken effect in each
+configuration that survives, so from each one that lacks it all ways are tried to let open operations take
+effect until it has (just-in-time linearization). What keeps the sets of configurations small:
+- A read that may take effect does so at once: it changes nothing, so waiting wins nothing.
+- Of equal open operations the one that ends first takes effect first: they are interchangeable.
+- Right before an overwrite takes effect, every open overwrite may have done so unseen. It is free from then on:
+  it may still be used, but need not be, so a configuration that has it free makes one superfluous that used it.
+- Indefinite operations never complete. Equal ones are only counted; a configuration that has used fewer of them, and
+  is equal otherwise, makes the other superfluous. One that no later operation could need is left out.
+Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
+
+Where the sets grow all the same, both answers are sought at less than the price of all orders:
+- First only the most promising configurations are followed, then more and more: any that reaches the end is an order.
+- Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
+  and what is impossible even so is impossible.
+Only where both fail, all configurations are followed.
+
+The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
+far it came is told. The bounds count steps and cells, not seconds, so that every machine decides alike.
+
+Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
+Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.operations import NEVER
+from checkers.linearizable.search.kernel import (
+    COMPLETED,
+    DONE,
+    FULL,
+    LIMIT,
+    MISSING,
+    NODE,
+    PLACED,
+    STATE,
+    STUCK,
+    WIDE,
+    Present,
+    advance,
+)
+from checkers.linearizable.search.orders import order_of_trail
+from checkers.linearizable.search.timeline import Layout, Problem, layout
+from checkers.linearizable.search.transitions import Step, Transitions
+
+__all__ = ["Decision", "Problem", "Step", "decide", "decide_with_orders"]
+
+LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
+
+CELLS = 50_000_000
+"""Configurations of one object may have so many numbers at once: 400 MB."""
+
+ELEMENTS = 4_000_000
+"""The states of one object that are looked at may have so many elements together; each counts as one as well."""
+
+KEPT = (16, 256, 4_096)
+"""How many configurations are followed, before all of them are."""
+
+AT_FIRST = 2_000
+"""So many configurations are explored before the search becomes choosy."""
+
+ENDLESS = 8
+"""Without counts, so many times the configurations are explored that were explored before. There may be no end of
+them: of a queue, for one, that is filled again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """How the search ended."""
+
+    outcome: int
+    stuck_at: int
+    """NOT_LINEARIZABLE: the operation that fits nowhere. UNDECIDED: the one that was not decided any more, or -1."""
+    possible: tuple[Hashable, ...]
+    """NOT_LINEARIZABLE: states that the object could have been in before it completed; none if they are not known.
+    Otherwise states in which it could have ended, or could have been when the search was given up."""
+    explored: int
+    reason: str = ""
+    orders: tuple[tuple[int, ...], ...] = ()
+    """If asked for: LINEARIZABLE: one order of all operations that took effect. NOT_LINEARIZABLE: for each of the
+    possible states the order that led to it."""
+
+
+def decide(problem: Problem, *, limit: int) -> Decision:
+    """Whether the operations can be put in an order; at most `limit` configurations are explored."""
+    return _decide(problem, limit, np.empty((0, 2), dtype=np.int64))
+
+
+def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
+    """As `decide`, with the orders that prove it; this takes more memory, and more time where there is no order."""
+    return _decide(problem, limit, np.full((1_024, 2), -1, dtype=np.int64))
+
+
+def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
+    search = _Search(problem, layout(problem), limit, trail)
+    begin = search.here
+    ended = search.go_on(search.room, cuts=False, effort=AT_FIRST)
+    if ended != LIMIT or search.explored > limit:
+        return search.decision(ended)
+    search.here = begin
+    for kept in KEPT:
+        ended = search.go_on(kept, cuts=False)
+        if ended != WIDE:
+            return search.decision(ended)
+        begin = search.here
+        ended = search.go_on(kept, cuts=True)
+        if ended != STUCK:
+            return search.decision(ended)
+        if kept == KEPT[0] and search.counts and not len(trail):
+            endless = search.without_counts(begin)
+            ended = endless.go_on(search.room, cuts=False, effort=ENDLESS * search.explored)
+            if ended == STUCK:
+                # Without counts there are states that the object cannot have been in.
+                return replace(endless.decision(ended), possible=())
+            search.explored = endless.explored
+        search.here = begin
+    return search.decision(search.go_on(search.room, cuts=False))
+
+
+def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator[tuple[int, tuple[Hashable, ...]]]:
+    """Moments before an operation got stuck, ever further away, and the states in which the object can have been then.
+
+    A moment is the time of an event, and the states are those before it; what is open may have taken effect or not.
+    There may be more states than are possible, but never less. None that takes more than `limit` configurations, or
+    much more than the decision took.
+    """
+    effort = min(limit, ENDLESS * decision.explored)
+    search = _Search(problem, layout(problem), effort, np.empty((0, 2), dtype=np.int64))
+    if search.counts:
+        search = search.without_counts(search.here)
+    stuck = search.completion(decision.stuck_at)
+    found = []
+    for distance in 2 ** np.arange(int(stuck).bit_length())[::-1]:
+        if search.go_on(search.room, cuts=False, until=stuck - int(distance)) != DONE:
+            break
+        found.append((search.time - 1, search.states))
+    yield from reversed(found)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far a search is, and all that it needs to go on from there."""
+
+    at: int
+    current: Int64
+    present: Present
+    nodes: int
+
+
+class _Search:
+    def __init__(self, problem: Problem, of: Layout, limit: int, trail: Int64) -> None:
+        self._problem = problem
+        self._layout = of
+        self._limit = limit
+        self._trail = trail
+        self._transitions = Transitions(problem.initial, len(problem.does), problem.step)
+        self._furthest = 0
+        width = PLACED + 2 * of.words + of.columns
+        self.room = max(CELLS // width, 1)
+        self.explored = 0
+        present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
+        self.here = _Place(0, np.zeros((1, width), dtype=np.int64), present, min(len(trail), 1))
+
+    @property
+    def counts(self) -> bool:
+        return self._layout.columns > 0
+
+    def without_counts(self, begin: _Place) -> _Search:
+        """The search from a place on, as if there were no end of the indefinite operations."""
+        other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
+        other._transitions = self._transitions
+        other.explored = self.explored
+        other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
+        return other
+
+    @property
+    def time(self) -> int:
+        """Of the next event."""
+        return int(self._layout.time[self.here.at])
+
+    @property
+    def states(self) -> tuple[Hashable, ...]:
+        numbers = np.unique(self.here.current[:, STATE]).tolist()
+        return tuple(self._transitions.states[number] for number in numbers)
+
+    def completion(self, operation: int) -> int:
+        """Position of the event."""
+        line = self._layout.line
+        return int(np.flatnonzero((line.event == COMPLETED) & (line.subject == operation))[0])
+
+    def go_on(self, kept: int, *, cuts: bool, until: int = NEVER, effort: int = NEVER) -> int:
+        """How it ended, before the event `until`, or after so many configurations as the effort allows. The place where
+        it began stays as it was: one can go back to it."""
+        at, current, nodes = self.here.at, self.here.current.copy(), self.here.nodes
+        present = Present(*(column.copy() for column in self.here.present))
+        limit = min(self._limit, self.explored + min(effort, self._limit))
+        ended = MISSING
+        while ended == MISSING and self._transitions.elements <= ELEMENTS:
+            ended, at, current, self.explored, asked, self._trail, nodes = advance(
+                self._layout.line,
+                self._transitions.moves(),
+                present,
+                self._layout.words,
+                min(until, len(self._layout.time)),
+                at,
+                current,
+                self.explored,
+                limit,
+                self.room,
+                kept,
+                cuts,
+                self._trail,
+                nodes,
+            )
+            self._transitions.fill(asked)
+        self.here = _Place(at, current, present, nodes)
+        self._furthest = max(self._furthest, at)
+        return ended
+
+    def decision(self, ended: int) -> Decision:
+        reasons = {
+            LIMIT: f"{self._limit} configurations were not enough",
+            FULL: f"more than {self.room} configurations are too many at once",
+            MISSING: f"its states have more than {ELEMENTS} elements together",
+        }
+        at = {DONE: -1, STUCK: self.here.at}.get(ended, self._furthest)
+        heads = {int(row[STATE]): int(row[NODE]) for row in self.here.current[::-1]}
+        numbers = sorted(heads)
+        told = numbers[:1] if ended == DONE else numbers
+        return Decision(
+            outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
+            stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
+            possible=self.states,
+            explored=self.explored,
+            reason=reasons.get(ended, ""),
+            orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in told)
+            if len(self._trail)
+            else (),
+        )

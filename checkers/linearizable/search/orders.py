@@ -1,0 +1,54 @@
+"""From the trail of the search to an order of operations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.operations import NEVER
+from checkers.linearizable.search.kernel import OVERWRITES
+from checkers.linearizable.search.timeline import Problem
+
+
+def order_of_trail(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]:
+    """The operations that led to a node; those that took effect unseen are put where they did."""
+    steps: list[int] = []
+    while node > 0:
+        steps.append(int(trail[node, 1]))
+        node = int(trail[node, 0])
+    steps.reverse()
+    waiting: dict[int, list[int]] = {}
+    for number in np.flatnonzero(problem.end == NEVER)[::-1].tolist():
+        waiting.setdefault(int(problem.kind[number]), []).append(number)
+    placed = [step if step >= 0 else waiting[-1 - step].pop() for step in steps]
+    return tuple(_with_unseen(problem, placed))
+
+
+def _with_unseen(problem: Problem, placed: list[int]) -> list[int]:
+    """Put each overwrite that is left right before an overwrite that took effect while it was open.
+
+    An order is found when it exists at all: everything before the place began before its end, everything behind it
+    ends after its start.
+    """
+    done = set(placed)
+    begun = np.maximum.accumulate(problem.start[placed]) if placed else np.empty(0, dtype=np.int64)
+    must_end = np.minimum.accumulate(problem.end[placed][::-1])[::-1] if placed else begun
+    is_place = problem.does[problem.kind[placed]] == OVERWRITES if placed else begun
+    unseen: dict[int, list[int]] = {}
+    left = np.flatnonzero((problem.end != NEVER) & (problem.does[problem.kind] == OVERWRITES))
+    for number in left.tolist():
+        if number in done:
+            continue
+        # must_end ascends: the first place behind all that ended before this one began.
+        first = int(np.searchsorted(must_end, problem.start[number]))
+        at = next(
+            (i for i in range(first, len(placed)) if is_place[i] and (i == 0 or begun[i - 1] < problem.end[number])),
+            -1,
+        )
+        if at >= 0:
+            unseen.setdefault(at, []).append(number)
+    result = []
+    for i, number in enumerate(placed):
+        result += sorted(unseen.get(i, ()), key=lambda one: int(problem.end[one]))
+        result.append(number)
+    return result

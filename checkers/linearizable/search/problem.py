@@ -1,0 +1,150 @@
+"""From recorded rows to numbers: the calls on one object, and the search problem that they make.
+
+What failed did not happen (but see `FailedCas`), what is indefinite or never completed may have happened at any time
+after its invocation, or never, and what tells nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.models import FAILED, UNTOLD, Call, Does, FailedCas, Model
+from checkers.linearizable.operations import NEVER
+from checkers.linearizable.search.decision import Problem
+from checkers.linearizable.search.kernel import OTHER, OVERWRITES, READS
+
+NUMBERS = {Does.CHANGES: OTHER, Does.READS: READS, Does.OVERWRITES: OVERWRITES}
+
+
+class Row(NamedTuple):
+    """A row of a history, about one object. `at` is its index in the history; left out, its place among the rows."""
+
+    process: int
+    type: str
+    f: str
+    value: Hashable
+    error: str | None = None
+    at: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """The calls on one object that may have happened, by their invocation; times are history indices."""
+
+    calls: Sequence[Call]
+    start: Int64
+    end: Int64
+    """NEVER if indefinite."""
+
+    def part(self, chosen: Int64) -> Calls:
+        return Calls(calls=[self.calls[n] for n in chosen.tolist()], start=self.start[chosen], end=self.end[chosen])
+
+
+def recorded(model: Model, rows: Iterable[Row]) -> Problem:
+    """The problem of rows in order. Raises ValueError if a row is none of this model."""
+    return problem_of(model, calls_of(model, rows))
+
+
+def calls_of(model: Model, rows: Iterable[Row]) -> Calls:
+    """Raises ValueError for a function that the model has not."""
+    opened: dict[int, tuple[int, Row]] = {}
+    found: list[tuple[int, int, Call]] = []
+    for number, row in enumerate(rows):
+        index = number if row.at < 0 else row.at
+        if row.f not in model.functions:
+            raise ValueError(f"row {index}: {model.name} has no {row.f!r}, only {', '.join(model.functions)}")
+        if row.type == "invoke":
+            opened[row.process] = (index, row)
+            continue
+        began, invocation = opened.pop(row.process)
+        if row.type == "ok":
+            found.append((began, index, Call(f=row.f, argument=invocation.value, result=row.value)))
+        elif row.type == "info":
+            found.append((began, NEVER, Call(f=row.f, argument=invocation.value, result=UNTOLD)))
+        elif row.f == "cas" and model.failed_cas is FailedCas.ANSWER and row.error is None:
+            found.append((began, index, Call(f=row.f, argument=invocation.value, result=FAILED)))
+    for began, invocation in opened.values():
+        found.append((began, NEVER, Call(f=invocation.f, argument=invocation.value, result=UNTOLD)))
+    kept = sorted((entry for entry in found if not model.tells_nothing(entry[2])), key=lambda entry: entry[0])
+    return Calls(
+        calls=[call for _, _, call in kept],
+        start=np.array([start for start, _, _ in kept], dtype=np.int64),
+        end=np.array([end for _, end, _ in kept], dtype=np.int64),
+    )
+
+
+def problem_of(model: Model, calls: Calls) -> Problem:
+    number: dict[Call, int] = {}
+    kind = np.array([number.setdefault(call, len(number)) for call in calls.calls], dtype=np.int64)
+    kinds = list(number)
+
+    touched = [model.parts(call) for call in kinds]
+    everything = {name for names in touched for name in names or ()} if None not in touched else None
+
+    def step(state: Hashable, at: int) -> list[Hashable]:
+        return model.step(state, kinds[at])
+
+    def does(at: int) -> int:
+        names = touched[at]
+        alone = names is not None and (everything is None or not everything.issubset(names))
+        return OTHER if alone and model.does(kinds[at]) is Does.OVERWRITES else NUMBERS[model.does(kinds[at])]
+
+    return Problem(
+        start=calls.start,
+        end=calls.end,
+        kind=kind,
+        does=np.array([does(at) for at in range(len(kinds))], dtype=np.int64),
+        over=_over(model, calls, kinds),
+        initial=model.initial,
+        step=step,
+    )
+
+
+def useful(model: Model, calls: Calls) -> Calls:
+    """Without the indefinite calls that began when nobody needed them any more."""
+    kinds = list(dict.fromkeys(call for call in calls.calls if call.result is UNTOLD))
+    over = dict(zip(kinds, _over(model, calls, kinds).tolist(), strict=True))
+    needed = [over.get(call, NEVER) > start for call, start in zip(calls.calls, calls.start.tolist(), strict=True)]
+    return calls.part(np.flatnonzero(needed))
+
+
+def _over(model: Model, calls: Calls, kinds: list[Call]) -> Int64:
+    """By kind: when nobody needs it any more.
+
+    An indefinite call that needs something is needed itself only as long as somebody needs its effect; so what it
+    needs is needed as long.
+    """
+    everything = -1
+    last: dict[Hashable, int] = {}
+    for call, end in zip(calls.calls, calls.end.tolist(), strict=True):
+        if end == NEVER:
+            continue
+        needed = model.needs(call)
+        if needed is None:
+            everything = max(everything, end)
+        for effect in needed or ():
+            last[effect] = max(last.get(effect, -1), end)
+    final = max((end for end in calls.end.tolist() if end != NEVER), default=-1)
+    indefinite = [call for call in kinds if call.result is UNTOLD]
+    over = {call: -1 for call in indefinite}
+    grows = True
+    while grows:
+        grows = False
+        for call in indefinite:
+            effect = model.effect(call)
+            until = final if effect is None else max(last.get(effect, -1), everything)
+            if until <= over[call]:
+                continue
+            over[call] = until
+            grows = True
+            needed = model.needs(call) if until >= 0 else ()
+            if needed is None:
+                everything = max(everything, until)
+            for effect in needed or ():
+                last[effect] = max(last.get(effect, -1), until)
+    return np.array([over.get(call, -1) for call in kinds], dtype=np.int64)

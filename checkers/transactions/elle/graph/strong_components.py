@@ -1,0 +1,258 @@
+"""Graphs of transactions as arrays, and their knots: strongly connected components of more than one transaction.
+
+Realtime order is not stored: with transactions numbered by their beginning, those that began after T had ended are all
+from `after[T]` on. For components it is a chain of gates, one in front of each transaction: T leads to the gate
+after[T], each gate to its transaction and to the next gate. That is 3 n edges for an order that has up to n² / 2, or n
+times as many as there are clients if reduced. Components are found by Pearce's variant of Tarjan's algorithm (Pearce,
+"A space-efficient algorithm for finding strongly connected components", Information Processing Letters 116, 2016),
+without recursion.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.kernels.columns import Bool, Int8, Int32
+from checkers.transactions.elle.edges import Kind
+from harness.compiled import compiled
+
+INDEFINITELY = int(np.iinfo(np.int32).max)
+"""`end` of indefinite transactions."""
+
+KIND_BITS = 2
+"""An entry of a graph is the target, shifted by so many bits, and the kind of the edge, which is never REALTIME."""
+KIND_MASK = (1 << KIND_BITS) - 1
+MOST_NODES = 1 << (31 - KIND_BITS)
+
+WW, WR, RW, PROCESS, REALTIME = (int(kind) for kind in Kind)
+ORDERS = (0, 1 << PROCESS, 1 << PROCESS | 1 << REALTIME)
+"""What each of the VARIANTS allows beside dependencies, as bits."""
+
+SPACED = 1 << len(Kind)
+"""Beside allowed kinds: no RW edge may follow another. A transaction is two states then: itself, if another edge led to
+it, and itself plus the number of transactions, if RW did."""
+
+
+class Graph(NamedTuple):
+    """Transactions numbered by their beginning."""
+
+    first: Int32
+    """Edges from u are entries[first[u]:first[u + 1]]. One longer than there are transactions."""
+    entries: Int32
+    """Ascending from each u. Of several dependencies on the same transaction there is one, of the lowest kind."""
+    start: Int32
+    end: Int32
+    process: Int32
+    after: Int32
+    """The first transaction that began after this one had ended; their number if there is none."""
+
+
+def graph_of(start: Int32, end: Int32, process: Int32, source: Int32, target: Int32, kind: Int8) -> Graph:
+    """`start` ascends, processes are dense. Edges from each transaction to the next of its process are added."""
+    before = _process_predecessors(start, end, process, int(process.max(initial=0)) + 1)
+    first, entries = _adjacent(source, target, kind, before)
+    after = np.searchsorted(start, end, side="right").astype(np.int32)
+    return Graph(first, entries, start, end, process, after)
+
+
+@compiled
+def _process_predecessors(start: Int32, end: Int32, process: Int32, processes: int) -> Int32:
+    """The last transaction of the same process that had ended before each of them began; -1 if there is none."""
+    last = np.full(processes, -1, dtype=np.int32)
+    before = np.full(len(start), -1, dtype=np.int32)
+    for u in range(len(start)):
+        t = last[process[u]]
+        if t >= 0 and end[t] < start[u]:
+            before[u] = t
+        if end[u] != INDEFINITELY:
+            last[process[u]] = u
+    return before
+
+
+@compiled
+def _adjacent(source: Int32, target: Int32, kind: Int8, before: Int32) -> tuple[Int32, Int32]:
+    nodes = len(before)
+    into = np.zeros(nodes + 1, dtype=np.int32)
+    first = np.zeros(nodes + 1, dtype=np.int32)
+    for i in range(len(source)):
+        into[target[i] + 1] += 1
+        first[source[i] + 1] += 1
+    for t in before:
+        if t >= 0:
+            first[t + 1] += 1
+    for u in range(nodes):
+        into[u + 1] += into[u]
+        first[u + 1] += first[u]
+    sources = np.empty(len(source), dtype=np.int32)
+    free = into.copy()
+    for i in range(len(source)):
+        sources[free[target[i]]] = source[i] << KIND_BITS | kind[i]
+        free[target[i]] += 1
+    # Filled in the order of targets, so that those of each source ascend.
+    entries = np.empty(first[nodes], dtype=np.int32)
+    free = first.copy()
+    for v in range(nodes):
+        for i in range(into[v], into[v + 1]):
+            u = sources[i] >> KIND_BITS
+            entry = v << KIND_BITS | (sources[i] & KIND_MASK)
+            if free[u] > first[u] and entries[free[u] - 1] >> KIND_BITS == v:
+                if entry < entries[free[u] - 1]:
+                    entries[free[u] - 1] = entry
+            else:
+                entries[free[u]] = entry
+                free[u] += 1
+        t = before[v]
+        if t >= 0:
+            entries[free[t]] = v << KIND_BITS | PROCESS
+            free[t] += 1
+    kept = 0
+    for u in range(nodes):
+        low = first[u]
+        first[u] = kept
+        for i in range(low, free[u]):
+            entries[kept] = entries[i]
+            kept += 1
+    first[nodes] = kept
+    return first, entries[:kept].copy()
+
+
+@compiled
+def part(graph: Graph, members: Int32, local: Int32) -> Graph:
+    """The graph of some transactions, ascending, and the edges between them. `local`: scratch, one for each transaction
+    of the whole graph, -1 before and after."""
+    begins, all_entries, all_after = graph.first, graph.entries, graph.after
+    nodes = len(members)
+    for i in range(nodes):
+        local[members[i]] = i
+    first = np.zeros(nodes + 1, dtype=np.int32)
+    for i in range(nodes):
+        first[i + 1] = first[i]
+        for j in range(begins[members[i]], begins[members[i] + 1]):
+            if local[all_entries[j] >> KIND_BITS] >= 0:
+                first[i + 1] += 1
+    entries = np.empty(first[nodes], dtype=np.int32)
+    start = np.empty(nodes, dtype=np.int32)
+    end = np.empty(nodes, dtype=np.int32)
+    process = np.empty(nodes, dtype=np.int32)
+    after = np.empty(nodes, dtype=np.int32)
+    at = 0
+    for i in range(nodes):
+        u = members[i]
+        for j in range(begins[u], begins[u + 1]):
+            v = local[all_entries[j] >> KIND_BITS]
+            if v >= 0:
+                entries[at] = v << KIND_BITS | (all_entries[j] & KIND_MASK)
+                at += 1
+        start[i], end[i], process[i] = graph.start[u], graph.end[u], graph.process[u]
+        low, high = i, nodes
+        while low < high:
+            middle = (low + high) >> 1
+            if members[middle] < all_after[u]:
+                low = middle + 1
+            else:
+                high = middle
+        after[i] = low
+    for i in range(nodes):
+        local[members[i]] = -1
+    return Graph(first, entries, start, end, process, after)
+
+
+@compiled
+def knots(graph: Graph, allowed: int, active: Bool) -> Int32:
+    """The knot of each transaction (of each state if SPACED) over edges of the kinds in `allowed` (bits) between active
+    transactions, -1 if it is in none. Numbered by their first states."""
+    nodes = len(active)
+    first, entries, after = graph.first, graph.entries, graph.after
+    spaced = allowed & SPACED != 0
+    states = 2 * nodes if spaced else nodes
+    gated = allowed >> REALTIME & 1
+    places = states + nodes * gated
+    number = np.zeros(places, dtype=np.int32)  # 0: not reached. From places - 1 down: components that are complete.
+    # Calls grow from the left, those that wait for their component from the right: no place is in both.
+    stack = np.empty(places + 1, dtype=np.int32)
+    cursor = np.empty(places + 1, dtype=np.int32)
+    is_root = np.empty(places + 1, dtype=np.bool_)
+    depth = 0
+    waiting = places + 1
+    index = 1
+    component = places
+    for begin in range(states):
+        if number[begin] or not active[begin % nodes]:
+            continue
+        stack[0], cursor[0], is_root[0] = begin, 0, True
+        number[begin] = index
+        index += 1
+        depth = 1
+        while depth:
+            v = stack[depth - 1]
+            w = -1
+            at = cursor[depth - 1]
+            if v < states:
+                x = v % nodes
+                low = first[x]
+                degree = first[x + 1] - low
+                while at < degree:
+                    entry = entries[low + at]
+                    kind = entry & KIND_MASK
+                    y = entry >> KIND_BITS
+                    if allowed >> kind & 1 and active[y]:
+                        if kind != RW or not spaced:
+                            w = y
+                            break
+                        if v < nodes:
+                            w = nodes + y
+                            break
+                    at += 1
+                if w < 0 and at == degree and gated and after[x] < nodes:
+                    w = states + after[x]
+            else:
+                x = v - states
+                if at == 0 and not active[x]:
+                    at = 1
+                if at == 0:
+                    w = x
+                elif at == 1 and x + 1 < nodes:
+                    w = v + 1
+            if w >= 0:
+                if number[w] == 0:
+                    cursor[depth - 1] = at
+                    stack[depth], cursor[depth], is_root[depth] = w, 0, True
+                    number[w] = index
+                    index += 1
+                    depth += 1
+                else:
+                    if number[w] < number[v]:
+                        number[v] = number[w]
+                        is_root[depth - 1] = False
+                    cursor[depth - 1] = at + 1
+                continue
+            depth -= 1
+            if is_root[depth]:
+                index -= 1
+                while waiting <= places and number[v] <= number[stack[waiting]]:
+                    number[stack[waiting]] = component
+                    waiting += 1
+                    index -= 1
+                number[v] = component
+                component -= 1
+            else:
+                waiting -= 1
+                stack[waiting] = v
+    size = stack
+    size[:] = 0
+    for v in range(states):
+        size[number[v]] += number[v] != 0
+    renumbered = cursor
+    renumbered[:] = -1
+    count = 0
+    knot = np.full(states, -1, dtype=np.int32)
+    for v in range(states):
+        c = number[v]
+        if c and size[c] > 1:
+            if renumbered[c] < 0:
+                renumbered[c] = count
+                count += 1
+            knot[v] = renumbered[c]
+    return knot

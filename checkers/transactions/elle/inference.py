@@ -1,0 +1,126 @@
+"""What a history of lists, or of registers, tells of its transactions: the plan up to where both are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.buckets import bucket_count
+from checkers.history_batches import history_rows
+from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.columns import FAIL, Int64, run_starts
+from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.transactions.elle import list_append, rw_register
+from checkers.transactions.elle.edges import NODES
+from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.reasons import EDGE_REASONS
+from checkers.transactions.elle.rw_register import Assumed
+from checkers.transactions.evidence.assumed_cycles import VersionSteps
+from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.micro_rows import ENDS, micro_rows
+
+FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.string())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inferred:
+    """What micro-operations tell."""
+
+    nodes: Dataset
+    findings: Dataset
+    links: Dataset
+    resolved: Dataset
+    reasons: Callable[[pa.Table], Dataset]
+    """EDGE_REASONS of wanted edges."""
+    key_names: Callable[[Sequence[int]], Mapping[int, str]]
+    """Of keys by their numbers among RESOLVED rows."""
+    version_steps: VersionSteps | None = None
+    """Of registers."""
+
+
+@contextmanager
+def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inferred]:
+    buckets = bucket_count(history_rows(request.history))
+    micro = micro_rows(request, engine)
+    told = engine.mapped(micro, partial(list_append.told_rows, buckets=buckets), list_append.ROWS)
+    rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
+
+    def reasons(wanted: pa.Table) -> Dataset:
+        return engine.grouped(rows, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
+
+    with engine.kept(engine.grouped(told, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
+        yield Inferred(
+            nodes=_nodes(request, engine),
+            findings=of_outcomes(engine, outcomes, "findings"),
+            links=of_outcomes(engine, outcomes, "links"),
+            resolved=engine.grouped(rows, ("bucket",), list_append.list_resolved, RESOLVED),
+            reasons=reasons,
+            key_names=partial(_keys_of_first_uses, engine, micro),
+        )
+
+
+@contextmanager
+def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inferred]:
+    buckets = bucket_count(history_rows(request.history))
+    micro = micro_rows(request, engine)
+    told = engine.mapped(micro, partial(rw_register.told_rows, buckets=buckets), rw_register.ROWS)
+    rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
+    kernel = partial(rw_register.register_outcomes, assumed=assumed, buckets=buckets)
+
+    def reasons(wanted: pa.Table) -> Dataset:
+        of_edges = partial(rw_register.register_reasons, wanted=wanted, assumed=assumed)
+        return engine.grouped(rows, ("bucket",), of_edges, EDGE_REASONS)
+
+    def key_names(numbers: Sequence[int]) -> Mapping[int, str]:
+        of_keys = partial(rw_register.key_names, codes=frozenset(numbers), buckets=buckets)
+        names = engine.gather(engine.grouped(rows, ("bucket",), of_keys, rw_register.NAMES), len(numbers))
+        return dict(zip(names["key"].to_pylist(), names["name"].to_pylist(), strict=True))
+
+    def edge_steps(wanted: pa.Table) -> Dataset:
+        of_edges = partial(rw_register.edge_steps, wanted=wanted, assumed=assumed)
+        return engine.grouped(rows, ("bucket",), of_edges, rw_register.VERSION_STEPS)
+
+    def cycle_steps(key: str) -> Dataset:
+        of_versions = partial(rw_register.cycle_steps, key=key, assumed=assumed)
+        return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
+
+    with engine.kept(engine.grouped(told, ("bucket",), kernel, BUNDLES)) as outcomes:
+        yield Inferred(
+            nodes=_nodes(request, engine),
+            findings=of_outcomes(engine, outcomes, "findings"),
+            links=of_outcomes(engine, outcomes, "links"),
+            resolved=of_outcomes(engine, outcomes, "resolved"),
+            reasons=reasons,
+            key_names=key_names,
+            version_steps=VersionSteps(of_edges=edge_steps, of_versions=cycle_steps),
+        )
+
+
+def _nodes(request: CheckRequest, engine: Engine) -> Dataset:
+    return engine.mapped(micro_rows(request, engine, ENDS), nodes, NODES)
+
+
+def nodes(rows: pa.Table) -> pa.Table:
+    """Kernel over MICRO_ROWS: NODES."""
+    begins = run_starts(rows["start"].to_numpy()) & (rows["type"].to_numpy() != FAIL)
+    return rows.select(NODES.names).filter(pa.array(begins))
+
+
+def _keys_of_first_uses(engine: Engine, micro: Dataset, numbers: Sequence[int]) -> Mapping[int, str]:
+    """Names of keys that are numbered by the first micro-operation on them."""
+    found = engine.mapped(micro, partial(first_uses, numbers=np.array(numbers, dtype=np.int64)), FIRST_USES)
+    names = engine.gather(found, len(numbers))
+    return dict(zip(names["number"].to_pylist(), names["key"].to_pylist(), strict=True))
+
+
+def first_uses(rows: pa.Table, *, numbers: Int64) -> pa.Table:
+    """Kernel over MICRO_ROWS: of those that keys are numbered by, FIRST_USES."""
+    number = rows["start"].to_numpy() * list_append.PLACES + rows["place"].to_numpy()
+    chosen = pa.array(np.isin(number, numbers) & (rows["f"].to_numpy() >= 0))
+    keys = rows["key"].filter(chosen).cast(pa.string())
+    return pa.Table.from_arrays([pa.array(number).filter(chosen), keys], schema=FIRST_USES)

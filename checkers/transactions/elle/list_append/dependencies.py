@@ -1,0 +1,192 @@
+"""Edges between transactions that the versions of each list tell.
+
+  WW  from the writer of a version to that of the next one
+  WR  from the writer of the version that a read saw to the reader
+  RW  from a reader to the writer of the version behind the one that it saw, if it had not appended to the key before
+
+What ok transactions appended and no read showed comes behind all that the longest read shows. So do such appends of
+indefinite transactions, if those happened, and a cycle through one shows that it did: it leaves by what somebody saw of
+it. Where it appends to no other key, no cycle does, and there are no edges.
+
+A read that contradicts the longest one has no RW edges.
+
+A key that many readers saw in its last known state and many wrote behind it would have edges without bound: at most
+UNSHOWN of those RW edges are told for each key, and how many were not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import INFO, OK, Bool, Int8, Int64, run_starts
+from checkers.transactions.elle.edges import EDGES, Kind, positions
+from checkers.transactions.elle.list_append.order import Orders, orders
+from checkers.transactions.elle.list_append.rows import Role
+from harness.compiled import compiled
+
+UNSHOWN = 1 << 20
+
+LEFT_OUT = "#edges left out"
+UNORDERED = "#keys of whose last versions no read shows the order"
+"""The name under which `key_findings` counts them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies:
+    """Edges of a bucket of keys; `source_row` and `target_row` are of reads or appends, as the kind has it."""
+
+    key: Int64
+    kind: Int8
+    source: Int64
+    target: Int64
+    source_row: Int64
+    target_row: Int64
+
+
+def list_edges(rows: pa.Table) -> pa.Table:
+    """Kernel over all rows of a bucket of keys: EDGES."""
+    return edges_of(orders(rows))
+
+
+def edges_of(known: Orders) -> pa.Table:
+    """EDGES."""
+    found = dependencies(known)
+    read, append = (positions(of.start, of.end, of.type) for of in (known.reads, known.appends))
+    source, target = (np.empty(len(found.kind), dtype=np.int64) for _ in range(2))
+    for kind, of_source, of_target in ((Kind.WW, append, append), (Kind.WR, append, read), (Kind.RW, read, append)):
+        mine = found.kind == kind
+        source[mine] = of_source[found.source_row[mine]]
+        target[mine] = of_target[found.target_row[mine]]
+    columns = (found.kind, found.source, source, found.target, target)
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=EDGES)
+
+
+def dependencies(known: Orders) -> Dependencies:
+    """Each at most once a key, in the order of kinds, then of rows."""
+    reads, appends = known.reads, known.appends
+    committed = np.flatnonzero(known.committed & (known.position >= 0))
+    by_version = committed[np.argsort(known.position[committed])]
+    source, target = by_version[:-1], by_version[1:]
+    same = appends.key[source] == appends.key[target]
+    ww = source[same], target[same]
+
+    seen = np.flatnonzero(known.saw >= 0)
+    wr = known.saw[seen], seen
+    reading = np.flatnonzero((reads.role <= Role.UPDATE) & (known.next >= 0))
+    rw = reading, known.next[reading]
+
+    waiting, unshown = open_ends(known)
+    last = np.full(len(known.names), -1, dtype=np.int64)
+    last[appends.key[by_version]] = by_version
+    behind = unshown[last[appends.key[unshown]] >= 0]
+    ww_behind = last[appends.key[behind]], behind
+    numbers = np.arange(len(known.names) + 1)
+    readers, writers = _pairs(
+        np.searchsorted(reads.key[waiting], numbers), np.searchsorted(appends.key[unshown], numbers), UNSHOWN
+    )
+    rw_behind = waiting[readers], unshown[writers]
+
+    groups = (
+        (Kind.WW, appends, appends, *ww),
+        (Kind.WW, appends, appends, *ww_behind),
+        (Kind.WR, appends, reads, *wr),
+        (Kind.RW, reads, appends, *rw),
+        (Kind.RW, reads, appends, *rw_behind),
+    )
+    found = Dependencies(
+        key=np.concatenate([of.key[rows] for _, of, _, rows, _ in groups]),
+        kind=np.concatenate([np.full(len(rows), kind, dtype=np.int8) for kind, _, _, rows, _ in groups]),
+        source=np.concatenate([of.start[rows] for _, of, _, rows, _ in groups]),
+        target=np.concatenate([of.start[rows] for _, _, of, _, rows in groups]),
+        source_row=np.concatenate([rows for _, _, _, rows, _ in groups]),
+        target_row=np.concatenate([rows for _, _, _, _, rows in groups]),
+    )
+    return distinct(known, found)
+
+
+def open_ends(known: Orders) -> tuple[Int64, Int64]:
+    """(reads that saw all of the order, appends behind it if their transactions happened: see above)."""
+    reads, appends = known.reads, known.appends
+    waiting = (reads.role <= Role.UPDATE) & known.agrees & (known.next < 0)
+    matter = (appends.type == OK) | (appends.type == INFO) & (appends.elsewhere > 0)
+    return np.flatnonzero(waiting), np.flatnonzero((known.shown < 0) & matter)
+
+
+def edges_left_out(known: Orders) -> int:
+    """RW edges beyond UNSHOWN a key."""
+    waiting, unshown = open_ends(known)
+    keys = len(known.names)
+    readers, writers = (
+        np.bincount(of.key[rows], minlength=keys) for of, rows in ((known.reads, waiting), (known.appends, unshown))
+    )
+    return int(np.maximum(readers * writers - UNSHOWN, 0).sum())
+
+
+def keys_unordered(known: Orders) -> int:
+    """Keys behind whose longest read are appends of several transactions."""
+    _, unshown = open_ends(known)
+    key, start = known.appends.key[unshown], known.appends.start[unshown]
+    order = np.lexsort((start, key))
+    several = run_starts(key[order], start[order]) & ~run_starts(key[order])
+    return len(np.unique(key[order][several]))
+
+
+@compiled
+def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
+    """All of first[k]:first[k + 1] with all of other[k]:other[k + 1], at most `limit` a key."""
+    count = 0
+    for k in range(len(first) - 1):
+        count += min((first[k + 1] - first[k]) * (other[k + 1] - other[k]), limit)
+    left = np.empty(count, dtype=np.int64)
+    right = np.empty(count, dtype=np.int64)
+    count = 0
+    for k in range(len(first) - 1):
+        pairs = min((first[k + 1] - first[k]) * (other[k + 1] - other[k]), limit)
+        for i in range(pairs):
+            left[count] = first[k] + i // (other[k + 1] - other[k])
+            right[count] = other[k] + i % (other[k + 1] - other[k])
+            count += 1
+    return left, right
+
+
+def distinct(known: Orders, found: Dependencies) -> Dependencies:
+    """Without edges of a transaction to itself, and each once a key."""
+    chosen = found.source != found.target
+    suspects = np.flatnonzero(chosen & repeating(known, found))
+    by = tuple(column[suspects] for column in (found.key, found.kind, found.source, found.target))
+    order = np.lexsort(by[::-1])
+    chosen[suspects[order[~run_starts(*(column[order] for column in by))]]] = False
+    return Dependencies(
+        key=found.key[chosen],
+        kind=found.kind[chosen],
+        source=found.source[chosen],
+        target=found.target[chosen],
+        source_row=found.source_row[chosen],
+        target_row=found.target_row[chosen],
+    )
+
+
+def repeating(known: Orders, found: Dependencies) -> Bool:
+    """Which edges may be there twice.
+
+    That takes a transaction that read the key again, or one that appended again after somebody else had, or several of
+    whose appends are behind the longest read.
+    """
+    reads, appends = known.reads, known.appends
+    same = (reads.start[1:] == reads.start[:-1]) & (reads.key[1:] == reads.key[:-1])
+    again = np.append(same, False) | np.append(False, same)
+    keys = np.zeros(len(known.names), dtype=np.bool_)
+    inner = appends.role == Role.INNER_APPEND
+    ww = np.flatnonzero(found.kind == Kind.WW)
+    left = inner[found.source_row[ww]] & (found.source[ww] != found.target[ww])
+    keys[found.key[ww[left]]] = True
+    _, unshown = open_ends(known)
+    keys[appends.key[unshown[inner[unshown]]]] = True
+    result = keys[found.key]
+    for kind, reader in ((Kind.WR, found.target_row), (Kind.RW, found.source_row)):
+        mine = found.kind == kind
+        result[mine] |= again[reader[mine]]
+    return result

@@ -1,0 +1,91 @@
+"""What transactions on lists did to each other, as if lists were registers whose order of writes is partly known.
+
+A read of a list is a read of the last append in it. This keeps all that is true of lists as long as every read agrees
+with the longest one, which `key_findings` looks at; reads that it finds fault with are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int64
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.list_append.dependencies import dependencies
+from checkers.transactions.elle.list_append.order import Micro, Orders, last_shown, orders
+from checkers.transactions.elle.list_append.rows import Role
+from checkers.transactions.history.committed import NEVER
+from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED
+
+PLACES = 1 << 20
+"""More micro-operations than a transaction has."""
+
+
+def list_resolved(rows: pa.Table) -> pa.Table:
+    """Kernel over all rows of a bucket of keys: RESOLVED."""
+    known = orders(rows)
+    reads, appends = known.reads, known.appends
+    number = key_numbers(known)
+
+    writes = np.flatnonzero((appends.role == Role.APPEND) & (appends.type != FAIL))
+    read, read_from = external_reads(known)
+    found = dependencies(known)
+    ww = found.kind == Kind.WW
+    before, behind = found.source[ww], found.target_row[ww]
+    place = np.where(happened(known)[behind], KNOWN, KNOWN_IF_BOTH)
+    parts = (
+        _rows(appends, writes, appends.place[writes], number, np.full(len(writes), IS_WRITE)),
+        _rows(reads, read, reads.place[read], number, read_from),
+        _rows(appends, behind, place, number, before),
+    )
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def _rows(of: Micro, rows: Int64, place: Int64, number: Int64, read_from: Int64) -> pa.Table:
+    return pa.Table.from_arrays(
+        [
+            pa.array(of.start[rows]),
+            pa.array(np.where(of.type[rows] == OK, of.end[rows], NEVER)),
+            pa.array(of.process[rows].astype(np.int32)),
+            pa.array(of.type[rows]),
+            pa.array(place.astype(np.int32)),
+            pa.array(number[of.key[rows]]),
+            pa.array(read_from.astype(np.int64)),
+        ],
+        schema=RESOLVED,
+    )
+
+
+def happened(known: Orders) -> Bool:
+    """Of each append whether its transaction was ok, or something that it appended to the same key was read."""
+    appends = known.appends
+    result: Bool = appends.type == OK
+    indefinite = np.flatnonzero(appends.type == INFO)
+    of = list(zip(appends.key[indefinite].tolist(), appends.start[indefinite].tolist(), strict=True))
+    seen = {one for one, shown in zip(of, (known.shown[indefinite] >= 0).tolist(), strict=True) if shown}
+    result[indefinite] = [one in seen for one in of]
+    return result
+
+
+def key_numbers(known: Orders) -> Int64:
+    """Of each key, from the first micro-operation on it: no other key has the same."""
+    number = np.full(len(known.names), np.iinfo(np.int64).max, dtype=np.int64)
+    for of in (known.reads, known.appends):
+        np.minimum.at(number, of.key, of.start * PLACES + of.place)
+    return number
+
+
+def external_reads(known: Orders) -> tuple[Int64, Int64]:
+    """(reads of what other transactions had done last to a key, or nobody; the starts of those, or INITIAL_VERSION)."""
+    reads, appends = known.reads, known.appends
+    fit = known.agrees & (known.again == NONE) & (reads.role <= Role.UPDATE)
+    empty = np.flatnonzero(fit & (known.lists.size == 0))
+    last = last_shown(known)
+    fit &= last >= 0
+    of = last[fit]
+    fit[fit] = known.committed[of] & (appends.role[of] == Role.APPEND) & (appends.start[of] != reads.start[fit])
+    told = np.flatnonzero(fit)
+    return (
+        np.concatenate((told, empty)),
+        np.concatenate((appends.start[last[told]], np.full(len(empty), INITIAL_VERSION))),
+    )

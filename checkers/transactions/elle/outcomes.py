@@ -1,0 +1,26 @@
+"""What one pass over a bucket of keys tells, as BUNDLES: findings, links, and external operations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from checkers.findings import FINDINGS
+from checkers.kernels.bundles import bundled, unbundled
+from checkers.plan import Dataset, Engine
+from checkers.transactions.elle.edges import LINKS
+from checkers.transactions.history.committed_rows import RESOLVED
+
+_SCHEMAS = {"findings": FINDINGS, "links": LINKS, "resolved": RESOLVED}
+
+
+def outcome(*, findings: pa.Table, edges: pa.Table, resolved: pa.Table | None = None) -> pa.Table:
+    """BUNDLES."""
+    tables = {"findings": findings, "links": edges.select(LINKS.names)}
+    return bundled(tables if resolved is None else {**tables, "resolved": resolved})
+
+
+def of_outcomes(engine: Engine, outcomes: Dataset, name: str) -> Dataset:
+    """FINDINGS, LINKS or RESOLVED, by their names above."""
+    return engine.mapped(outcomes, partial(unbundled, name=name, schema=_SCHEMAS[name]), _SCHEMAS[name])

@@ -1,0 +1,142 @@
+"""Edges between transactions that the order of each register's versions tells.
+
+  WR  from the writer of a version to who read it
+  WW  from the writer of a version to that of one behind it
+  RW  from who read a version to the writer of one behind it
+
+Of all that is behind a version only what `version_orders` names is meant; the rest follows by way of the writers.
+Writers that are indefinite may not have happened; then nothing leads on from them.
+
+Where a version has many readers and many versions right behind it (only initial ones without assumptions do in sane
+histories), each reader gets edges to no more than NEAREST on either side of it; how many edges are missing is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import Int8, Int64, run_starts
+from checkers.transactions.elle.edges import EDGES, Kind, positions
+from checkers.transactions.elle.rw_register.resolution import Registers
+from checkers.transactions.elle.rw_register.rows import Role
+from checkers.transactions.elle.rw_register.version_orders import Assumed, Inferred, inferred
+from harness.compiled import compiled
+
+DENSE = 64
+"""Edges from readers to writers, for each of them, from which on some are left out."""
+
+NEAREST = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies:
+    registers: Registers
+    inferred: Inferred
+    kind: Int8
+    source: Int64
+    """Rows."""
+    target: Int64
+    order: Int64
+    """Which of the inferred orders the edge is from; -1 for WR."""
+    missing: int
+    """RW edges left out."""
+
+    @classmethod
+    def of(cls, registers: Registers, assumed: Assumed) -> Dependencies:
+        told = inferred(registers, assumed)
+        versions, orders = told.versions, told.orders
+        reads = np.flatnonzero(registers.role == Role.READ)
+        reads = reads[versions.of_row[reads] >= 0]
+        reads = reads[np.argsort(versions.of_row[reads], kind="stable")]
+        reads = reads[run_starts(versions.of_row[reads], registers.start[reads])]
+        writer = versions.row[versions.of_row[reads]]
+        shown = np.flatnonzero(writer >= 0)
+
+        of_order = np.flatnonzero(versions.row[orders.before] >= 0)
+        readers = np.searchsorted(versions.of_row[reads], np.arange(len(versions) + 1))
+        behind = np.searchsorted(orders.before, np.arange(len(versions) + 1))
+        source, order, missing = _overwritten(
+            readers, reads, registers.start, behind, registers.start[versions.row[orders.after]]
+        )
+        source, order = _once_a_key(registers, source, order, orders.after)
+        parts = (
+            (Kind.WW, versions.row[orders.before[of_order]], versions.row[orders.after[of_order]], of_order),
+            (Kind.WR, writer[shown], reads[shown], np.full(len(shown), -1)),
+            (Kind.RW, source, versions.row[orders.after[order]], order),
+        )
+        return cls(
+            registers=registers,
+            inferred=told,
+            kind=np.concatenate([np.full(len(part[1]), part[0], dtype=np.int8) for part in parts]),
+            source=np.concatenate([part[1] for part in parts]),
+            target=np.concatenate([part[2] for part in parts]),
+            order=np.concatenate([part[3] for part in parts]),
+            missing=int(missing),
+        )
+
+
+def _once_a_key(registers: Registers, source: Int64, order: Int64, after: Int64) -> tuple[Int64, Int64]:
+    """Transactions that read several versions of a key have one edge to each that is behind some of them."""
+    transaction = np.cumsum(run_starts(registers.key, registers.start))
+    reads = np.sort(source)
+    reads = reads[run_starts(reads)]
+    if run_starts(transaction[reads]).all():
+        return source, order
+    by = np.lexsort((source, after[order], transaction[source]))
+    first = np.sort(by[run_starts(transaction[source][by], after[order][by])])
+    return source[first], order[first]
+
+
+@compiled
+def _overwritten(
+    readers: Int64, reads: Int64, start: Int64, behind: Int64, after_start: Int64
+) -> tuple[Int64, Int64, int]:
+    """(row of the reader, number of the order, how many are left out) of all pairs of a read of a version and an order
+    that puts another transaction's version behind it. The latter ascend by start for each version."""
+    count = 0
+    missing = 0
+    for fill in range(2):
+        source = np.empty(count if fill else 0, dtype=np.int64)
+        order = np.empty(count if fill else 0, dtype=np.int64)
+        count = 0
+        missing = 0
+        for v in range(len(readers) - 1):
+            mine, first, last = readers[v + 1] - readers[v], behind[v], behind[v + 1]
+            dense = mine * (last - first) > DENSE * (mine + last - first)
+            for i in range(readers[v], readers[v + 1]):
+                low, high = first, last
+                if dense:
+                    at = first + np.searchsorted(after_start[first:last], start[reads[i]])
+                    low, high = max(first, at - NEAREST), min(last, at + NEAREST)
+                    missing += last - first - (high - low)
+                for e in range(low, high):
+                    if after_start[e] != start[reads[i]]:
+                        if fill:
+                            source[count] = reads[i]
+                            order[count] = e
+                        count += 1
+    return source, order, missing
+
+
+def register_edges(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
+    """Kernel over all ROWS of a bucket: EDGES."""
+    return edges_of(Dependencies.of(Registers.of(rows), assumed))
+
+
+def edges_of(told: Dependencies) -> pa.Table:
+    """EDGES."""
+    registers = told.registers
+    position = positions(registers.start, registers.end, registers.type)
+    return pa.Table.from_arrays(
+        [
+            pa.array(told.kind),
+            pa.array(registers.start[told.source]),
+            pa.array(position[told.source]),
+            pa.array(registers.start[told.target]),
+            pa.array(position[told.target]),
+        ],
+        schema=EDGES,
+    )

@@ -1,0 +1,104 @@
+"""What transactions do to registers: one row a read and a write, in buckets of keys."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.findings import Findings
+from checkers.kernels.columns import NONE, Int8, Int64, whole
+from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.transactions.history.key_rows import KEY_ROWS, with_findings
+from checkers.transactions.history.micro_operations import R, W
+from checkers.transactions.history.micro_rows import NOTHING, refused
+from harness.compiled import compiled
+
+
+class Role(IntEnum):
+    """What a micro-operation is within its transaction."""
+
+    READ = 0
+    """Of a key that the transaction had not written."""
+    CONTRADICTION = 1
+    """A read of a key that the transaction had written, which shows something else."""
+    WRITE = 2
+    """The transaction's last one of its key."""
+    INNER_WRITE = 3
+    """The transaction writes the key again."""
+    MALFORMED = 4
+    """Means nothing here; `value` is a position in MALFORMATIONS."""
+
+
+ROWS = KEY_ROWS
+"""All writes, and the reads of ok transactions, but not those of what the transaction itself wrote last; `value` is
+NONE of the initial version."""
+
+MALFORMATIONS = (
+    "is neither r nor w",
+    "has no key",
+    "writes null, which is what {key} is before any write",
+    "reads a list, where {key} is a register",
+    "writes a list, where {key} is a register",
+)
+_UNKNOWN, _KEYLESS, _NULL, _LIST, _LIST_WRITTEN = range(len(MALFORMATIONS))
+
+
+def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over MICRO_ROWS: ROWS, and along with them what is no transaction."""
+    findings = Findings()
+    refused(findings, micro)
+    return with_findings(register_rows(micro, buckets=buckets), findings.table())
+
+
+def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over MICRO_ROWS: ROWS."""
+    f, value = (whole(rows[name]).to_numpy() for name in ("f", "value"))
+    encoded = whole(rows["key"])
+    keys = len(encoded.dictionary)
+    key = pc.fill_null(encoded.indices, keys).to_numpy(zero_copy_only=False).astype(np.int64)
+    role = _roles(whole(rows["start"]).to_numpy(), f, key, keys + 1, value)
+    reason = np.full(len(f), -1, dtype=np.int64)
+    if rows["values"].null_count < len(f):
+        listed = pc.is_valid(whole(rows["values"])).to_numpy(zero_copy_only=False)
+        reason[(f == R) & listed] = _LIST
+        reason[(f == W) & listed] = _LIST_WRITTEN
+    reason[(f == W) & (value == NONE) & (reason < 0)] = _NULL
+    reason[key == keys] = _KEYLESS
+    reason[(f != R) & (f != W)] = _UNKNOWN
+    malformed = (reason >= 0) & (f > NOTHING)
+    role[reason >= 0] = -1
+    role[malformed] = Role.MALFORMED
+
+    used = np.flatnonzero(role >= 0)
+    columns = {name: whole(rows[name]).to_numpy()[used] for name in ("type", "start", "end", "process", "place")}
+    columns |= {"role": role[used], "value": np.where(malformed, reason, value)[used]}
+    columns["bucket"] = bucket_of(mixed_column(encoded), buckets)[used]
+    arrays = {name: pa.array(column) for name, column in columns.items()}
+    arrays["key"] = encoded.take(pa.array(used)).cast(pa.string())
+    return pa.Table.from_arrays([arrays[name] for name in ROWS.names], schema=ROWS)
+
+
+@compiled
+def _roles(start: Int64, f: Int8, key: Int64, keys: int, value: Int64) -> Int8:
+    """Of each micro-operation; -1 where it tells nothing."""
+    role = np.full(len(start), -1, dtype=np.int8)
+    # Per key, its last write; one before `begin` is another transaction's.
+    last = np.full(keys, -1, dtype=np.int64)
+    begin = 0
+    for i in range(len(start)):
+        if i > 0 and start[i] != start[i - 1]:
+            begin = i
+        own = last[key[i]]
+        if f[i] == W:
+            role[i] = Role.WRITE
+            if own >= begin:
+                role[own] = Role.INNER_WRITE
+            last[key[i]] = i
+        elif own < begin:
+            role[i] = Role.READ
+        elif value[own] != value[i]:
+            role[i] = Role.CONTRADICTION
+    return role

@@ -1,0 +1,100 @@
+"""Why versions precede each other by what was assumed: step by step, for certificates of cycles.
+
+What an edge or a cycle of versions rests on is dropped where they are inferred, and found again for the few that are
+told of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.kernels.columns import NONE, Int64
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.reasons import first_reasons
+from checkers.transactions.elle.rw_register.dependencies import Dependencies
+from checkers.transactions.elle.rw_register.reasons import near_dependencies
+from checkers.transactions.elle.rw_register.resolution import Registers
+from checkers.transactions.elle.rw_register.version_orders import Assumed, Orders, inferred
+
+VERSION_STEPS = pa.schema(
+    [
+        pa.field("kind", pa.int8()),
+        pa.field("source", pa.int64()),
+        pa.field("target", pa.int64()),
+        pa.field("key", pa.string()),
+        pa.field("before", pa.int64()),
+        pa.field("after", pa.int64()),
+        pa.field("because", pa.int8()),
+        pa.field("earlier", pa.int64()),
+        pa.field("later", pa.int64()),
+    ]
+)
+"""Version `before` of the key (null: the initial one) precedes `after`, by `because`, an Evidence, as the transactions
+invoked at `earlier` and `later` show; they are the same where one shows it, and null where none need. `kind`, `source`
+and `target` are those of an edge as in EDGES; of a WR edge there is nothing else but the key. Of a cycle of versions
+`source` is the number of the step."""
+
+
+def edge_steps(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Table:
+    """Kernel over all ROWS of a bucket: VERSION_STEPS, at most one for each wanted edge."""
+    told, chosen = near_dependencies(rows, wanted, assumed)
+    follows = told.order[chosen] >= 0
+    ordered = told.inferred.orders.part(told.order[chosen[follows]])
+    columns = _columns(told.registers, told.inferred.versions.row, ordered)
+    nothing = [pa.nulls(int(np.count_nonzero(~follows)), column.type) for column in columns]
+    parts = [
+        pa.Table.from_arrays([*_edges(told, some), *behind], schema=VERSION_STEPS)
+        for some, behind in ((chosen[follows], columns), (chosen[~follows], nothing))
+    ]
+    return first_reasons(pa.concat_tables(parts))
+
+
+def _edges(told: Dependencies, some: Int64) -> list[pa.Array]:
+    """From `kind` to `key`."""
+    registers, source = told.registers, told.source[some]
+    return [
+        pa.array(told.kind[some]),
+        pa.array(registers.start[source]),
+        pa.array(registers.start[told.target[some]]),
+        registers.names.take(pa.array(registers.key[source])),
+    ]
+
+
+def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
+    """Kernel over all ROWS of a bucket: VERSION_STEPS of the cycle of this key's versions, if it is in the bucket."""
+    registers = Registers.of(rows.filter(pc.equal(rows["key"], key)))
+    told = inferred(registers, assumed)
+    if not told.cycles:
+        return VERSION_STEPS.empty_table()
+    _, orders = told.cycles[0]
+    count = len(orders.before)
+    number = np.arange(count, dtype=np.int64)
+    arrays = [
+        pa.array(np.full(count, Kind.WW, dtype=np.int8)),
+        pa.array(number),
+        pa.array((number + 1) % count),
+        pa.array([key] * count),
+        *_columns(registers, told.versions.row, orders),
+    ]
+    return pa.Table.from_arrays(arrays, schema=VERSION_STEPS)
+
+
+def _columns(registers: Registers, written: Int64, orders: Orders) -> list[pa.Array]:
+    """From `before` to `later`."""
+    return [
+        _values(registers.value, written[orders.before]),
+        _values(registers.value, written[orders.after]),
+        pa.array(orders.evidence),
+        _values(registers.start, orders.before_row),
+        _values(registers.start, orders.after_row),
+    ]
+
+
+def _values(column: Int64, rows: Int64) -> pa.Array:
+    """Null of row -1, and of what is NONE."""
+    if not len(column):
+        return pa.nulls(len(rows), pa.int64())
+    values = column[np.maximum(rows, 0)]
+    return pa.array(values, mask=(rows < 0) | (values == NONE))

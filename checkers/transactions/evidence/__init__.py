@@ -1,0 +1,1 @@
+"""What proves a verdict: orders and proofs as certificates, cycles and proofs as explanations."""

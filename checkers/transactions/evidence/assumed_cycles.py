@@ -1,0 +1,119 @@
+"""Cycles that prove what was assumed to rule a model out: of dependencies between transactions on registers, or of
+versions, with what each step rests on.
+
+The deciders assume nothing, so no proof of theirs tells of a model that only assumptions rule out. A cycle does, once
+it is told what orders each two versions in it: an assumption, and the transactions to which it applies. An order that
+the system told orders them too; nobody else has that, so cycles that rest on it prove nothing to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from checkers.plan import Dataset, Engine
+from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.graph.cycles import Cycle, Cycles
+from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
+from checkers.transactions.elle.rw_register.version_orders import Assumption, Evidence
+from checkers.transactions.model.lattice import Model, forbidden
+from checkers.verdict import AnomalySummary
+
+CYCLIC_VERSIONS = "cyclic-versions"
+
+INITIALLY = "initial"
+"""Why a version precedes others if nothing needs to be assumed for that."""
+
+_ASSUMPTION = {
+    Evidence.WRITES_FOLLOW_READS: Assumption.WFR_KEYS,
+    Evidence.PROCESS: Assumption.SEQUENTIAL_KEYS,
+    Evidence.REALTIME: Assumption.LINEARIZABLE_KEYS,
+}
+
+Step = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionSteps:
+    """What cycles rest on, as VERSION_STEPS of `rw_register`."""
+
+    of_edges: Callable[[pa.Table], Dataset]
+    """Of wanted edges."""
+    of_versions: Callable[[str], Dataset]
+    """Of the cycle of this key's versions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A cycle, by its name, with the steps as a certificate has them."""
+
+    name: str
+    steps: Sequence[Step]
+
+    @property
+    def assumed(self) -> Sequence[str]:
+        """What it rests on."""
+        used = {step.get("because") for step in self.steps}
+        return [one.value for one in Assumption if one.value in used]
+
+
+def contradiction(
+    engine: Engine, told: VersionSteps, found: Cycles, findings: Mapping[str, AnomalySummary], model: Model, limit: int
+) -> Contradiction | None:
+    """A cycle that the model forbids, of at most so many steps if it is one of versions; None if there is none, or none
+    that can be told to others."""
+    return next(_contradictions(engine, told, found, findings, model, limit), None)
+
+
+def _contradictions(
+    engine: Engine, told: VersionSteps, found: Cycles, findings: Mapping[str, AnomalySummary], model: Model, limit: int
+) -> Iterator[Contradiction]:
+    broken = forbidden(model)
+    for name, of_name in found.found.items():
+        for cycle in of_name.examples if name in broken else ():
+            steps = _steps_of_edges(engine, told, cycle)
+            if steps is not None:
+                yield Contradiction(name=name, steps=steps)
+    cyclic = findings.get(CYCLIC_VERSIONS) if CYCLIC_VERSIONS in broken else None
+    for anomaly in cyclic.examples if cyclic is not None else ():
+        rows = engine.gather(told.of_versions(str(anomaly.key)), limit).sort_by("source").to_pylist()
+        orders = [_order(row) for row in rows]
+        if all(order is not None for order in orders):
+            yield Contradiction(name=CYCLIC_VERSIONS, steps=[order for order in orders if order is not None])
+
+
+def _steps_of_edges(engine: Engine, told: VersionSteps, cycle: Cycle) -> Sequence[Step] | None:
+    wanted = wanted_edges((int(kind), source, target) for kind, source, target in cycle.edges if kind <= Kind.RW)
+    reasons = gathered_reasons(engine, told.of_edges(wanted), wanted).to_pylist()
+    rows = {(row["kind"], row["source"], row["target"]): row for row in reasons}
+    steps = []
+    for kind, source, target in cycle.edges:
+        shown = _shown_by(kind, rows.get((int(kind), source, target), {}))
+        if shown is None:
+            return None
+        steps.append({"kind": kind.name.lower(), "source": source, "target": target, **shown})
+    return steps
+
+
+def _shown_by(kind: Kind, row: Mapping[str, Any]) -> Step | None:
+    if kind > Kind.RW:
+        return {}
+    return {"key": row["key"]} if kind is Kind.WR else _order(row)
+
+
+def _order(row: Mapping[str, Any]) -> Step | None:
+    """Of two versions; None if an order that the system told is all that orders them."""
+    evidence = Evidence(row["because"])
+    if evidence is Evidence.GIVEN:
+        return None
+    because = INITIALLY if evidence is Evidence.INITIAL else _ASSUMPTION[evidence].value
+    transactions = dict.fromkeys(one for one in (row["earlier"], row["later"]) if one is not None)
+    return {
+        "key": row["key"],
+        "versions": [row["before"], row["after"]],
+        "because": because,
+        "transactions": list(transactions),
+    }

@@ -1,0 +1,189 @@
+"""External operations of transactions as rows, and the `Committed` that they make up.
+
+An operation is external if it crosses transactions: a read of what another transaction (or the initial one) wrote, or
+the last write of a key. Rows of one key come from where all that happened to that key was together; which indefinite
+transactions happened shows only where all keys are together again, so it is decided here.
+
+Transactions without external operations have no rows. Session and realtime order lose nothing by that: whatever comes
+before such a transaction in one of these orders, and whatever comes after it, are in that order themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import Bool, Int32, Int64, run_starts, whole
+from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
+from harness.compiled import compiled
+
+RESOLVED = pa.schema(
+    [
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("process", pa.int32()),
+        pa.field("type", pa.int8()),
+        pa.field("place", pa.int32()),
+        pa.field("key", pa.int64()),
+        pa.field("read_from", pa.int64()),
+    ]
+)
+"""One row an external operation. The transaction: its `start`, its `end` (NEVER if indefinite), its process and how it
+ended (OK or INFO of columns.TYPES). The operation: `place`, ascending in program order; `key`, a number that no other
+key has; `read_from`, the start of the transaction that wrote what this read shows, INITIAL_VERSION or IS_WRITE. Of
+indefinite transactions there are writes only, of aborted ones nothing.
+
+A row with `place` KNOWN says instead that the last version of the key by `read_from` precedes that by `start`, and that
+both transactions happened; with `place` KNOWN_IF_BOTH it says so in case both did."""
+
+INITIAL_VERSION = -1
+IS_WRITE = -2
+
+KNOWN = -1
+KNOWN_IF_BOTH = -2
+
+SPARSE = 8
+"""Numbers further apart than that on average are looked up by bisection instead of in a table."""
+
+
+def committed(rows: pa.Table) -> Committed:
+    """Kernel over RESOLVED rows in any order, among which are the writes of all transactions that are read from.
+
+    Numbers transactions by `start`, sessions by process and keys by `key`, from 0 and without gaps; keys that are left
+    without operations keep theirs. Cost: linear where starts and keys are not sparse; beside the rows and the result it
+    takes 9 bytes a row.
+    """
+    start, end, process, place, key, read_from = (
+        whole(rows[name]).to_numpy() for name in ("start", "end", "process", "place", "key", "read_from")
+    )
+    begun = _distinct(start)
+    of_row = _numbered(start, begun)
+    source = _numbered(read_from, begun)
+    happened = _happened(of_row, source, read_from, begun, end, place)
+    transaction = INITIAL + np.cumsum(happened, dtype=np.int32)
+
+    one_row = np.empty(len(begun), dtype=np.int64)
+    one_row[of_row] = np.arange(len(of_row))
+    one_row = one_row[happened]
+    processes = process[one_row].astype(np.int64)
+
+    first, row = _laid_out(of_row, happened, transaction, place)
+    keys = _distinct(key)
+    known = np.flatnonzero((place < 0) & happened[of_row] & (happened[source] | (read_from == INITIAL_VERSION)))
+    before = np.where(read_from[known] == INITIAL_VERSION, INITIAL, transaction[source[known]])
+    return Committed(
+        start=np.append(np.int64(-1), start[one_row]),
+        end=np.append(np.int64(-1), end[one_row]),
+        session=np.append(np.int32(NO_SESSION), _numbered(processes, _distinct(processes))),
+        first=first,
+        key=_numbered(key, keys)[row],
+        writer=_writers(row, source, read_from, transaction),
+        known=_distinct_rows(_numbered(key[known], keys), before, transaction[of_row[known]]),
+    )
+
+
+def _distinct_rows(*columns: Int32) -> Int32:
+    order = np.lexsort(columns[::-1])
+    table = np.stack([column[order] for column in columns], axis=1).astype(np.int32)
+    return table[run_starts(*table.T)]
+
+
+def _distinct(values: Int64) -> Int64:
+    """In ascending order."""
+    if not len(values):
+        return values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest >= SPARSE * len(values):
+        return np.unique(values)
+    return lowest + np.flatnonzero(_present(values, lowest, highest - lowest + 1))
+
+
+def _numbered(values: Int64, among: Int64) -> Int32:
+    """The position of each value among these distinct ascending ones; anything for others."""
+    if not len(among):
+        return np.zeros(len(values), dtype=np.int32)
+    lowest, highest = int(among[0]), int(among[-1])
+    if highest - lowest >= SPARSE * max(len(values), len(among)):
+        return np.minimum(np.searchsorted(among, values), len(among) - 1).astype(np.int32)
+    return _looked_up(values, among, lowest, highest - lowest + 1)
+
+
+@compiled
+def _present(values: Int64, lowest: int, span: int) -> Bool:
+    present = np.zeros(span, dtype=np.bool_)
+    for i in range(len(values)):
+        present[values[i] - lowest] = True
+    return present
+
+
+@compiled
+def _looked_up(values: Int64, among: Int64, lowest: int, span: int) -> Int32:
+    position = np.zeros(span, dtype=np.int32)
+    for i in range(len(among)):
+        position[among[i] - lowest] = i
+    result = np.zeros(len(values), dtype=np.int32)
+    for i in range(len(values)):
+        if 0 <= values[i] - lowest < span:
+            result[i] = position[values[i] - lowest]
+    return result
+
+
+@compiled
+def _happened(of_row: Int32, source: Int32, read_from: Int64, begun: Int64, end: Int64, place: Int32) -> Bool:
+    """Of each transaction: whether it completed with ok, or somebody saw what it wrote."""
+    happened = np.zeros(len(begun), dtype=np.bool_)
+    for i in range(len(of_row)):
+        if end[i] != NEVER or place[i] == KNOWN:
+            happened[of_row[i]] = True
+        if read_from[i] >= 0 and place[i] != KNOWN_IF_BOTH:
+            assert begun[source[i]] == read_from[i], "the writer of what was read has no rows"
+            happened[source[i]] = True
+    return happened
+
+
+@compiled
+def _laid_out(of_row: Int32, happened: Bool, transaction: Int32, place: Int32) -> tuple[Int64, Int32]:
+    """(`Committed.first`, the row of each operation)."""
+    count = 0 if len(transaction) == 0 else transaction[-1]
+    first = np.zeros(count + 2, dtype=np.int64)
+    for i in range(len(of_row)):
+        if place[i] >= 0 and happened[of_row[i]]:
+            first[transaction[of_row[i]] + 1] += 1
+    for t in range(count + 1):
+        first[t + 1] += first[t]
+    row = np.empty(first[-1], dtype=np.int32)
+    for i in range(len(of_row)):
+        if place[i] >= 0 and happened[of_row[i]]:
+            t = transaction[of_row[i]]
+            row[first[t]] = i
+            first[t] += 1
+    # Filling has moved each beginning to where the next one was.
+    for t in range(count, -1, -1):
+        first[t + 1] = first[t]
+    first[0] = 0
+    for t in range(1, count + 1):
+        mine = row[first[t] : first[t + 1]]
+        if len(mine) > 32:
+            mine[:] = mine[np.argsort(place[mine])]
+        for i in range(1, len(mine)):
+            moved = mine[i]
+            j = i - 1
+            while j >= 0 and place[mine[j]] > place[moved]:
+                mine[j + 1] = mine[j]
+                j -= 1
+            mine[j + 1] = moved
+    return first, row
+
+
+@compiled
+def _writers(row: Int32, source: Int32, read_from: Int64, transaction: Int32) -> Int32:
+    """`Committed.writer`."""
+    writer = np.empty(len(row), dtype=np.int32)
+    for i in range(len(row)):
+        if read_from[row[i]] == IS_WRITE:
+            writer[i] = WRITES
+        elif read_from[row[i]] == INITIAL_VERSION:
+            writer[i] = INITIAL
+        else:
+            writer[i] = transaction[source[row[i]]]
+    return writer

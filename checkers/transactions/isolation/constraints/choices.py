@@ -1,0 +1,343 @@
+"""Where events that run one after the other did not explain all reads: what of the order of versions is to be decided
+there, as components, and the proof if nothing will do.
+
+An order of events puts the versions of each key into an order. If that and the known edges make no cycle, there is an
+order that explains everything. Otherwise the cycles say which transactions matter: those on them, whoever they read
+from, and whoever reads from them, where one of several writers of a key is concerned. Everything that a component says
+is known or one of two orders of writers, so a component without an answer refutes the whole history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.kernels.adjacency import followers
+from checkers.kernels.columns import Int32, Int64, run_starts
+from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.history.committed import INITIAL
+from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.component import Component, Refutation
+from checkers.transactions.isolation.constraints.events import Events, those
+from checkers.transactions.isolation.constraints.saturation import Saturated
+from harness.compiled import compiled
+
+
+def implied(events: Events, order: Int32) -> tuple[Int32, Int32]:
+    """Edges (sources, targets) for the versions in the order in which they come here."""
+    accesses = events.accesses
+    place = np.empty(events.size, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    key, writer = accesses.write_key, accesses.version_writer
+    versions = np.lexsort((place[events.commit(writer)], key))
+    before, after = versions[:-1], versions[1:]
+    same = key[before] == key[after]
+    before, after = before[same], after[same]
+    # Of each version the one that comes next, of initial ones the first; -1 behind the last.
+    following = np.full(len(key) + accesses.keys, -1, dtype=np.int64)
+    following[before] = after
+    firsts = versions[np.searchsorted(key[versions], np.unique(key))]
+    following[len(key) + key[firsts]] = firsts
+    overwriter = np.where(following >= 0, np.append(writer, -1)[following], -1)[accesses.version]
+    missed = (overwriter >= 0) & (overwriter != accesses.reader)
+    sources = np.concatenate((events.commit(writer[before]), events.begin(accesses.reader[missed])))
+    targets = np.concatenate((events.begin(writer[after]), events.commit(overwriter[missed].astype(np.int32))))
+    return sources, targets
+
+
+def on_cycles(events: Events, source: Int32, target: Int32) -> list[Int32]:
+    """Transactions of each strongly connected component with more than one of them, ascending."""
+    first, targets = followers(source, target, events.size)
+    number = strong_components(first, targets)[: len(events.committed) * events.width]
+    shared = np.flatnonzero(np.bincount(number)[number] > 1)
+    number, transaction = number[shared], shared // events.width
+    order = np.lexsort((transaction, number))
+    order = order[run_starts(number[order], transaction[order])]
+    number, transaction = number[order], transaction[order]
+    parts = np.split(transaction.astype(np.int32), np.flatnonzero(np.diff(number)) + 1)
+    return sorted((part for part in parts if len(part) > 1), key=lambda part: int(part[0]))
+
+
+def surroundings(events: Events, transactions: Int32) -> Int32:
+    """With whom they read from, and who reads from them, where others of them write the same key."""
+    accesses = events.accesses
+    versions = those(accesses.write_first, transactions)
+    keys, writers = np.unique(accesses.write_key[versions], return_counts=True)
+    reads = those(accesses.read_first, transactions)
+    read_from = accesses.writer[reads[np.isin(accesses.key[reads], keys)]]
+    rivalled = versions[np.isin(accesses.write_key[versions], keys[writers > 1])]
+    readers = accesses.reader[accesses.by_version[those(accesses.readers_first, rivalled)]]
+    found = np.unique(np.concatenate((transactions, read_from, readers)))
+    around: Int32 = found[found != INITIAL]
+    return around
+
+
+def component(found: Saturated, transactions: Int32) -> Component:
+    """All that is open between these transactions, which ascend."""
+    events, accesses = found.events, found.events.accesses
+    width = events.width
+    numbers = (transactions[:, None] * width + np.arange(width)).reshape(-1).astype(np.int32)
+    clock, chain, place = found.clock[numbers], events.chain[numbers], events.place[numbers]
+    depth = clock.sum(axis=1, dtype=np.int64)
+    source, target = _between(clock, chain, place, np.lexsort((place, chain)), np.argsort(-depth, kind="stable"))
+    versions = those(accesses.write_first, transactions)
+    versions = versions[np.argsort(accesses.write_key[versions], kind="stable")]
+    key = accesses.write_key[versions]
+    writer = np.searchsorted(transactions, accesses.version_writer[versions])
+    pairs = _open_pairs(key, writer, width, clock, chain, place)
+    reads = those(accesses.readers_first, versions)
+    version = np.repeat(np.arange(len(versions)), np.diff(accesses.readers_first)[versions])
+    reader = accesses.reader[accesses.by_version[reads]]
+    place_of_reader = np.minimum(np.searchsorted(transactions, reader), len(transactions) - 1)
+    inside = transactions[place_of_reader] == reader
+    first, alternatives = _alternatives(pairs, writer, version[inside], place_of_reader[inside], width)
+    return Component(
+        events=numbers,
+        edges=np.stack((source, target), axis=1),
+        key=key[pairs[:, 0]],
+        writers=transactions[writer[pairs]],
+        first=first,
+        alternatives=alternatives,
+    )
+
+
+def refuted_by_cases(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
+    """The refutation in steps: what is known first, then each case with what only follows there."""
+    return _Cases(found, open_).proof(refutation)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A place in the tree of cases."""
+
+    refutation: Refutation
+    under: int
+    """The case in which this one is, by its place in a list; or -1."""
+    depth: int
+    label: int = -1
+    """2 * choice + alternative."""
+
+
+class _Cases:
+    def __init__(self, found: Saturated, open_: Component) -> None:
+        self._argument = Argument(found)
+        self._width = found.events.width
+        self._component = open_
+        self._known = {tuple(edge) for edge in open_.edges.tolist()}
+
+    def proof(self, refutation: Refutation) -> Proof:
+        cases = [_Case(refutation, -1, 0)]
+        for at, case in enumerate(cases):
+            for alternative, under in enumerate(case.refutation.alternatives or ()):
+                cases.append(_Case(under, at, case.depth + 1, 2 * case.refutation.choice + alternative))
+        # What is known is common to all cases, and its steps come before any of theirs.
+        for case in cases:
+            for source, target in self._around(case.refutation.cycle):
+                if (source, target) in self._known:
+                    self._between(source, target)
+            if case.label >= 0 and self._width > 1:
+                for writer in self._component.writers[case.label // 2].tolist():
+                    self._argument.state(self._argument.inside(writer))
+        steps = tuple(self._argument.steps)
+        proofs: dict[int, list[Proof]] = {}
+        for at in range(len(cases) - 1, -1, -1):
+            case = cases[at]
+            own = [] if case.label < 0 else [self._step(case.label, 0, ())]
+            cycle: tuple[int, ...] = ()
+            branches = None
+            if case.refutation.alternatives:
+                first, second = proofs.pop(at)
+                branches = (first, second)
+            else:
+                cycle = self._cycle(cases, case, own, len(steps) + max(case.depth - 1, 0))
+            proof = Proof(steps=steps if case.label < 0 else tuple(own), cycle=cycle, cases=branches)
+            if case.under < 0:
+                return proof
+            proofs.setdefault(case.under, []).insert(0, proof)
+        raise AssertionError("a refutation without a first case")
+
+    def _around(self, cycle: tuple[int, ...]) -> list[tuple[int, int]]:
+        return list(zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))
+
+    def _between(self, source: int, target: int) -> tuple[int, ...]:
+        events = self._component.events
+        return self._argument.between(int(events[source]), int(events[target]))
+
+    def _cycle(self, cases: list[_Case], case: _Case, own: list[Step], first: int) -> tuple[int, ...]:
+        """Numbers of steps; those which only follow here are added to `own`, which is numbered from `first`."""
+        taken: dict[tuple[int, int], tuple[int, int, int]] = {}
+        above = case
+        while above.label >= 0:
+            low, high = self._component.first[above.label : above.label + 2].tolist()
+            for row in range(low, high):
+                edge = tuple(self._component.alternatives[row].tolist())
+                taken[edge] = (above.label, row - low, first - case.depth + above.depth)
+            above = cases[above.under]
+        numbers: list[int] = []
+        for edge in self._around(case.refutation.cycle):
+            if edge in self._known:
+                numbers += self._between(*edge)
+                continue
+            label, row, assumed = taken[edge]
+            if row == 0:
+                numbers.append(assumed)
+                continue
+            path: tuple[int, ...] = (assumed,)
+            if self._width > 1:
+                one, other = self._ordered(label)
+                inside = self._argument.inside
+                path = (self._argument.state(inside(one)), assumed, self._argument.state(inside(other)))
+            own.append(self._step(label, row, path))
+            numbers.append(first + len(own) - 1)
+        return tuple(numbers)
+
+    def _ordered(self, label: int) -> tuple[int, int]:
+        """Writers: earlier, later."""
+        one, other = self._component.writers[label // 2].tolist()
+        return (other, one) if label & 1 else (one, other)
+
+    def _step(self, label: int, row: int, path: tuple[int, ...]) -> Step:
+        low = int(self._component.first[label])
+        source, target = self._component.events[self._component.alternatives[low + row]].tolist()
+        key = int(self._component.key[label // 2])
+        if row == 0:
+            return Step(source=source, target=target, because=Because.CASE, key=key)
+        return Step(
+            source=source,
+            target=target,
+            because=Because.OVERWRITES,
+            key=key,
+            reader=source // self._width,
+            writer=self._ordered(label)[0],
+            path=path,
+        )
+
+
+@compiled
+def strong_components(first: Int64, targets: Int32) -> Int32:
+    """A number for each event: the same for those that precede each other."""
+    size = len(first) - 1
+    number = np.full(size, -1, dtype=np.int32)
+    seen = np.full(size, -1, dtype=np.int32)
+    lowest = np.empty(size, dtype=np.int32)
+    at = first[:-1].copy()
+    path = np.empty(size, dtype=np.int32)
+    pending = np.empty(size, dtype=np.int32)
+    visited, found = 0, 0
+    for root in range(size):
+        if seen[root] >= 0:
+            continue
+        path[0] = root
+        length, held = 1, 1
+        pending[0] = root
+        seen[root] = lowest[root] = visited
+        visited += 1
+        while length > 0:
+            e = path[length - 1]
+            if at[e] < first[e + 1]:
+                f = targets[at[e]]
+                at[e] += 1
+                if seen[f] < 0:
+                    seen[f] = lowest[f] = visited
+                    visited += 1
+                    path[length] = f
+                    pending[held] = f
+                    length += 1
+                    held += 1
+                elif number[f] < 0:
+                    lowest[e] = min(lowest[e], seen[f])
+                continue
+            length -= 1
+            if length > 0:
+                lowest[path[length - 1]] = min(lowest[path[length - 1]], lowest[e])
+            if lowest[e] == seen[e]:
+                while True:
+                    held -= 1
+                    number[pending[held]] = found
+                    if pending[held] == e:
+                        break
+                found += 1
+    return number
+
+
+@compiled
+def _between(clock: Int32, chain: Int32, place: Int32, by_chain: Int64, latest_first: Int64) -> tuple[Int32, Int32]:
+    """Events that precede each other, without those pairs that follow from others."""
+    size = len(clock)
+    source = np.empty(16, dtype=np.int32)
+    target = np.empty(16, dtype=np.int32)
+    edges = 0
+    is_last = np.zeros(size, dtype=np.bool_)
+    for b in range(size):
+        is_last[:] = False
+        at = 0
+        while at < size:
+            c = chain[by_chain[at]]
+            latest = -1
+            while at < size and chain[by_chain[at]] == c:
+                if c >= 0 and place[by_chain[at]] <= clock[b, c]:
+                    latest = by_chain[at]
+                at += 1
+            if latest >= 0:
+                is_last[latest] = True
+        for a in latest_first:
+            if not is_last[a]:
+                continue
+            if edges == len(source):
+                source = np.append(source, source)
+                target = np.append(target, target)
+            source[edges], target[edges] = a, b
+            edges += 1
+            for other in range(size):
+                if is_last[other] and clock[a, chain[other]] >= place[other]:
+                    is_last[other] = False
+    return source[:edges].copy(), target[:edges].copy()
+
+
+@compiled
+def _open_pairs(key: Int32, writer: Int64, width: int, clock: Int32, chain: Int32, place: Int32) -> Int64:
+    """Rows of two writes of one key, of which neither is known to come before the other."""
+    found = np.empty((16, 2), dtype=np.int64)
+    pairs = 0
+    for i in range(len(key)):
+        j = i + 1
+        while j < len(key) and key[j] == key[i]:
+            known = False
+            for u, v in ((writer[i], writer[j]), (writer[j], writer[i])):
+                done, begun = u * width + width - 1, v * width
+                known |= chain[done] >= 0 and clock[begun, chain[done]] >= place[done]
+            if not known:
+                if pairs == len(found):
+                    found = np.concatenate((found, found))
+                found[pairs, 0], found[pairs, 1] = i, j
+                pairs += 1
+            j += 1
+    return found[:pairs].copy()
+
+
+@compiled
+def _alternatives(pairs: Int64, writer: Int64, read_version: Int64, reader: Int64, width: int) -> tuple[Int64, Int32]:
+    """Of each pair of versions, for either order: where the edges begin; and the edges. Reads are sorted by version."""
+    last = width - 1
+    first = np.zeros(2 * len(pairs) + 1, dtype=np.int64)
+    for written in range(2):
+        edges = np.empty((first[-1] if written else 0, 2), dtype=np.int32)
+        at = 0
+        for i in range(len(pairs)):
+            for j in range(2):
+                before = pairs[i, j]
+                u, v = writer[before], writer[pairs[i, 1 - j]]
+                if written:
+                    edges[at, 0], edges[at, 1] = u * width + last, v * width
+                at += 1
+                for read in range(np.searchsorted(read_version, before), len(reader)):
+                    if read_version[read] != before:
+                        break
+                    if reader[read] == v:
+                        continue
+                    if written:
+                        edges[at, 0], edges[at, 1] = reader[read] * width, v * width + last
+                    at += 1
+                first[2 * i + j + 1] = at
+    return first, edges

@@ -1,0 +1,368 @@
+"""The events of a history and what of their order is known from the start: a graph that every decision begins with.
+
+At serializability each transaction is one event, at snapshot isolation two: its begin `2 * t` and its commit
+`2 * t + 1`. Realtime order adds moments, which are events as well: whatever ended before one precedes what began
+after it, so a few edges a transaction say what would take one for each pair. INITIAL precedes everything and has no
+edges.
+
+Events are put on chains, along each of which order is known: so what precedes an event is one number a chain.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from checkers.kernels.adjacency import followers
+from checkers.kernels.columns import Bool, Int8, Int32, Int64, run_starts
+from checkers.transactions.evidence.proof import Because
+from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
+from harness.compiled import compiled
+
+CELLS = 1 << 27
+"""A clock has at most so many numbers, of 4 bytes each. Where that is not enough, some events are on no chain, and
+less is found to be forced."""
+
+CANDIDATES = 1 << 28
+"""So many pairs of a read and another writer of its key are looked at in a sweep, those nearest to each other."""
+
+NO_CHAIN = -1
+FEW_CHAINS = 64
+"""Enough for most histories; others are given more."""
+
+BECAUSE = tuple(Because)
+"""In arrays a reason is its place in here."""
+CODE = {because: code for code, because in enumerate(BECAUSE)}
+
+
+class Isolation(Enum):
+    """How many events a transaction has."""
+
+    SERIALIZABLE = 1
+    SNAPSHOT = 2
+
+
+class Kept(Enum):
+    """Which order of transactions, known from outside, is kept."""
+
+    NOTHING = "nothing"
+    SESSION = "session"
+    REALTIME = "realtime"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accesses:
+    """Who reads and who writes what. A version is a write, numbered by transaction and key; behind all writes come
+    the initial versions of the keys."""
+
+    reader: Int32
+    """Ascending; of each read."""
+    key: Int32
+    writer: Int32
+    """INITIAL or another one."""
+    version: Int32
+    read_first: Int64
+    """Reads of t are read_first[t]:read_first[t + 1]."""
+    write_first: Int64
+    write_key: Int32
+    """Of each version that somebody wrote."""
+    writers_first: Int64
+    """Writers of key k are writers[writers_first[k]:writers_first[k + 1]]."""
+    writers: Int32
+    """Ascending within each key."""
+
+    @property
+    def keys(self) -> int:
+        return len(self.writers_first) - 1
+
+    @cached_property
+    def version_writer(self) -> Int32:
+        """Of each version that somebody wrote."""
+        return np.repeat(np.arange(len(self.write_first) - 1, dtype=np.int32), np.diff(self.write_first))
+
+    @cached_property
+    def by_version(self) -> Int64:
+        """Reads, sorted by version."""
+        return np.argsort(self.version, kind="stable")
+
+    @cached_property
+    def readers_first(self) -> Int64:
+        """Reads of version v are by_version[readers_first[v]:readers_first[v + 1]]."""
+        return _firsts(self.version, len(self.write_key) + self.keys)
+
+
+def accesses(committed: Committed) -> Accesses:
+    """Each read and write once, sorted by transaction and key."""
+    keys = int(committed.key.max(initial=-1)) + 1
+    transaction, key, writer = committed.transaction, committed.key, committed.writer
+    order = np.lexsort((writer, key, transaction))
+    transaction, key, writer = transaction[order], key[order], writer[order]
+    once = run_starts(transaction, key, writer)
+    transaction, key, writer = transaction[once], key[once], writer[once]
+    wrote = writer == WRITES
+    size = len(committed)
+    write_key, write_transaction = key[wrote], transaction[wrote]
+    by_key = np.argsort(write_key, kind="stable")
+    reader, read_key, read_writer = transaction[~wrote], key[~wrote], writer[~wrote]
+    place = write_transaction.astype(np.int64) * keys + write_key
+    version = np.searchsorted(place, read_writer.astype(np.int64) * keys + read_key)
+    return Accesses(
+        reader=reader,
+        key=read_key,
+        writer=read_writer,
+        version=np.where(read_writer == INITIAL, len(place) + read_key, version).astype(np.int32),
+        read_first=_firsts(reader, size),
+        write_first=_firsts(write_transaction, size),
+        write_key=write_key,
+        writers_first=_firsts(write_key, keys),
+        writers=write_transaction[by_key],
+    )
+
+
+def _firsts(numbers: Int32, count: int) -> Int64:
+    return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=count)))).astype(np.int64)
+
+
+def those(first: Int64, numbers: Int32 | Int64) -> Int64:
+    """All in first[n]:first[n + 1] of each of the numbers."""
+    counts = first[numbers + 1] - first[numbers]
+    return np.repeat(first[numbers] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Source comes before target. In the order in which they were derived: the reason of each lies in earlier ones."""
+
+    source: Int32
+    target: Int32
+    because: Int8
+    """Places in BECAUSE. REALTIME: from or to a moment."""
+    key: Int32
+    reader: Int32
+    writer: Int32
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @classmethod
+    def of(cls, source: Int32, target: Int32, because: Because, key: Int32 | int = -1) -> Edges:
+        size = len(source)
+        nobody = np.full(size, -1, dtype=np.int32)
+        return cls(
+            source=source.astype(np.int32),
+            target=target.astype(np.int32),
+            because=np.full(size, CODE[because], dtype=np.int8),
+            key=nobody if isinstance(key, int) else key,
+            reader=nobody,
+            writer=nobody,
+        )
+
+    @classmethod
+    def joined(cls, parts: list[Edges]) -> Edges:
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__annotations__})
+
+    def only(self, which: Bool) -> Edges:
+        return Edges(**{name: getattr(self, name)[which] for name in Edges.__annotations__})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events:
+    committed: Committed
+    accesses: Accesses
+    isolation: Isolation
+    kept: Kept
+    size: int
+    """How many there are: those of transactions, then moments."""
+    base: Edges
+    settled: Int64
+    """When each transaction had certainly happened: its end; if indefinite, that of the first who read from it."""
+    chain: Int32
+    """Of each event, or NO_CHAIN."""
+    place: Int32
+    """On its chain, ascending."""
+    chains: int
+
+    @property
+    def width(self) -> int:
+        """Events of a transaction."""
+        return self.isolation.value
+
+    def begin(self, transaction: Int32) -> Int32:
+        return transaction * np.int32(self.width)
+
+    def commit(self, transaction: Int32) -> Int32:
+        return transaction * np.int32(self.width) + np.int32(self.width - 1)
+
+
+def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
+    """What is known from the start."""
+    known = accesses(committed)
+    width, size = isolation.value, len(committed) * isolation.value
+    last = width - 1
+    seen = known.writer != INITIAL
+    parts = [Edges.of(known.writer[seen] * width + last, known.reader[seen] * width, Because.READ, known.key[seen])]
+    if len(committed.known):
+        key, u, v = (np.ascontiguousarray(column) for column in committed.known.T)
+        shown = (u != INITIAL) & (v != INITIAL)
+        parts.append(Edges.of(u[shown] * width + last, v[shown] * width, Because.KNOWN, key[shown]))
+    if isolation is Isolation.SNAPSHOT:
+        begins = np.arange(1, len(committed), dtype=np.int32) * width
+        parts.append(Edges.of(begins, begins + 1, Because.INSIDE))
+    if kept is Kept.SESSION:
+        earlier, later = _session_pairs(committed)
+        parts.append(Edges.of(earlier * width + last, later * width, Because.SESSION))
+    if kept is Kept.REALTIME:
+        source, target, added = _moments(committed.start, committed.end, np.argsort(committed.end), width)
+        parts.append(Edges.of(source, target, Because.REALTIME))
+        size += added
+    base = Edges.joined(parts)
+    settled = committed.end.copy()
+    late = seen & (settled[known.writer] == NEVER)
+    np.minimum.at(settled, known.writer[late], committed.end[known.reader[late]])
+    limit = max(CELLS // max(size, 1) - 1, 1)
+    if kept is Kept.REALTIME:
+        chain, place = _chains_of_spans(committed.start, settled, limit)
+    else:
+        across = base.only(base.because != CODE[Because.INSIDE])
+        first, targets = followers(across.source // width, across.target // width, len(committed))
+        chain, place = _chains_by_order(first, targets, committed.session, limit)
+    chains = int(chain.max(initial=NO_CHAIN)) + 1
+    moments = np.arange(size - len(committed) * width, dtype=np.int32)
+    inside = np.tile(np.arange(width, dtype=np.int32), len(committed))
+    return Events(
+        committed=committed,
+        accesses=known,
+        isolation=isolation,
+        kept=kept,
+        size=size,
+        base=base,
+        settled=settled,
+        chain=np.concatenate((np.repeat(chain, width), np.full(len(moments), chains, dtype=np.int32))),
+        place=np.concatenate((np.repeat(place * width, width) + inside, moments)),
+        chains=chains + (len(moments) > 0),
+    )
+
+
+def _session_pairs(committed: Committed) -> tuple[Int32, Int32]:
+    """Neighbours in a session; an indefinite transaction follows the last definite one, and nobody follows it."""
+    order = np.argsort(committed.session, kind="stable")[1:]
+    session, definite = committed.session[order], committed.end[order] != NEVER
+    rows = np.arange(len(order))
+    last = np.maximum.accumulate(np.where(definite, rows, -1)) if len(order) else rows
+    before = np.concatenate(([-1], last[:-1])) if len(order) else rows
+    follows = (before >= 0) & (session[before] == session)
+    return order[before[follows]].astype(np.int32), order[rows[follows]].astype(np.int32)
+
+
+@compiled
+def _moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32, Int32, int]:
+    """Edges from what ended to the next moment, from moment to moment, and from there to what began next."""
+    size = len(start)
+    source = np.empty(3 * size, dtype=np.int32)
+    target = np.empty(3 * size, dtype=np.int32)
+    edges, moments, at, open_from = 0, 0, 1, 1
+    for t in range(1, size):
+        while at < size and end[by_end[at]] < start[t]:
+            at += 1
+        if at > open_from:
+            moment = size * width + moments
+            for i in range(open_from, at):
+                source[edges], target[edges] = by_end[i] * width + width - 1, moment
+                edges += 1
+            if moments > 0:
+                source[edges], target[edges] = moment - 1, moment
+                edges += 1
+            moments += 1
+            open_from = at
+        if moments > 0:
+            source[edges], target[edges] = size * width + moments - 1, t * width
+            edges += 1
+    return source[:edges].copy(), target[:edges].copy(), moments
+
+
+@compiled
+def _chains_of_spans(start: Int64, settled: Int64, limit: int) -> tuple[Int32, Int32]:
+    """Each transaction goes on the first chain whose last one was settled before it began: (chain, place on it)."""
+    chain = np.full(len(start), NO_CHAIN, dtype=np.int32)
+    place = np.zeros(len(start), dtype=np.int32)
+    last = np.zeros(min(limit, len(start)) + 1, dtype=np.int32)
+    chains = 0
+    for t in range(1, len(start)):
+        for c in range(chains):
+            if settled[last[c]] < start[t]:
+                chain[t] = c
+                place[t] = place[last[c]] + 1
+                last[c] = t
+                break
+        if chain[t] == NO_CHAIN and chains < limit:
+            chain[t] = chains
+            last[chains] = t
+            chains += 1
+    return chain, place
+
+
+def _chains_by_order(first: Int64, targets: Int32, session: Int32, limit: int) -> tuple[Int32, Int32]:
+    """Chains along which the order of transactions follows from edges: (chain, place on it)."""
+    columns = FEW_CHAINS
+    while True:
+        chain, place, fits = _chains(first, targets, session, min(columns, limit))
+        if fits or columns >= limit:
+            return chain, place
+        columns *= 4
+
+
+@compiled
+def _chains(first: Int64, targets: Int32, session: Int32, limit: int) -> tuple[Int32, Int32, bool]:
+    """Each transaction goes on a chain whose last one precedes it: that of its session if possible, else the one that
+    has been left alone for longest, or a new one. Whether all found one."""
+    size = len(first) - 1
+    waiting = np.zeros(size, dtype=np.int32)
+    for follower in targets:
+        waiting[follower] += 1
+    clock = np.full((size, limit), -1, dtype=np.int32)
+    chain = np.full(size, NO_CHAIN, dtype=np.int32)
+    place = np.zeros(size, dtype=np.int32)
+    last = np.zeros(limit, dtype=np.int32)
+    since = np.zeros(limit, dtype=np.int32)
+    of_session = np.zeros(session.max() + 1, dtype=np.int32)
+    chains, done, fits = 0, 0, True
+    ready = [np.int64(0)]
+    ready.pop()
+    for t in range(1, size):
+        if waiting[t] == 0:
+            ready.append(np.int64(t))
+    while len(ready) > 0:
+        t = int(heapq.heappop(ready))
+        mine = clock[t]
+        chosen = of_session[session[t]]
+        if chosen >= chains or mine[chosen] != last[chosen]:
+            chosen = NO_CHAIN
+            for c in range(chains):
+                if mine[c] == last[c] and (chosen == NO_CHAIN or since[c] < since[chosen]):
+                    chosen = c
+        if chosen == NO_CHAIN and chains < limit:
+            chosen = chains
+            last[chosen] = -1
+            chains += 1
+        if chosen == NO_CHAIN:
+            fits = False
+        else:
+            chain[t], place[t] = chosen, last[chosen] + 1
+            last[chosen], since[chosen] = place[t], done
+            of_session[session[t]] = chosen
+        done += 1
+        for i in range(first[t], first[t + 1]):
+            follower = targets[i]
+            theirs = clock[follower]
+            for c in range(chains):
+                theirs[c] = max(theirs[c], mine[c])
+            if chosen != NO_CHAIN:
+                theirs[chosen] = max(theirs[chosen], place[t])
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, np.int64(follower))
+    return chain, place, fits

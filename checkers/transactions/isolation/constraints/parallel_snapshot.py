@@ -1,0 +1,418 @@
+"""Parallel snapshot isolation, plain or with sessions: whether the versions of each key can be put into an order in
+which no cycle of dependencies has at most one anti-dependency. Of items alone, a consistent view is the same.
+
+Transactions see along paths of what they read, what their session did before and what was overwritten, and whoever sees
+a writer of a key reads it or a later version. That alone forces most of the order of versions. What is left is tried in
+an order of transactions, and where a reader then sees what was overwritten too early, it is solved as a component.
+
+The order of a decision is one of transactions: their reads, sessions and versions all go along with it. It is no order
+in which they took effect everywhere, and its reads are not of the last write before.
+
+Sources: Cerone, Gotsman, Yang, "Transaction Chopping for Parallel Snapshot Isolation" (DISC 2015) for the cycles; Adya
+(1999) for PL-2+.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.kernels.adjacency import followers
+from checkers.kernels.columns import Int32, Int64
+from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.history.committed import INITIAL, Committed
+from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.choices import component, implied
+from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
+from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on, undecided_in
+from checkers.transactions.isolation.constraints.saturation import NOTHING, Saturated, candidates
+from checkers.transactions.isolation.constraints.schedule import scheduled
+from checkers.transactions.model.lattice import Model
+from checkers.verdict import Verdict
+from harness.compiled import compiled
+
+MODELS = {
+    Model.CONSISTENT_VIEW: Kept.NOTHING,
+    Model.PARALLEL_SNAPSHOT_ISOLATION: Kept.NOTHING,
+    Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
+}
+
+SWEEPS = 64
+STEPS = 1 << 28
+"""So many are taken from readers back to what they may have seen, an order."""
+CONFLICTS = 1_000
+"""So many readers that see too much are looked at, an order."""
+
+INITIALLY, OVERWRITTEN = CODE[Because.INITIAL], CODE[Because.OVERWRITTEN]
+
+
+def parallel_snapshot_decided(committed: Committed, model: Model) -> Decision:
+    """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
+    none of their steps is."""
+    decision = _decided(committed, Kept.SESSION)
+    if MODELS[model] is Kept.SESSION or decision.verdict is Verdict.VALID:
+        return decision
+    if decision.proof and Because.SESSION not in rests_on(decision.proof):
+        return decision
+    return _decided(committed, Kept.NOTHING)
+
+
+def _decided(committed: Committed, kept: Kept) -> Decision:
+    manner = Manner(tried=_tried, opened=_opened, refuted=_refuted)
+    return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept)), manner).decision()
+
+
+def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
+    return _Cases(found, open_).proof(refutation)
+
+
+def saturated(known: Events) -> Saturated:
+    """What seeing forces, until nothing more follows or there is a cycle."""
+    reads, _ = candidates(known)
+    edges = known.base
+    clock = np.full((known.size, max(known.chains, 1)), NOTHING, dtype=np.int32)
+    cyclic = False
+    for _ in range(SWEEPS):
+        first, targets = followers(edges.source, edges.target, known.size)
+        new, cyclic = _swept(
+            first,
+            targets,
+            clock,
+            known.chain,
+            known.place,
+            known.accesses.read_first,
+            known.accesses.key,
+            known.accesses.writer,
+            reads.low,
+            reads.high,
+            known.accesses.writers,
+            max(known.size, 1 << 10),
+        )
+        source, target, because, key, reader, writer = new
+        forced = Edges(
+            source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
+        )
+        edges = Edges.joined([edges, forced])
+        if cyclic or not len(source):
+            break
+    return Saturated(events=known, edges=edges, clock=clock, cyclic=cyclic)
+
+
+@compiled
+def _swept(
+    first: Int64,
+    targets: Int32,
+    clock: Int32,
+    chain: Int32,
+    place: Int32,
+    read_first: Int64,
+    read_key: Int32,
+    read_writer: Int32,
+    read_low: Int64,
+    read_high: Int64,
+    writers: Int32,
+    room: int,
+) -> tuple[Int32, bool]:
+    """New edges, with rows source, target, because, key, reader, writer; and whether there is a cycle."""
+    size = len(first) - 1
+    waiting = np.zeros(size, dtype=np.int32)
+    for e in targets:
+        waiting[e] += 1
+    order = np.empty(size, dtype=np.int32)
+    found = np.empty((6, room), dtype=np.int32)
+    at, ready, edges = 0, 0, 0
+    for t in range(size):
+        if waiting[t] == 0:
+            order[ready] = t
+            ready += 1
+    while at < ready:
+        r = order[at]
+        at += 1
+        mine = clock[r]
+        for i in range(first[r], first[r + 1]):
+            follower = targets[i]
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                order[ready] = follower
+                ready += 1
+            _carry(clock, r, chain, place, follower)
+        for i in range(read_first[r], read_first[r + 1]):
+            w = read_writer[i]
+            for j in range(read_low[i], read_high[i]):
+                u = writers[j]
+                if u in (r, w) or edges + 2 > room or chain[u] < 0 or mine[chain[u]] < place[u]:
+                    continue
+                if w == INITIAL:
+                    _note(found, edges, INITIAL, u, INITIALLY, -1, -1, -1)
+                    _note(found, edges + 1, u, INITIAL, OVERWRITTEN, read_key[i], r, INITIAL)
+                    return found[:, : edges + 2].copy(), True
+                if clock[w, chain[u]] < place[u]:
+                    _note(found, edges, u, w, OVERWRITTEN, read_key[i], r, w)
+                    edges += 1
+                    if chain[w] >= 0 and clock[u, chain[w]] >= place[w]:
+                        return found[:, :edges].copy(), True
+                    _carry(clock, u, chain, place, w)
+    return found[:, :edges].copy(), ready < size
+
+
+@compiled
+def _carry(clock: Int32, source: int, chain: Int32, place: Int32, target: int) -> None:
+    for c in range(clock.shape[1]):
+        if clock[source, c] > clock[target, c]:
+            clock[target, c] = clock[source, c]
+    if chain[source] >= 0 and place[source] > clock[target, chain[source]]:
+        clock[target, chain[source]] = place[source]
+
+
+@compiled
+def _note(found: Int32, edges: int, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
+    found[0, edges], found[1, edges], found[2, edges] = source, target, because
+    found[3, edges], found[4, edges], found[5, edges] = key, reader, writer
+
+
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:
+    order, _ = scheduled(known, source, target)
+    wrong, looked_at_all = seeing_too_much(known, order, source, target)
+    if wrong:
+        return wrong
+    return Decision(verdict=Verdict.VALID, order=order) if looked_at_all else undecided_in([])
+
+
+def seeing_too_much(known: Events, order: Int32, source: Int32, target: Int32) -> tuple[list[Int32], bool]:
+    """With the versions in the order in which they come here: of readers that see the writer of the next version, the
+    transactions on the way from that one to the reader; and whether all readers were looked at."""
+    accesses = known.accesses
+    place = np.empty(known.size, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    sources, targets = implied(known, order)
+    overwrites = len(accesses.write_key) - len(np.unique(accesses.write_key))
+    reader, overwriter = sources[overwrites:], targets[overwrites:]
+    suspect = place[overwriter] < place[reader]
+    first, before = followers(
+        np.concatenate((target, targets[:overwrites])), np.concatenate((source, sources[:overwrites])), known.size
+    )
+    ends, nodes, looked_at_all = _ways(first, before, place, overwriter[suspect], reader[suspect])
+    return [np.unique(way) for way in np.split(nodes, ends)[:-1]], bool(looked_at_all)
+
+
+@compiled
+def _ways(first: Int64, before: Int32, place: Int64, begins: Int32, ends: Int32) -> tuple[Int64, Int32, bool]:
+    """Shortest paths from each begin to its end, where there is one."""
+    seen = np.full(len(first) - 1, -1, dtype=np.int32)
+    leads_to = np.empty(len(first) - 1, dtype=np.int32)
+    queue = np.empty(len(first) - 1, dtype=np.int32)
+    cuts = np.empty(CONFLICTS, dtype=np.int64)
+    nodes = np.empty(16, dtype=np.int32)
+    found, length, steps = 0, 0, 0
+    for i in range(len(begins)):
+        begin, end = begins[i], ends[i]
+        queue[0], at, count = end, 0, 1
+        seen[end] = i
+        while at < count and seen[begin] != i:
+            t = queue[at]
+            at += 1
+            steps += first[t + 1] - first[t]
+            for j in range(first[t], first[t + 1]):
+                u = before[j]
+                if seen[u] != i and place[u] >= place[begin]:
+                    seen[u], leads_to[u] = i, t
+                    queue[count] = u
+                    count += 1
+        if seen[begin] == i:
+            t = begin
+            while True:
+                if length == len(nodes):
+                    nodes = np.append(nodes, nodes)
+                nodes[length] = t
+                length += 1
+                if t == end:
+                    break
+                t = leads_to[t]
+            cuts[found] = length
+            found += 1
+        if found == CONFLICTS or steps > STEPS:
+            return cuts[:found].copy(), nodes[:length].copy(), i == len(begins) - 1
+    return cuts[:found].copy(), nodes[:length].copy(), True
+
+
+def _opened(found: Saturated, transactions: Int32) -> Component:
+    """With anti-dependencies of its readers on writers that are known to come after what was read."""
+    open_ = component(found, transactions)
+    known, accesses = found.events, found.events.accesses
+    position = np.full(known.size, -1, dtype=np.int32)
+    position[open_.events] = np.arange(len(open_.events))
+    reads = np.flatnonzero(position[accesses.reader] >= 0)
+    rows = _anti_dependencies(
+        accesses.reader[reads],
+        accesses.key[reads],
+        accesses.writer[reads],
+        accesses.writers_first,
+        accesses.writers,
+        position,
+        found.clock,
+        known.chain,
+        known.place,
+    )
+    return replace(open_, forbidden=Forbidden.AT_MOST_ONE_ANTI_DEPENDENCY, anti_dependencies=rows)
+
+
+@compiled
+def _anti_dependencies(
+    reader: Int32,
+    key: Int32,
+    writer: Int32,
+    writers_first: Int64,
+    writers: Int32,
+    position: Int32,
+    clock: Int32,
+    chain: Int32,
+    place: Int32,
+) -> Int32:
+    rows = np.empty((16, 2), dtype=np.int32)
+    count = 0
+    for i in range(len(reader)):
+        w = writer[i]
+        for j in range(writers_first[key[i]], writers_first[key[i] + 1]):
+            u = writers[j]
+            if position[u] < 0 or u in (reader[i], w):
+                continue
+            if w == INITIAL or (chain[w] >= 0 and clock[u, chain[w]] >= place[w]):
+                if count == len(rows):
+                    rows = np.concatenate((rows, rows))
+                rows[count, 0], rows[count, 1] = position[reader[i]], position[u]
+                count += 1
+    return rows[:count].copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """A place in the tree of cases."""
+
+    refutation: Refutation
+    under: int
+    """The case in which this one is, by its place in a list; or -1."""
+    depth: int
+    label: int = -1
+    """2 * choice + alternative."""
+
+
+class _Cases:
+    """A refutation in steps: what is known first, then each case with what only follows there."""
+
+    def __init__(self, found: Saturated, open_: Component) -> None:
+        self._argument = Argument(found)
+        self._component = open_
+        self._known = {tuple(edge) for edge in open_.edges.tolist()}
+        self._known_anti = {tuple(edge) for edge in open_.anti_dependencies.tolist()}
+
+    def proof(self, refutation: Refutation) -> Proof:
+        cases = [_Case(refutation=refutation, under=-1, depth=0)]
+        for at, case in enumerate(cases):
+            for alternative, under in enumerate(case.refutation.alternatives or ()):
+                label = 2 * case.refutation.choice + alternative
+                cases.append(_Case(refutation=under, under=at, depth=case.depth + 1, label=label))
+        # What is known is common to all cases, and its steps come before any of theirs.
+        for case in cases:
+            for source, target in _around(case.refutation.cycle):
+                if (source, target) in self._known:
+                    self._between(source, target)
+                elif (source, target) in self._known_anti:
+                    self._overwritten(source, target)
+        steps = tuple(self._argument.steps)
+        branches: dict[int, list[Proof]] = {}
+        for at in range(len(cases) - 1, -1, -1):
+            case = cases[at]
+            own = [] if case.label < 0 else [self._assumed(case.label)]
+            cycle: tuple[int, ...] = ()
+            two: tuple[Proof, Proof] | None = None
+            if case.refutation.alternatives:
+                first, second = branches.pop(at)
+                two = first, second
+            else:
+                cycle = self._cycle(cases, case, own, len(steps) + max(case.depth - 1, 0))
+            proof = Proof(steps=tuple(own) if case.under >= 0 else (*steps, *own), cycle=cycle, cases=two)
+            if case.under < 0:
+                return proof
+            branches.setdefault(case.under, []).insert(0, proof)
+        raise AssertionError("a refutation without a first case")
+
+    def _cycle(self, cases: list[_Case], case: _Case, own: list[Step], first: int) -> tuple[int, ...]:
+        """Numbers of steps; what only follows here is added to `own`, which is numbered from `first`."""
+        ordered: dict[tuple[int, int], int] = {}
+        """Edge of two writers -> number of the step that assumes it."""
+        overwritten: dict[tuple[int, int], tuple[int, int]] = {}
+        """Edge of a reader -> (label, number of that step)."""
+        above = case
+        while above.label >= 0:
+            low, high = self._component.first[above.label : above.label + 2].tolist()
+            (one, *behind) = map(tuple, self._component.alternatives[low:high].tolist())
+            number = first - case.depth + above.depth
+            ordered[one] = number
+            overwritten |= dict.fromkeys(behind, (above.label, number))
+            above = cases[above.under]
+        numbers: list[int] = []
+        sees: list[int] = []
+        missed: tuple[int, int] | None = None
+        link: tuple[int, ...]
+        for edge in _around(case.refutation.cycle):
+            if edge in self._known:
+                numbers += self._between(*edge)
+            elif edge in ordered:
+                numbers.append(ordered[edge])
+            else:
+                # What comes behind is the way from the overwriter on, what came before the way to the reader.
+                missed, sees, numbers = edge, numbers, []
+        if missed is None:
+            return tuple(numbers)
+        path = (*numbers, *sees)
+        reader, overwriter = (int(self._component.events[position]) for position in missed)
+        if missed in overwritten:
+            label, number = overwritten[missed]
+            writer, key, link = self._writers(label)[0], int(self._component.key[label // 2]), (number,)
+        else:
+            writer, key, link = self._overwritten(*missed)
+        own.append(
+            Step(
+                source=overwriter,
+                target=writer,
+                because=Because.OVERWRITTEN,
+                key=key,
+                reader=reader,
+                writer=writer,
+                path=path,
+            )
+        )
+        return (*link, first + len(own) - 1)
+
+    def _assumed(self, label: int) -> Step:
+        one, other = self._writers(label)
+        return Step(source=one, target=other, because=Because.CASE, key=int(self._component.key[label // 2]))
+
+    def _writers(self, label: int) -> tuple[int, int]:
+        """Earlier, later."""
+        one, other = self._component.writers[label // 2].tolist()
+        return (other, one) if label & 1 else (one, other)
+
+    def _between(self, source: int, target: int) -> tuple[int, ...]:
+        events = self._component.events
+        return self._argument.between(int(events[source]), int(events[target]))
+
+    def _overwritten(self, reader: int, overwriter: int) -> tuple[int, int, tuple[int, ...]]:
+        """(writer that was read from, key, steps from it to the overwriter), of what is known."""
+        known, accesses = self._argument.events, self._argument.events.accesses
+        r, u = (int(self._component.events[position]) for position in (reader, overwriter))
+        clock = self._argument.saturated.clock
+        for i in range(int(accesses.read_first[r]), int(accesses.read_first[r + 1])):
+            w, key = int(accesses.writer[i]), int(accesses.key[i])
+            of_key = accesses.writers[accesses.writers_first[key] : accesses.writers_first[key + 1]]
+            if u in of_key and w == INITIAL:
+                return w, key, self._argument.initial(u)
+            if u in of_key and known.chain[w] >= 0 and clock[u, known.chain[w]] >= known.place[w]:
+                return w, key, self._argument.between(w, u)
+        raise AssertionError("a known anti-dependency without a read")
+
+
+def _around(cycle: tuple[int, ...]) -> list[tuple[int, int]]:
+    return list(zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))

@@ -1,0 +1,138 @@
+"""Orders are tried, and where one is wrong, the versions there are solved before the next one is: what all models that
+are solved have in common, whatever they call wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.kernels.columns import Int32
+from checkers.transactions.evidence.proof import Because, Decision, Proof
+from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
+from checkers.transactions.isolation.constraints.component import Component, Refutation
+from checkers.transactions.isolation.constraints.components import solved
+from checkers.transactions.isolation.constraints.events import Events
+from checkers.transactions.isolation.constraints.saturation import Saturated
+from checkers.verdict import EXAMPLES, Verdict
+
+NO_PART = -1
+
+ROUNDS = 64
+"""So often an order is tried."""
+TRANSACTIONS = 10_000
+CHOICES = 50_000
+"""A component with more is left open."""
+
+
+def rests_on(proof: Proof) -> set[Because]:
+    """Reasons of all its steps."""
+    found = set()
+    pending = [proof]
+    while pending:
+        part = pending.pop()
+        found |= {step.because for step in part.steps}
+        pending += part.cases or ()
+    return found
+
+
+def contradiction(found: Saturated) -> Decision:
+    argument = Argument(found)
+    cycle = argument.cycle()
+    return Decision(verdict=Verdict.INVALID, proof=Proof(steps=tuple(argument.steps), cycle=cycle))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How a model tries, opens and refutes."""
+
+    tried: Callable[[Events, Int32, Int32], Decision | list[Int32]]
+    """From edges (sources, targets) without a cycle: a decision, or transactions where the order that was tried is
+    wrong."""
+    opened: Callable[[Saturated, Int32], Component]
+    """What is open between these transactions."""
+    refuted: Callable[[Saturated, Component, Refutation], Proof]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """Transactions whose versions are put in order together; and how, as edges, once they are."""
+
+    transactions: Int32
+    source: Int32
+    target: Int32
+
+
+class Repair:
+    """Orders are tried; where one fails, the versions there are put in order before the next one is."""
+
+    def __init__(self, found: Saturated, manner: Manner) -> None:
+        self.found = found
+        self.manner = manner
+        self.parts: dict[int, _Part] = {}
+        self.part_of = np.full(len(found.events.committed), NO_PART, dtype=np.int32)
+
+    def decision(self) -> Decision:
+        if self.found.cyclic:
+            return contradiction(self.found)
+        known = self.found.events
+        for _ in range(ROUNDS):
+            source, target = self._edges()
+            wrong = on_cycles(known, source, target) if self.parts else []
+            if not wrong:
+                answer = self.manner.tried(known, source, target)
+                if isinstance(answer, Decision):
+                    return answer
+                wrong = answer
+            decision = self._solve(wrong)
+            if decision:
+                return decision
+        return undecided_in(wrong)
+
+    def _edges(self) -> tuple[Int32, Int32]:
+        edges, parts = self.found.edges, self.parts.values()
+        return (
+            np.concatenate((edges.source, *(part.source for part in parts))),
+            np.concatenate((edges.target, *(part.target for part in parts))),
+        )
+
+    def _solve(self, wrong: Sequence[Int32]) -> Decision | None:
+        """Put the versions in order where the order was wrong."""
+        undecided = []
+        for number in self._joined(wrong):
+            transactions = self.parts[number].transactions
+            open_ = self.manner.opened(self.found, transactions) if len(transactions) <= TRANSACTIONS else None
+            solution = solved(open_) if open_ and len(open_) <= CHOICES else None
+            if not open_ or not solution or solution.verdict is Verdict.UNKNOWN:
+                undecided.append(transactions)
+                continue
+            if solution.verdict is Verdict.INVALID:
+                refutation = solution.refutation
+                proof = self.manner.refuted(self.found, open_, refutation) if refutation else None
+                return Decision(verdict=Verdict.INVALID, proof=proof)
+            source, target = open_.kept(solution.taken).T
+            self.parts[number] = _Part(transactions=transactions, source=source, target=target)
+        return undecided_in(undecided) if undecided else None
+
+    def _joined(self, wrong: Sequence[Int32]) -> list[int]:
+        """New parts: what was wrong with its surroundings, and with all parts that have some of these."""
+        nothing = np.zeros(0, dtype=np.int32)
+        fresh = []
+        for transactions in wrong:
+            around = surroundings(self.found.events, transactions)
+            touched = [part for part in np.unique(self.part_of[around]).tolist() if part != NO_PART]
+            around = np.unique(np.concatenate((around, *(self.parts.pop(part).transactions for part in touched))))
+            number = int(around[0])
+            self.part_of[around] = number
+            self.parts[number] = _Part(transactions=around, source=nothing, target=nothing)
+            fresh.append(number)
+        return [number for number in dict.fromkeys(fresh) if number in self.parts]
+
+
+def undecided_in(components: Sequence[Int32]) -> Decision:
+    return Decision(
+        verdict=Verdict.UNKNOWN,
+        open=tuple(tuple(transactions[:EXAMPLES].tolist()) for transactions in components[:EXAMPLES]),
+    )

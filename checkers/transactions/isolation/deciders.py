@@ -1,0 +1,93 @@
+"""Which decider answers for which model, and in what order they are asked.
+
+The demanded model is decided first. If it is kept, so are all that it implies; if not, the strongest of those that are
+still open is next, until nothing is open that can be decided. Anomalies that were found before have ruled some out
+already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.history.committed import WRITES, Committed
+from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
+from checkers.transactions.isolation.constraints.decide import decided
+from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as OF_MANY_ORDERS
+from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
+from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
+from checkers.transactions.model.lattice import Model, strongest
+from checkers.transactions.model.lattice_position import Standing
+from checkers.verdict import Verdict
+
+COSTLY_TRANSACTIONS = 200_000
+"""Of longer histories only weak levels are decided beside what was demanded."""
+
+OF_WRITES = {Model.READ_UNCOMMITTED: "PL-2", Model.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2"}
+"""Reads tell these nothing but the order of versions: what the level demands of a history without reads."""
+
+SERIALIZABLE_OF_ITEMS = (Model.REPEATABLE_READ,)
+
+
+def decide(committed: Committed, demanded: Model, standing: Standing) -> tuple[Standing, Mapping[Model, Decision]]:
+    """What stands after the deciders have been asked, and what they said; VALID comes without an order or with one.
+
+    Models that are left open without an entry were not asked: see COSTLY_TRANSACTIONS.
+    """
+    decisions: dict[Model, Decision] = {}
+    while left := [model for model in standing.undecided(demanded) if model not in decisions]:
+        affordable = [model for model in left if model is demanded or _is_cheap(model, committed)]
+        if not affordable:
+            break
+        model = strongest(affordable)[0]
+        weak = [other for other in affordable if other.value in LEVELS]
+        answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
+        for answered, decision in answers.items():
+            decisions[answered] = decision
+            standing = standing.deciding(answered, decision.verdict)
+    return standing, decisions
+
+
+def _is_cheap(model: Model, committed: Committed) -> bool:
+    return model.value in LEVELS or model in OF_WRITES or len(committed) <= COSTLY_TRANSACTIONS
+
+
+def _weak(committed: Committed, models: Sequence[Model]) -> Mapping[Model, Decision]:
+    """All of them at once, for they share most of the work."""
+    told = weak_levels(committed, [model.value for model in models])
+    return {model: told[model.value] for model in models}
+
+
+def answer(committed: Committed, model: Model) -> Decision:
+    """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
+    if model in OF_WRITES:
+        if not len(committed.known):
+            return Decision(verdict=Verdict.VALID)
+        return weak_levels(_written(committed), [OF_WRITES[model]])[OF_WRITES[model]]
+    if model.value in LEVELS:
+        return weak_levels(committed, [model.value])[model.value]
+    if model is Model.CURSOR_STABILITY:
+        return cursor_stability_decided(committed)
+    if model in SERIALIZABLE_OF_ITEMS:
+        return decided(committed, Model.SERIALIZABLE)
+    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model)
+
+
+def ordered(committed: Committed, model: Model) -> Decision:
+    """The decision on one model, VALID with an order."""
+    decision = answer(committed, model)
+    if decision.verdict is not Verdict.VALID or decision.order is not None:
+        return decision
+    if model in OF_WRITES:
+        return Decision(verdict=Verdict.VALID, order=explaining_order(_written(committed), OF_WRITES[model]))
+    return Decision(verdict=Verdict.VALID, order=explaining_order(committed, model.value))
+
+
+def _written(committed: Committed) -> Committed:
+    """The same without reads."""
+    writes = committed.writer == WRITES
+    before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(writes)))
+    return replace(committed, first=before[committed.first], key=committed.key[writes], writer=committed.writer[writes])

@@ -1,0 +1,145 @@
+"""Deciders as a plan: all external operations of a history come together in one kernel, which answers for all models.
+
+What is gathered of it is bounded: an answer for each model, and of a proof what it is about. Orders are as long as the
+history, and only gathered where they were asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import Int64
+from checkers.plan import Dataset, Engine
+from checkers.transactions.evidence.certificate import Names
+from checkers.transactions.evidence.encoded_proof import Carried, carried, text_of
+from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.history.committed import INITIAL, Committed
+from checkers.transactions.history.committed_rows import RESOLVED, committed
+from checkers.transactions.isolation.deciders import answer, decide, ordered
+from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice_position import Standing
+from checkers.verdict import EXAMPLES, Verdict
+
+ANSWERS = pa.schema(
+    [
+        pa.field("model", pa.string()),
+        pa.field("verdict", pa.string()),
+        pa.field("proof", pa.string()),
+        pa.field("open", pa.string()),
+    ]
+)
+"""`proof` as `carried.text_of` writes it, of INVALID; `open` the components of UNKNOWN, as lists of history indices."""
+
+ORDER = pa.schema([pa.field("place", pa.int64()), pa.field("start", pa.int64()), pa.field("event", pa.int8())])
+"""An order of transactions, by the history indices of their invocations; or of their begins (event 0) and commits."""
+
+TOGETHER = RESOLVED.append(pa.field("all", pa.int8()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    model: Model
+    verdict: Verdict
+    proof: Carried | None = None
+    open: Sequence[Sequence[int]] = ()
+    """Components that a bound left undecided: history indices of invocations."""
+
+
+def answers(engine: Engine, resolved: Dataset, demanded: Model, standing: Standing) -> tuple[Answer, ...]:
+    """Of every model that was asked for, in the order in which they were."""
+    asked = engine.grouped(
+        engine.mapped(resolved, together, TOGETHER),
+        ("all",),
+        partial(answered, demanded=demanded, standing=standing),
+        ANSWERS,
+    )
+    return tuple(map(_answer, engine.gather(asked, len(Model)).to_pylist()))
+
+
+def _answer(row: Mapping[str, Any]) -> Answer:
+    return Answer(
+        model=Model(row["model"]),
+        verdict=Verdict(row["verdict"]),
+        proof=carried(row["proof"]) if row["proof"] else None,
+        open=json.loads(row["open"]),
+    )
+
+
+def together(rows: pa.Table) -> pa.Table:
+    """Kernel: the same rows, all in one group."""
+    return rows.append_column(TOGETHER.field("all"), pa.array(np.zeros(rows.num_rows, dtype=np.int8)))
+
+
+def answered(rows: pa.Table, *, demanded: Model, standing: Standing) -> pa.Table:
+    """Kernel over all rows of a history."""
+    transactions, keys = _committed(rows)
+    _, decisions = decide(transactions, demanded, standing)
+    return _answers(decisions, transactions, keys)
+
+
+def _committed(rows: pa.Table) -> tuple[Committed, Int64]:
+    """The transactions, and of each key its number among RESOLVED rows."""
+    return committed(rows), np.unique(rows["key"].to_numpy())
+
+
+def _answers(decisions: Mapping[Model, Decision], transactions: Committed, keys: Int64) -> pa.Table:
+    rows = []
+    for model, decision in decisions.items():
+        events = _events(model)
+        proof = decision.proof and text_of(decision.proof, events, transactions.start, keys)
+        opened = [transactions.start[list(some)].tolist() for some in decision.open[:EXAMPLES]]
+        rows.append((model.value, decision.verdict.value, proof, json.dumps(opened)))
+    columns = list(zip(*rows, strict=True)) or [()] * len(ANSWERS)
+    arrays = [pa.array(column, of.type) for column, of in zip(columns, ANSWERS, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=ANSWERS)
+
+
+def _events(model: Model) -> int:
+    return Names(model=model.value, workload="", start=np.zeros(0, dtype=np.int64), keys=()).events
+
+
+def answer_alone(engine: Engine, resolved: Dataset, model: Model) -> Answer:
+    """Of one model, whatever else is known."""
+    asked = engine.grouped(
+        engine.mapped(resolved, together, TOGETHER), ("all",), partial(answered_alone, model=model), ANSWERS
+    )
+    rows = engine.gather(asked, 1).to_pylist()
+    if not rows:
+        return Answer(model=model, verdict=Verdict.VALID)
+    return _answer(rows[0])
+
+
+def answered_alone(rows: pa.Table, *, model: Model) -> pa.Table:
+    """Kernel over all rows of a history."""
+    transactions, keys = _committed(rows)
+    return _answers({model: answer(transactions, model)}, transactions, keys)
+
+
+def order_of(engine: Engine, resolved: Dataset, model: Model, limit: int) -> pa.Table:
+    """ORDER of a history that the model allows, at most so many rows."""
+    orders = engine.grouped(engine.mapped(resolved, together, TOGETHER), ("all",), partial(placed, model=model), ORDER)
+    return engine.gather(orders, limit).sort_by("place")
+
+
+def placed(rows: pa.Table, *, model: Model) -> pa.Table:
+    """Kernel over all rows of a history: its ORDER."""
+    transactions = committed(rows)
+    decision = ordered(transactions, model)
+    assert decision.order is not None, "an order of what no order explains"
+    events = _events(model)
+    order = decision.order[decision.order // events != INITIAL]
+    return pa.Table.from_arrays(
+        [
+            pa.array(np.arange(len(order), dtype=np.int64)),
+            pa.array(transactions.start[order // events]),
+            pa.array((order % events).astype(np.int8)),
+        ],
+        schema=ORDER,
+    )

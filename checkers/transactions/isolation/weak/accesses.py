@@ -1,0 +1,113 @@
+"""Who wrote which keys, and in which order sessions went on: what the kernels of all weak levels look up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.transactions.history.committed import NEVER, WRITES, Committed
+from harness.compiled import compiled
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accesses:
+    """Of transactions, as `Committed` numbers them; INITIAL has no operations and no session."""
+
+    committed: Committed
+    definite: Bool
+    before: Int32
+    """The last definite transaction before each in its session, or NOBODY."""
+    member_first: Int64
+    member: Int32
+    """Those of session s are `member[member_first[s]:member_first[s + 1]]`, in order."""
+    written_first: Int64
+    written: Int32
+    """The keys that t wrote are `written[written_first[t]:written_first[t + 1]]`, ascending."""
+
+    def __len__(self) -> int:
+        return len(self.committed)
+
+    @property
+    def keys(self) -> int:
+        return int(self.committed.key.max(initial=-1)) + 1
+
+    @classmethod
+    def of(cls, committed: Committed) -> Accesses:
+        definite = committed.end != NEVER
+        member_first, member, before = _sessions(committed.session, definite)
+        written_first, written = _written(committed.first, committed.key, committed.writer)
+        return cls(
+            committed=committed,
+            definite=definite,
+            before=before,
+            member_first=member_first,
+            member=member,
+            written_first=written_first,
+            written=written,
+        )
+
+
+@compiled
+def _sessions(session: Int32, definite: Bool) -> tuple[Int64, Int32, Int32]:
+    count = session.max() + 1 if len(session) > 1 else 0
+    first = np.zeros(count + 1, dtype=np.int64)
+    for t in range(1, len(session)):
+        first[session[t] + 1] += 1
+    first = np.cumsum(first)
+    filled = first[:-1].copy()
+    member = np.empty(max(len(session) - 1, 0), dtype=np.int32)
+    before = np.full(len(session), NOBODY, dtype=np.int32)
+    last = np.full(count, NOBODY, dtype=np.int32)
+    for t in range(1, len(session)):
+        s = session[t]
+        member[filled[s]] = t
+        filled[s] += 1
+        before[t] = last[s]
+        if definite[t]:
+            last[s] = t
+    return first, member, before
+
+
+@compiled
+def _written(first: Int64, key: Int32, writer: Int32) -> tuple[Int64, Int32]:
+    result_first = np.zeros(len(first), dtype=np.int64)
+    keys = np.empty(np.sum(writer == WRITES), dtype=np.int32)
+    count = 0
+    for t in range(len(first) - 1):
+        begin, ascending = count, True
+        for i in range(first[t], first[t + 1]):
+            if writer[i] == WRITES:
+                ascending = ascending and (count == begin or keys[count - 1] < key[i])
+                keys[count] = key[i]
+                count += 1
+        if not ascending:
+            keys[begin:count].sort()
+        result_first[t + 1] = count
+    return result_first, keys
+
+
+@compiled
+def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
+    """Where `written` holds that t wrote the key; NOBODY if it did not."""
+    low, high = written_first[t], written_first[t + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if written[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < written_first[t + 1] and written[low] == key else NOBODY
+
+
+@compiled
+def longer(numbers: Int32, needed: int) -> Int32:
+    """With room for at least so many."""
+    if needed <= len(numbers):
+        return numbers
+    result = np.empty(max(2 * len(numbers), needed), dtype=np.int32)
+    result[: len(numbers)] = numbers
+    return result

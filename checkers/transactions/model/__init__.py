@@ -1,0 +1,1 @@
+"""Consistency models of transactions and the lattice that they make up."""

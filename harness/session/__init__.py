@@ -1,1 +1,1 @@
-"""From a scenario, or a history of somebody else's, to a verdict: what every command and every test of one's own calls."""
+"""From a scenario, or a foreign history, to a verdict: what every command and every test of one's own calls."""

@@ -15,7 +15,7 @@ from harness.session.suite_file import parse_suite
 from nemesis.schedule import NemesisSettings
 from workloads.log import LogSettings
 from workloads.register import RegisterSettings
-from workloads.systems.rocketmq import RocketmqSettings
+from workloads.systems.rocketmq.settings import RocketmqSettings
 
 GOOD = {"system": "rocketmq", "workload": "log"}
 NUMBERS = ("concurrency", "rate", "time_limit_s", "recovery_s", "liveness_s", "max_outage_s", "seed")

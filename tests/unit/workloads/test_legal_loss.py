@@ -8,7 +8,9 @@ import pytest
 
 from harness.errors import UsageError
 from harness.record.fault_log import Storm
-from workloads.systems.rocketmq import LOSS, SYSTEM, RocketmqSettings, legal_loss
+from workloads.systems.rocketmq.adapter import SYSTEM
+from workloads.systems.rocketmq.legal_loss import LOSS, legal_loss
+from workloads.systems.rocketmq.settings import RocketmqSettings
 
 KILL, PARTITION = Storm(kinds=("kill",)), Storm(kinds=("partition",))
 POWER_ONE = Storm(kinds=("power",))

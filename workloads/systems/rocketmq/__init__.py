@@ -1,0 +1,1 @@
+"""RocketMQ, shown to the harness: its nodes, its clients, and what it may legally lose."""

@@ -1,0 +1,198 @@
+"""RocketMQ in controller mode, shown to the harness.
+
+Nodes: `controllers` NameServers c1… with an embedded controller each, `brokers` brokers b1… of one group.
+Workloads: `log` on the brokers, `register` on the key-value store that the controllers replicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.client import Client
+from harness.errors import UsageError
+from harness.record.fault_log import Storm
+from harness.system import LegalLoss, NodeSpec
+from system_under_test.rocketmq.client.controller_client import ControllerClient
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.controller.protocol import GroupState
+from system_under_test.rocketmq.mutants import mutant as find_mutant
+from system_under_test.rocketmq.mutants import mutant_names
+from workloads.systems.rocketmq.clients import LogClient, RegisterClient, message_client
+from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.settings import (
+    BROKER_GROUP,
+    BROKER_PORT,
+    CONTROLLER_PORT,
+    HA_PORT,
+    NAMESERVER_PORT,
+    RAFT_PORT,
+    TOPIC,
+    RocketmqSettings,
+    addresses,
+    broker_names,
+    controller_names,
+    milliseconds,
+    node_of,
+)
+
+QUORUM_OF_THREE = 3
+"""Fewer controllers than this cannot lose one."""
+
+
+@dataclass(frozen=True)
+class Rocketmq:
+    name: str = "rocketmq"
+    settings_type: type = RocketmqSettings
+    workloads: tuple[str, ...] = ("log", "register")
+
+    @property
+    def mutants(self) -> Mapping[str, str]:
+        return {name: find_mutant(name).breaks for name in mutant_names()}
+
+    def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        if mutant is not None:
+            find_mutant(mutant)
+        planted = {"mutant": mutant} if mutant else {}
+        controllers = controller_names(settings)
+        peers = ";".join(f"{name}-{name}:{RAFT_PORT}" for name in controllers)
+
+        def ms(default_ms: int) -> int:
+            return milliseconds(default_ms, settings)
+
+        nodes = [
+            NodeSpec(
+                name=name,
+                groups=("controllers",),
+                main="system_under_test.rocketmq.node:nameserver",
+                ports=(NAMESERVER_PORT, CONTROLLER_PORT),
+                config={
+                    "listenPort": NAMESERVER_PORT,
+                    "enableControllerInNamesrv": True,
+                    "controllerPort": CONTROLLER_PORT,
+                    "controllerDLegerGroup": "controllers",
+                    "controllerDLegerPeers": peers,
+                    "controllerDLegerSelfId": name,
+                    "controllerStorePath": "controller",
+                    "enableElectUncleanMaster": settings.unclean_election,
+                    "notifyBrokerRoleChanged": settings.notify_role_changed,
+                    "brokerHeartbeatTimeout": ms(10_000),
+                    "scanInactiveMasterInterval": ms(5_000),
+                    "raftHeartbeatInterval": 200,
+                    "raftMinElectionTimeout": 1_000,
+                    "raftMaxElectionTimeout": 2_000,
+                    **planted,
+                },
+            )
+            for name in controllers
+        ]
+        brokers = broker_names(settings)
+        for position, name in enumerate(brokers):
+            nodes.append(
+                NodeSpec(
+                    name=name,
+                    groups=("brokers",),
+                    main="system_under_test.rocketmq.node:broker",
+                    ports=(BROKER_PORT,),
+                    replica=True,
+                    config={
+                        "brokerName": BROKER_GROUP,
+                        "brokerClusterName": "stormproof",
+                        "listenPort": BROKER_PORT,
+                        "haListenPort": HA_PORT,
+                        "namesrvAddr": ";".join(addresses(controllers, NAMESERVER_PORT)),
+                        "enableControllerMode": True,
+                        "controllerAddr": ";".join(addresses(controllers, CONTROLLER_PORT)),
+                        "allAckInSyncStateSet": settings.all_ack,
+                        "inSyncReplicas": settings.in_sync_replicas,
+                        "minInSyncReplicas": settings.min_in_sync_replicas,
+                        "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
+                        "ackAfterFlush": settings.ack_durable,
+                        "asyncLearner": position >= len(brokers) - settings.learners,
+                        "mappedFileSizeCommitLog": settings.segment_bytes,
+                        "topics": {TOPIC: settings.topic_queues},
+                        "brokerHeartbeatInterval": ms(1_000),
+                        "syncBrokerMetadataPeriod": ms(5_000),
+                        "checkSyncStateSetPeriod": ms(5_000),
+                        "syncControllerMetadataPeriod": ms(10_000),
+                        "haMaxTimeSlaveNotCatchup": ms(15_000),
+                        "haSendHeartbeatInterval": ms(5_000),
+                        "haHousekeepingInterval": ms(20_000),
+                        "registerNameServerPeriod": ms(30_000),
+                        **planted,
+                    },
+                )
+            )
+        return tuple(nodes)
+
+    def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
+        if workload == "log":
+            return LogClient(host, settings)
+        if workload == "register":
+            return RegisterClient(host, settings, process)
+        raise UsageError(f"rocketmq has no client for workload {workload!r}; it has {', '.join(self.workloads)}")
+
+    async def ready(self, settings: RocketmqSettings, host: Any, workload: str) -> None:
+        controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
+        try:
+            while True:
+                try:
+                    if workload == "register":
+                        await controllers.find_active()
+                        return
+                    replicas = await controllers.get_replica_info(BROKER_GROUP)
+                    voters = settings.brokers - settings.learners
+                    if replicas.master_id is not None and len(replicas.sync_state_set.members) == voters:
+                        break
+                except ClientError:
+                    pass
+                await host.clock.sleep(0.1)
+        finally:
+            controllers.close()
+        client = message_client(host, settings)
+        try:
+            while True:
+                try:
+                    if any(group.master for group in (await client.route(TOPIC)).groups):
+                        return
+                except ClientError:
+                    pass
+                await host.clock.sleep(0.1)
+        finally:
+            client.close()
+
+    async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.5)
+        roles: dict[str, tuple[str, ...]] = {}
+        try:
+            active = node_of(await controllers.find_active())
+            roles["active-controller"] = (active,)
+            if settings.controllers >= QUORUM_OF_THREE:
+                roles["dispensable"] = (active,)
+            group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
+            if group is not None and group.info.master_address:
+                roles["primary"] = (node_of(group.info.master_address),)
+                roles["dispensable"] = (*roles.get("dispensable", ()), *_dispensable_broker(settings, group))
+        except ClientError:
+            pass
+        finally:
+            controllers.close()
+        return roles
+
+    def legal_loss(self, settings: RocketmqSettings, storm: Storm) -> LegalLoss:
+        return legal_loss(settings, storm)
+
+
+def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:
+    """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
+    needed = max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas)
+    if settings.brokers - settings.learners - 1 < needed:
+        return ()
+    heirs = [replica for replica in group.in_sync if replica.is_alive and replica.broker_id != group.info.master_id]
+    if heirs and group.info.master_address:
+        return (node_of(group.info.master_address),)
+    return tuple(node_of(replica.address) for replica in group.not_in_sync[:1])
+
+
+SYSTEM = Rocketmq()

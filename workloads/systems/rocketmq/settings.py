@@ -1,0 +1,65 @@
+"""RocketMQ's settings by the names used here, and the names and addresses of its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from harness.bounds import Bounds
+from harness.errors import UsageError
+
+BROKER_GROUP = "broker-a"
+TOPIC = "storm"
+NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
+BROKER_PORT, HA_PORT = 10911, 10912
+
+
+@dataclass(frozen=True, kw_only=True)
+class RocketmqSettings:
+    """RocketMQ's settings by the names used here; `time_scale` shortens all of its periods alike."""
+
+    controllers: Annotated[int, Bounds(1, 50)] = 3
+    brokers: Annotated[int, Bounds(1, 100)] = 3
+    all_ack: bool = True
+    in_sync_replicas: Annotated[int, Bounds(1, 100)] = 1
+    min_in_sync_replicas: Annotated[int, Bounds(1, 100)] = 2
+    flush: Literal["sync", "async"] = "sync"
+    ack_durable: bool = False
+    """Slaves acknowledge only what they have fsynced."""
+    unclean_election: bool = False
+    notify_role_changed: bool = True
+    learners: Annotated[int, Bounds(0, 99)] = 0
+    """How many of the brokers are asynchronous learners (the last ones)."""
+    topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
+    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
+    time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
+
+    def __post_init__(self) -> None:
+        if self.learners >= self.brokers:
+            raise UsageError(f"learners must be less than brokers ({self.brokers}), got {self.learners}")
+        for name in ("min_in_sync_replicas", "in_sync_replicas"):
+            if getattr(self, name) > self.brokers - self.learners:
+                raise UsageError(
+                    f"{name}={getattr(self, name)} can never be met by "
+                    f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
+                )
+
+
+def controller_names(settings: RocketmqSettings) -> list[str]:
+    return [f"c{i + 1}" for i in range(settings.controllers)]
+
+
+def broker_names(settings: RocketmqSettings) -> list[str]:
+    return [f"b{i + 1}" for i in range(settings.brokers)]
+
+
+def addresses(names: list[str], port: int) -> list[str]:
+    return [f"{name}:{port}" for name in names]
+
+
+def milliseconds(default_ms: int, settings: RocketmqSettings) -> int:
+    return max(1, round(default_ms * settings.time_scale))
+
+
+def node_of(address: str) -> str:
+    return address.rpartition(":")[0]

@@ -4,7 +4,7 @@ A beat goes wherever the name of a package goes. It strikes once in each interva
 seed draws from the interval's first half (or its beginning, if the fault lasts longer than the other half), and heals
 the given seconds later, before the next interval begins.
 Shapes that strike at one moment are joined: `isolate primary and restart brokers every 10 for 8`.
-`nemesis/sentence.py` reads the sentences.
+`nemesis/grammar.py` reads the sentences.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
 from harness.seed import Seed
-from nemesis.packages import BROKERS, CONTROLLERS
+from nemesis.package import BROKERS, CONTROLLERS
 from nemesis.schedule import Step
-from nemesis.shapes import (
+from nemesis.shape import (
     Apart,
     Bridge,
     ClockShape,

@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator
 from harness.operation import NEMESIS, Operation
 from harness.seed import Seed
-from nemesis.shapes import Shape
+from nemesis.shape import Shape
 
 
 @dataclass(frozen=True, kw_only=True)

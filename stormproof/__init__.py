@@ -24,8 +24,8 @@ from typing import Any
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
 from harness.session.judge import Outcome, run_scenario
-from nemesis.sentence import every
-from nemesis.shapes import ClockShape, Isolate, OneWay, kill, pause, power_off
+from nemesis.grammar import every
+from nemesis.shape import ClockShape, Isolate, OneWay, kill, pause, power_off
 from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One
 
 __all__ = [

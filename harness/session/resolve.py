@@ -48,7 +48,7 @@ def require_known(kind: Kind, name: str) -> None:
 def _unknown(kind: Kind, name: str) -> UsageError:
     if kind != "nemeses":
         return UsageError(unknown(_SINGULAR[kind], name, names(kind)))
-    from nemesis.sentence import EXAMPLE
+    from nemesis.grammar import EXAMPLE
 
     known = (*names(kind), NONE)
     return UsageError(unknown(_SINGULAR[kind], name, known, more=f", or a sentence such as '{EXAMPLE}'"))
@@ -66,7 +66,7 @@ def nemesis(name: str) -> Any:
     """A package by its name, or a beat by its sentence. Raises UsageError."""
     if not _is_sentence(name):
         return find("nemeses", name)
-    from nemesis.sentence import parse
+    from nemesis.grammar import parse
 
     return parse(name)
 

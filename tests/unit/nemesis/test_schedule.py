@@ -8,9 +8,9 @@ from harness.generator import Context
 from harness.record.fault_log import storm, windows
 from harness.seed import Seed
 from nemesis.cluster import Cluster
-from nemesis.packages import PACKAGES
+from nemesis.package import PACKAGES
 from nemesis.schedule import NemesisSettings, Scheduled, together
-from nemesis.shapes import Isolate, MajoritiesRing, OneWay, between
+from nemesis.shape import Isolate, MajoritiesRing, OneWay, between
 from nemesis.target import PRIMARY, Majority, Minority
 
 GROUPS = {

@@ -11,8 +11,8 @@ from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
 from nemesis.beat import MOST_STRIKES, SHAPES, Beat, NoSettings
-from nemesis.sentence import every, parse
-from nemesis.shapes import Isolate
+from nemesis.grammar import every, parse
+from nemesis.shape import Isolate
 from nemesis.target import PRIMARY
 
 

@@ -15,8 +15,8 @@ from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import nearest
 from nemesis.beat import SHAPES, TARGETS, Beat
-from nemesis.packages import PACKAGES
-from nemesis.shapes import Shape, Together
+from nemesis.package import PACKAGES
+from nemesis.shape import Shape, Together
 
 EXAMPLE = "isolate primary every 10 for 5"
 MOST_CORRECTIONS = 10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.seed import Seed
 from nemesis.schedule import NemesisSettings, Step, storm
-from nemesis.shapes import (
+from nemesis.shape import (
     Apart,
     Bridge,
     ClockShape,

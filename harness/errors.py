@@ -1,39 +1,44 @@
-"""One table: which error is definite (`fail`, it certainly did not happen) and which is not (`info`)."""
+"""Errors of operations, which are definite (`fail`) or not (`info`), errors of usage, and those of the harness."""
 
 from __future__ import annotations
 
-from enum import Enum
+from dataclasses import dataclass
 from typing import Literal
 
 
-class ErrorCode(Enum):
-    """Every error a client may report: (code in the history, is it definite)."""
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """An error that a client may report. A system declares its own beside these; none is guessed from a text."""
 
-    CLIENT_TIMEOUT = ("client-timeout", False)
-    CONNECTION_LOST = ("connection-lost", False)
-    CLIENT_CRASHED = ("client-crashed", False)
-    OUTCOME_UNKNOWN = ("outcome-unknown", False)
-    FLUSH_DISK_TIMEOUT = ("flush-disk-timeout", False)
-    FLUSH_SLAVE_TIMEOUT = ("flush-slave-timeout", False)
-    CONNECT_FAILED = ("connect-failed", True)
-    NO_ROUTE = ("no-route", True)
-    NOT_MASTER = ("not-master", True)
-    NOT_LEADER = ("not-leader", True)
-    IN_SYNC_REPLICAS_NOT_ENOUGH = ("in-sync-replicas-not-enough", True)
-    SERVICE_NOT_AVAILABLE = ("service-not-available", True)
-    MESSAGE_ILLEGAL = ("message-illegal", True)
-    DISK_FULL = ("disk-full", True)
-    OFFSET_ILLEGAL = ("offset-illegal", True)
-    PRECONDITION_FAILED = ("precondition-failed", True)
-    NOT_FOUND = ("not-found", True)
-
-    def __init__(self, code: str, definite: bool) -> None:
-        self.code = code
-        self.definite = definite
+    code: str
+    """What the history's `error` column holds."""
+    definite: bool
+    """Whether the operation certainly did not happen."""
 
     @property
     def completion(self) -> Literal["fail", "info"]:
         return "fail" if self.definite else "info"
+
+
+CLIENT_TIMEOUT = ErrorCode("client-timeout", definite=False)
+CONNECTION_LOST = ErrorCode("connection-lost", definite=False)
+CLIENT_CRASHED = ErrorCode("client-crashed", definite=False)
+OUTCOME_UNKNOWN = ErrorCode("outcome-unknown", definite=False)
+CONNECT_FAILED = ErrorCode("connect-failed", definite=True)
+SERVICE_NOT_AVAILABLE = ErrorCode("service-not-available", definite=True)
+PRECONDITION_FAILED = ErrorCode("precondition-failed", definite=True)
+NOT_FOUND = ErrorCode("not-found", definite=True)
+GENERAL = (
+    CLIENT_TIMEOUT,
+    CONNECTION_LOST,
+    CLIENT_CRASHED,
+    OUTCOME_UNKNOWN,
+    CONNECT_FAILED,
+    SERVICE_NOT_AVAILABLE,
+    PRECONDITION_FAILED,
+    NOT_FOUND,
+)
+"""What any system's client may report."""
 
 
 class OperationError(Exception):

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from harness.client import Client
 from harness.environments.environment import Timeline
-from harness.errors import ErrorCode, HarnessError, OperationError
+from harness.errors import CLIENT_CRASHED, CLIENT_TIMEOUT, CONNECT_FAILED, ErrorCode, HarnessError, OperationError
 from harness.generator import LOG, PENDING, SLEEP, Context, Generator, GeneratorLike, as_generator
 from harness.operation import NEMESIS, Operation
 
@@ -298,7 +298,7 @@ class _Thread:
             self.loop.crashed(operation, error)
             node = None
         await self._close()
-        return _failed(operation, ErrorCode.CONNECT_FAILED, node)
+        return _failed(operation, CONNECT_FAILED, node)
 
     async def _ask(self, operation: Operation) -> Operation:
         assert self._client is not None
@@ -307,19 +307,19 @@ class _Thread:
         except OperationError as error:
             return _failed(operation, error.error, error.node)
         except TimeoutError:
-            return _failed(operation, ErrorCode.CLIENT_TIMEOUT, None)
+            return _failed(operation, CLIENT_TIMEOUT, None)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             self.loop.crashed(operation, RuntimeError("the client cancelled its own operation"))
-            return _failed(operation, ErrorCode.CLIENT_CRASHED, None)
+            return _failed(operation, CLIENT_CRASHED, None)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the test goes on, and the result tells
             self.loop.crashed(operation, error)
-            return _failed(operation, ErrorCode.CLIENT_CRASHED, None)
+            return _failed(operation, CLIENT_CRASHED, None)
         if completion.type == "invoke" or completion.f != operation.f:
             self.loop.crashed(operation, ValueError(f"expected a completion of {operation.f}, got {completion}"))
-            return _failed(operation, ErrorCode.CLIENT_CRASHED, None)
+            return _failed(operation, CLIENT_CRASHED, None)
         process, _, f, _, key, _, _, _, _ = operation
         if process == NEMESIS:
             return completion._replace(process=process, type="info")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.client import Client
-from harness.errors import ErrorCode, OperationError
+from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from harness.record.fault_log import Storm
 from harness.system import LegalLoss, NodeSpec
@@ -93,7 +93,7 @@ class MemoClient:
     async def invoke(self, operation: Operation) -> Operation:
         answer = await self._ask({"f": operation.f, "key": operation.key, **(operation.value or {})})
         if "refused" in answer:
-            raise OperationError(ErrorCode.PRECONDITION_FAILED)
+            raise OperationError(PRECONDITION_FAILED)
         value = {"value": answer["value"], "expected": None} if operation.f == "read" else operation.value
         return operation._replace(type="ok", value=value, node=NAME)
 
@@ -104,10 +104,10 @@ class MemoClient:
             send(self._connection, request)
             return await self._host.clock.within(ANSWER_TIMEOUT_S, receive(self._connection))
         except ConnectFailed as error:
-            raise OperationError(ErrorCode.CONNECT_FAILED, str(error)) from error
+            raise OperationError(CONNECT_FAILED, str(error)) from error
         except (ConnectionClosed, TimeoutError) as error:
             await self.close()
-            code = ErrorCode.CLIENT_TIMEOUT if isinstance(error, TimeoutError) else ErrorCode.CONNECTION_LOST
+            code = CLIENT_TIMEOUT if isinstance(error, TimeoutError) else CONNECTION_LOST
             raise OperationError(code) from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from virtual_time import VirtualTimeline, run_virtually
 
-from harness.errors import ErrorCode, HarnessError, OperationError
+from harness.errors import CONNECT_FAILED, OUTCOME_UNKNOWN, ErrorCode, HarnessError, OperationError
 from harness.generator import (
     GeneratorLike,
     any_of,
@@ -116,7 +116,7 @@ def test_invocation_and_completion_are_recorded_with_the_time_of_the_timeline() 
 
 
 def test_a_definite_error_is_fail_and_the_process_goes_on_with_its_client() -> None:
-    world = World(raising(OperationError(ErrorCode.NOT_MASTER, node="b2")))
+    world = World(raising(OperationError(ErrorCode("not-master", definite=True), node="b2")))
     world.run(repeat(invoke("send"), 2))
     assert world.outcomes() == [(0, "fail", "not-master"), (0, "fail", "not-master")]
     assert world.history[1].node == "b2"
@@ -124,7 +124,7 @@ def test_a_definite_error_is_fail_and_the_process_goes_on_with_its_client() -> N
 
 
 def test_an_indefinite_error_is_info_and_the_thread_goes_on_as_a_new_process_with_a_new_client() -> None:
-    world = World(raising(OperationError(ErrorCode.FLUSH_DISK_TIMEOUT)))
+    world = World(raising(OperationError(ErrorCode("flush-disk-timeout", definite=False))))
     interpreted = world.run(repeat(invoke("send"), 3), concurrency=2)
     assert world.outcomes() == [(process, "info", "flush-disk-timeout") for process in (0, 1, 2)]
     assert world.opened == [0, 1, 2]
@@ -146,7 +146,7 @@ def test_failing_to_open_is_a_definite_failure_and_the_same_process_tries_again(
     async def third_time_lucky(process: int) -> None:
         attempts.append(process)
         if len(attempts) < 3:
-            raise OperationError(ErrorCode.CONNECT_FAILED, node="b1")
+            raise OperationError(CONNECT_FAILED, node="b1")
 
     world = World(opening=third_time_lucky)
     interpreted = world.run(repeat(invoke("send"), 3))
@@ -259,7 +259,7 @@ def test_recorded_time_never_runs_back_even_if_the_timeline_does() -> None:
 
 
 def test_a_second_run_goes_on_with_fresh_process_numbers() -> None:
-    world = World(raising(OperationError(ErrorCode.OUTCOME_UNKNOWN)))
+    world = World(raising(OperationError(OUTCOME_UNKNOWN)))
 
     async def twice() -> None:
         first = await world.interpret(repeat(invoke("send"), 3), concurrency=2)
@@ -297,7 +297,7 @@ def test_closing_that_hangs_does_not_hold_the_run() -> None:
 
 
 def test_a_crash_in_closing_is_named_and_does_not_end_the_run() -> None:
-    world = World(raising(OperationError(ErrorCode.OUTCOME_UNKNOWN)))
+    world = World(raising(OperationError(OUTCOME_UNKNOWN)))
 
     class Exploding(WorldClient):
         async def close(self) -> None:

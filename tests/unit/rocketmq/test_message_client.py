@@ -11,7 +11,6 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
-from harness.errors import ErrorCode
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -25,10 +24,10 @@ from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.server import NameServer
 from system_under_test.storage.message import encode_message
+from workloads.systems.rocketmq.errors import CODES
 
 TOPIC = "T"
 TIMEOUT_S = 3.0
-DEFINITE = {code.code: code.definite for code in ErrorCode}
 
 
 class PlayedBroker:
@@ -155,7 +154,7 @@ async def failure(call: Coroutine[Any, Any, object]) -> ClientError:
     with pytest.raises(ClientError) as caught:
         await call
     error = caught.value
-    assert DEFINITE[error.code] == error.definite
+    assert CODES[error.code].definite == error.definite
     return error
 
 

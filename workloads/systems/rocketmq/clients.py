@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.errors import ErrorCode, OperationError, UsageError
+from harness.errors import OUTCOME_UNKNOWN, PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError, UsageError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
+from workloads.systems.rocketmq.errors import CODES
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
     CONTROLLER_PORT,
@@ -25,7 +26,6 @@ REQUEST_TIMEOUT_S = 3.0
 BATCH = 32
 SLAVE_READ_SHARE = 0.2
 """Share of polls that ask a random replica instead of the master."""
-_CODES = {error.code: error for error in ErrorCode}
 
 
 def message_client(host: Any, settings: RocketmqSettings) -> MessageClient:
@@ -33,9 +33,9 @@ def message_client(host: Any, settings: RocketmqSettings) -> MessageClient:
 
 
 def operation_error(error: ClientError) -> OperationError:
-    code = _CODES.get(error.code)
+    code = CODES.get(error.code)
     if code is None or code.definite != error.definite:
-        code = ErrorCode.SERVICE_NOT_AVAILABLE if error.definite else ErrorCode.OUTCOME_UNKNOWN
+        code = SERVICE_NOT_AVAILABLE if error.definite else OUTCOME_UNKNOWN
     return OperationError(code, error.detail, node=node_of(error.node) if error.node else None)
 
 
@@ -125,7 +125,7 @@ class LogClient:
         replica = await self._client.pull(TOPIC, queue, position, 1, "final", f"{operation.node}:{BROKER_PORT}")
         if master.messages or replica.messages or master.max_offset != position or replica.max_offset != position:
             raise OperationError(
-                ErrorCode.PRECONDITION_FAILED,
+                PRECONDITION_FAILED,
                 f"read to {position}, the master ends at {master.max_offset}, {operation.node} at {replica.max_offset}",
             )
         return operation._replace(type="ok")

@@ -1,0 +1,32 @@
+"""What RocketMQ's clients report beside the general errors, by the code that the client under test gives."""
+
+from __future__ import annotations
+
+from harness.errors import GENERAL, ErrorCode
+
+FLUSH_DISK_TIMEOUT = ErrorCode("flush-disk-timeout", definite=False)
+FLUSH_SLAVE_TIMEOUT = ErrorCode("flush-slave-timeout", definite=False)
+NO_ROUTE = ErrorCode("no-route", definite=True)
+NOT_MASTER = ErrorCode("not-master", definite=True)
+NOT_LEADER = ErrorCode("not-leader", definite=True)
+IN_SYNC_REPLICAS_NOT_ENOUGH = ErrorCode("in-sync-replicas-not-enough", definite=True)
+MESSAGE_ILLEGAL = ErrorCode("message-illegal", definite=True)
+DISK_FULL = ErrorCode("disk-full", definite=True)
+OFFSET_ILLEGAL = ErrorCode("offset-illegal", definite=True)
+
+CODES = {
+    error.code: error
+    for error in (
+        *GENERAL,
+        FLUSH_DISK_TIMEOUT,
+        FLUSH_SLAVE_TIMEOUT,
+        NO_ROUTE,
+        NOT_MASTER,
+        NOT_LEADER,
+        IN_SYNC_REPLICAS_NOT_ENOUGH,
+        MESSAGE_ILLEGAL,
+        DISK_FULL,
+        OFFSET_ILLEGAL,
+    )
+}
+"""Code -> error."""

@@ -1,102 +1,139 @@
-"""Storms from a test of your own, in a few lines:
+"""What a user of Stormproof imports: storms from a test of one's own, and what adapters, workloads and checkers need.
+
+    from stormproof import PRIMARY, Isolate, every, log, rocketmq, run, storm
 
     def test_acked_messages_survive_losing_the_master():
         outcome = run(storm(
             system=rocketmq(brokers=3, controllers=3, all_ack=True),
             workload=log(queues=4),
             nemesis=[every(10, Isolate(PRIMARY), heal_after_s=5)],
-            environment="simulated",
             time_limit_s=60,
             seed=1729,
         ))
         outcome.assert_valid()
 
-When it fails it prints the anomaly, the operations that witness it, why, and one line that replays it.
+Each name is imported from its module when it is first used. An ImportError says so where another package on Python's
+path hides one of those that Stormproof is made of (`results`, `harness`, …).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import UsageError
-from harness.record.scenario import Scenario, SettingValue
-from harness.session.judge import Outcome, run_scenario
-from nemesis.grammar import every
-from nemesis.shape import ClockShape, Isolate, OneWay, kill, pause, power_off
-from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One
+from stormproof.packages import require_own_packages
 
-__all__ = [
-    "ACTIVE_CONTROLLER",
-    "ALL",
-    "PRIMARY",
-    "Chosen",
-    "ClockShape",
-    "Isolate",
-    "Majority",
-    "Minority",
-    "One",
-    "OneWay",
-    "Outcome",
-    "chosen",
-    "every",
-    "kill",
-    "log",
-    "pause",
-    "power_off",
-    "register",
-    "rocketmq",
-    "run",
-    "storm",
-]
+if TYPE_CHECKING:
+    from checkers.anomaly import Anomaly as Anomaly
+    from checkers.plan import Checker as Checker
+    from checkers.plan import CheckRequest as CheckRequest
+    from checkers.plan import Dataset as Dataset
+    from checkers.plan import Engine as Engine
+    from checkers.verdict import AnomalySummary as AnomalySummary
+    from checkers.verdict import CheckerResult as CheckerResult
+    from checkers.verdict import Verdict as Verdict
+    from harness.bounds import Bounds as Bounds
+    from harness.client import Client as Client
+    from harness.errors import ErrorCode as ErrorCode
+    from harness.errors import HarnessError as HarnessError
+    from harness.errors import OperationError as OperationError
+    from harness.errors import UsageError as UsageError
+    from harness.generator import Generator as Generator
+    from harness.generator import drawn as drawn
+    from harness.generator import indexed as indexed
+    from harness.generator import invoke as invoke
+    from harness.operation import Operation as Operation
+    from harness.record.scenario import Scenario as Scenario
+    from harness.seed import Seed as Seed
+    from harness.session.judge import Outcome as Outcome
+    from harness.system import LegalLoss as LegalLoss
+    from harness.system import NodeSpec as NodeSpec
+    from harness.system import System as System
+    from harness.workload import Workload as Workload
+    from nemesis.grammar import every as every
+    from nemesis.shape import Apart as Apart
+    from nemesis.shape import Bridge as Bridge
+    from nemesis.shape import ClockShape as ClockShape
+    from nemesis.shape import Isolate as Isolate
+    from nemesis.shape import OneWay as OneWay
+    from nemesis.shape import RandomHalves as RandomHalves
+    from nemesis.shape import kill as kill
+    from nemesis.shape import pause as pause
+    from nemesis.shape import power_off as power_off
+    from nemesis.shape import restart as restart
+    from nemesis.target import ALL as ALL
+    from nemesis.target import Group as Group
+    from nemesis.target import Majority as Majority
+    from nemesis.target import Minority as Minority
+    from nemesis.target import Nodes as Nodes
+    from nemesis.target import One as One
+    from nemesis.target import Role as Role
+    from stormproof.scenarios import ACTIVE_CONTROLLER as ACTIVE_CONTROLLER
+    from stormproof.scenarios import PRIMARY as PRIMARY
+    from stormproof.scenarios import Chosen as Chosen
+    from stormproof.scenarios import chosen as chosen
+    from stormproof.scenarios import log as log
+    from stormproof.scenarios import register as register
+    from stormproof.scenarios import rocketmq as rocketmq
+    from stormproof.scenarios import run as run
+    from stormproof.scenarios import storm as storm
+    from system_under_test.runtime.host import Host as Host
+
+_NAMES = {
+    "checkers.anomaly": ("Anomaly",),
+    "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
+    "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
+    "harness.bounds": ("Bounds",),
+    "harness.client": ("Client",),
+    "harness.errors": ("ErrorCode", "HarnessError", "OperationError", "UsageError"),
+    "harness.generator": ("Generator", "drawn", "indexed", "invoke"),
+    "harness.operation": ("Operation",),
+    "harness.record.scenario": ("Scenario",),
+    "harness.seed": ("Seed",),
+    "harness.session.judge": ("Outcome",),
+    "harness.system": ("LegalLoss", "NodeSpec", "System"),
+    "harness.workload": ("Workload",),
+    "nemesis.grammar": ("every",),
+    "nemesis.shape": (
+        "Apart",
+        "Bridge",
+        "ClockShape",
+        "Isolate",
+        "OneWay",
+        "RandomHalves",
+        "kill",
+        "pause",
+        "power_off",
+        "restart",
+    ),
+    "nemesis.target": ("ALL", "Group", "Majority", "Minority", "Nodes", "One", "Role"),
+    "stormproof.scenarios": (
+        "ACTIVE_CONTROLLER",
+        "PRIMARY",
+        "Chosen",
+        "chosen",
+        "log",
+        "register",
+        "rocketmq",
+        "run",
+        "storm",
+    ),
+    "system_under_test.runtime.host": ("Host",),
+}
+"""Module -> the names that it gives to users; the imports above say the same to type checkers."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A system or a workload by name, with the settings given to it."""
-
-    name: str
-    settings: Mapping[str, SettingValue]
-
-
-def chosen(name: str, **settings: SettingValue) -> Chosen:
-    """Any system or workload that an entry point names."""
-    return Chosen(name, settings)
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'stormproof' has no attribute {name!r}")
+    require_own_packages()
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
 
 
-def rocketmq(**settings: SettingValue) -> Chosen:
-    return Chosen("rocketmq", settings)
-
-
-def log(**settings: SettingValue) -> Chosen:
-    return Chosen("log", settings)
-
-
-def register(**settings: SettingValue) -> Chosen:
-    return Chosen("register", settings)
-
-
-def storm(
-    *, system: Chosen, workload: Chosen, nemesis: Sequence[str] = (), environment: str = "simulated", **rest: Any
-) -> Scenario:
-    """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`.
-
-    Raises UsageError for a nemesis that is a text: its letters would be taken for names.
-    """
-    if isinstance(nemesis, str):
-        raise UsageError(f"nemesis takes a list of names, got {nemesis!r}; [] means no faults")
-    return Scenario(
-        system=system.name,
-        workload=workload.name,
-        nemesis=tuple(nemesis),
-        environment=environment,
-        settings={**system.settings, **workload.settings},
-        **rest,
-    )
-
-
-def run(scenario: Scenario, *, runs: Path = Path("runs"), engine: str = "inprocess") -> Outcome:
-    """Run and judge one scenario. Raises UsageError for one that cannot be, HarnessError where the harness failed."""
-    return run_scenario(scenario, runs=runs, engine=engine)
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -70,7 +71,9 @@ async def gossip(host: Any, config: Mapping[str, Any]) -> None:
 
 async def ping_pong(environment: SimulatedEnvironment) -> None:
     with tempfile.TemporaryDirectory() as logs:
-        await environment.start([NodeSpec(name="n1", groups=(), main=f"{__name__}:echo")], Path(logs))
+        await environment.start(
+            [NodeSpec(name="n1", groups=(), program=PythonProgram(main=f"{__name__}:echo"))], Path(logs)
+        )
         connection = await environment.client_host("client").network.connect("n1:1", 1.0)
         before_s = time.perf_counter()
         for _ in range(ROUNDS):
@@ -83,7 +86,7 @@ async def ping_pong(environment: SimulatedEnvironment) -> None:
 
 async def cluster(environment: SimulatedEnvironment) -> None:
     with tempfile.TemporaryDirectory() as logs:
-        specs = [NodeSpec(name=name, groups=(), main=f"{__name__}:gossip") for name in NODES]
+        specs = [NodeSpec(name=name, groups=(), program=PythonProgram(main=f"{__name__}:gossip")) for name in NODES]
         await environment.start(specs, Path(logs))
         before_s, events = time.perf_counter(), environment.trace.count
         await environment.timeline.sleep(GOSSIP_S)

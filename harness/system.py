@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness import path_name
 from harness.client import Client
+from harness.program import PythonProgram
 from harness.record.fault_log import Storm
-
-Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
-"""A node's program: `await main(host, config)`, until it is cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSpec:
-    """One process of the system: the same description starts it in every world.
+    """One process of the system: the same description starts it in every environment that can run its program.
 
     Raises UsageError for a name that cannot be a folder's: its logs lie under it.
     """
@@ -24,10 +22,7 @@ class NodeSpec:
     name: str
     groups: tuple[str, ...]
     """Names that targets may use, such as `brokers`, `controllers`."""
-    main: str
-    """`package.module:function`, a `Main`: run in the simulator, or by `python -m system_under_test.runtime.real`."""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """Plain JSON data."""
+    program: PythonProgram
     ports: tuple[int, ...] = ()
     """Ports that clients (not only other nodes) reach."""
     replica: bool = False

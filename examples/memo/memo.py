@@ -18,6 +18,7 @@ from typing import Any, Literal
 from harness.client import Client
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
+from harness.program import PythonProgram
 from harness.record.fault_log import Storm
 from harness.system import LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
@@ -125,7 +126,14 @@ class Memo:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: MemoSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return (NodeSpec(name=NAME, groups=(), main="memo:node", ports=(PORT,), config={"keep": settings.keep}),)
+        return (
+            NodeSpec(
+                name=NAME,
+                groups=(),
+                program=PythonProgram(main="memo:node", config={"keep": settings.keep}),
+                ports=(PORT,),
+            ),
+        )
 
     def client(self, workload: str, settings: MemoSettings, host: Host, process: int) -> Client:
         return MemoClient(host)

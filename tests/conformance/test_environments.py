@@ -19,6 +19,7 @@ from harness.environments.environment import Environment, Link
 from harness.environments.simulated.environment import run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -32,7 +33,7 @@ ATTEMPTS = 200
 def nodes(main: str) -> list[NodeSpec]:
     pairs = (("a", "b"), ("b", "a"))
     return [
-        NodeSpec(name=name, groups=(), main=main, config={"other": other}, ports=(beacon.PORT,))
+        NodeSpec(name=name, groups=(), program=PythonProgram(main=main, config={"other": other}), ports=(beacon.PORT,))
         for name, other in pairs
     ]
 

@@ -14,6 +14,7 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -80,7 +81,7 @@ class CalmSimulation:
         self._environment: SimulatedEnvironment | None = None
 
     async def host(self, name: str) -> Host:
-        node = NodeSpec(name=name, groups=(), main=f"{__name__}:hand_out_host")
+        node = NodeSpec(name=name, groups=(), program=PythonProgram(main=f"{__name__}:hand_out_host"))
         await self._simulation.start([node], self._root)
         while name not in self.hosts:
             await self._simulation.timeline.sleep(0.001)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.docker import DockerEnvironment
+from harness.program import PythonProgram
 from harness.system import NodeSpec
 
 PROBE = Path(__file__).parent / "probe.py"
@@ -20,7 +21,9 @@ ANSWER_TIMEOUT_S = 20.0
 
 def probe(name: str, function: str = "main") -> NodeSpec:
     main = f"system_under_test.probe:{function}"
-    return NodeSpec(name=name, groups=("probes",), main=main, config={"name": name}, ports=(ASK,))
+    return NodeSpec(
+        name=name, groups=("probes",), program=PythonProgram(main=main, config={"name": name}), ports=(ASK,)
+    )
 
 
 def run_id() -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -87,7 +88,8 @@ def test_every_request_ends_in_time_at_most_once_and_as_it_was_told(tmp_path: Pa
 
     async def main(environment: SimulatedEnvironment) -> None:
         await environment.start(
-            [NodeSpec(name=name, groups=(), main=f"{__name__}:serve") for name in SERVERS], tmp_path
+            [NodeSpec(name=name, groups=(), program=PythonProgram(main=f"{__name__}:serve")) for name in SERVERS],
+            tmp_path,
         )
         host = environment.client_host("client")
         client = RemotingClient(host)

@@ -16,6 +16,7 @@ from typing import Any
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -246,15 +247,17 @@ def play(
         NodeSpec(
             name=name,
             groups=("controllers",),
-            main="system_under_test.rocketmq.node:nameserver",
-            config={
-                "enableControllerInNamesrv": True,
-                "controllerDLegerPeers": peers,
-                "controllerDLegerSelfId": name,
-                "enableElectUncleanMaster": unclean,
-                "notifyBrokerRoleChanged": notices,
-                **planted,
-            },
+            program=PythonProgram(
+                main="system_under_test.rocketmq.node:nameserver",
+                config={
+                    "enableControllerInNamesrv": True,
+                    "controllerDLegerPeers": peers,
+                    "controllerDLegerSelfId": name,
+                    "enableElectUncleanMaster": unclean,
+                    "notifyBrokerRoleChanged": notices,
+                    **planted,
+                },
+            ),
         )
         for name in CONTROLLERS
     ]
@@ -271,7 +274,11 @@ def play(
             **settings,
             **planted,
         }
-        return NodeSpec(name=name, groups=("brokers",), main="system_under_test.rocketmq.node:broker", config=config)
+        return NodeSpec(
+            name=name,
+            groups=("brokers",),
+            program=PythonProgram(main="system_under_test.rocketmq.node:broker", config=config),
+        )
 
     async def whole(environment: SimulatedEnvironment) -> None:
         async def late(name: str) -> None:

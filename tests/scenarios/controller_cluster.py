@@ -11,6 +11,7 @@ from typing import Any
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -196,8 +197,10 @@ def play(story: Story, **config: Any) -> None:
         NodeSpec(
             name=name,
             groups=("controllers",),
-            main="system_under_test.rocketmq.node:controller",
-            config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+            program=PythonProgram(
+                main="system_under_test.rocketmq.node:controller",
+                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+            ),
         )
         for name in CONTROLLERS
     ]

@@ -16,6 +16,7 @@ from typing import Any
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -33,8 +34,10 @@ def specs(config: dict[str, Any]) -> tuple[NodeSpec, ...]:
         NodeSpec(
             name=name,
             groups=("controllers",),
-            main="system_under_test.rocketmq.node:controller",
-            config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+            program=PythonProgram(
+                main="system_under_test.rocketmq.node:controller",
+                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+            ),
         )
         for name in CONTROLLERS
     )

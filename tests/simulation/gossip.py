@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -102,7 +103,11 @@ def run(seed: Seed, trace: Trace, *, order: str, duration_s: float) -> None:
     async def main(environment: SimulatedEnvironment) -> None:
         with tempfile.TemporaryDirectory() as logs:
             specs = [
-                NodeSpec(name=name, groups=("nodes",), main=f"{__name__}:node", config={"order": order})
+                NodeSpec(
+                    name=name,
+                    groups=("nodes",),
+                    program=PythonProgram(main=f"{__name__}:node", config={"order": order}),
+                )
                 for name in NAMES
             ]
             await environment.start(specs, Path(logs))

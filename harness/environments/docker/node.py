@@ -97,7 +97,7 @@ class ContainerNode:
             ),
         )
         container = self.client.containers.get(made["Id"])
-        config = {"name": name, "data": f"{inside.NODE}/data", "config": dict(self.spec.config)}
+        config = {"name": name, "data": f"{inside.NODE}/data", "config": dict(self.spec.program.config)}
         files = {
             INSIDE: Path(inside.__file__).read_bytes(),
             f"{inside.NODE}/config.json": json.dumps(config).encode(),
@@ -112,7 +112,7 @@ class ContainerNode:
         if self._running is not None:
             return ""
         self._life += 1
-        arguments = {"main": self.spec.main, "life": self._life}
+        arguments = {"main": self.spec.program.main, "life": self._life}
         with speaking(f"booting {self.spec.name}"):
             program = self._exec("boot", arguments)
             self.client.api.exec_start(program, detach=True)

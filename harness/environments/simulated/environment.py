@@ -28,8 +28,9 @@ from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
 from harness.errors import HarnessError
 from harness.lifetime.interruption import unwinding
+from harness.program import Main
 from harness.seed import Seed
-from harness.system import Main, NodeSpec
+from harness.system import NodeSpec
 from harness.trace import Trace
 
 T = TypeVar("T")
@@ -88,6 +89,7 @@ class _Node:
     machine: Machine
     spec: NodeSpec
     main: Main
+    config: Mapping[str, Any]
     log: NodeLog
 
     def is_running(self) -> bool:
@@ -131,11 +133,13 @@ class SimulatedEnvironment:
         for spec in nodes:
             if spec.name in self._machines:
                 raise HarnessError(f"two hosts are called {spec.name!r}")
-            main = _resolve(spec.main)
+            main = _resolve(spec.program.main)
             directory = logs / spec.name
             directory.mkdir(parents=True, exist_ok=True)
             log = NodeLog(directory)
-            self._nodes[spec.name] = _Node(machine=self._machine(spec.name), spec=spec, main=main, log=log)
+            self._nodes[spec.name] = _Node(
+                machine=self._machine(spec.name), spec=spec, main=main, config=spec.program.config, log=log
+            )
         for spec in nodes:
             self._boot(self._nodes[spec.name])
 
@@ -337,7 +341,7 @@ class SimulatedEnvironment:
         process = self._process(machine)
         host = self._host(machine, process, node.log.events.append)
         self._note(node, f"boot {machine.lives}")
-        process.root = host.spawn(_run(node.main, host, node.spec.config), "main")
+        process.root = host.spawn(_run(node.main, host, node.config), "main")
         process.root.add_done_callback(lambda root: self._root_done(node, process, root), context=self._kernel)
         if not machine.powered:
             machine.powered = True

@@ -6,6 +6,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.path_name import LONGEST_NAME_BYTES, checked, made_of
+from harness.program import PythonProgram
 from harness.system import NodeSpec
 
 WRONG = ["", ".", "..", "a/b", "../a", "/etc", ".hidden", "-x", "a b", "a\nb", "a\x00b", "\ud800", "x\u202ey", "a\\b"]
@@ -16,7 +17,7 @@ def test_a_name_that_is_no_folder_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of a suite"):
         checked(name, "a suite")
     with pytest.raises(UsageError, match="cannot be the name of a node"):
-        NodeSpec(name=name, groups=(), main="m:main")
+        NodeSpec(name=name, groups=(), program=PythonProgram(main="m:main"))
 
 
 def test_a_name_may_be_so_long_and_no_longer_in_bytes() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -58,7 +59,7 @@ class Brokers:
 
 def in_simulation(tmp_path: Path, body: Any) -> None:
     async def main(environment: SimulatedEnvironment) -> None:
-        node = NodeSpec(name="c1", groups=(), main=f"{__name__}:run_nameserver")
+        node = NodeSpec(name="c1", groups=(), program=PythonProgram(main=f"{__name__}:run_nameserver"))
         await environment.start([node], tmp_path)
         await environment.timeline.sleep(1)
         await body(Brokers(environment))

@@ -11,6 +11,7 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -135,8 +136,14 @@ async def play_broker(host: Any, _: object) -> None:
 def on_stage(tmp_path: Any, body: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     async def main(environment: SimulatedEnvironment) -> None:
         STAGE.clear()
-        nodes = [NodeSpec(name=name, groups=(), main=f"{__name__}:play_nameserver") for name in ("c1", "c2")]
-        nodes += [NodeSpec(name=name, groups=(), main=f"{__name__}:play_broker") for name in ("b1", "b2")]
+        nodes = [
+            NodeSpec(name=name, groups=(), program=PythonProgram(main=f"{__name__}:play_nameserver"))
+            for name in ("c1", "c2")
+        ]
+        nodes += [
+            NodeSpec(name=name, groups=(), program=PythonProgram(main=f"{__name__}:play_broker"))
+            for name in ("b1", "b2")
+        ]
         await environment.start(nodes, tmp_path)
         await environment.timeline.sleep(1)
         stage = Stage(environment)

@@ -11,6 +11,7 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -37,7 +38,9 @@ BROKER: Mapping[str, Any] = {
 
 
 def program(name: str, kind: str, config: Mapping[str, Any]) -> NodeSpec:
-    return NodeSpec(name=name, groups=(), main=f"system_under_test.rocketmq.node:{kind}", config=config)
+    return NodeSpec(
+        name=name, groups=(), program=PythonProgram(main=f"system_under_test.rocketmq.node:{kind}", config=config)
+    )
 
 
 def cluster() -> list[NodeSpec]:

@@ -11,6 +11,7 @@ from lending import LENT
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -26,7 +27,9 @@ def simulate(tmp_path: Path) -> Callable[..., Trace]:
         trace = Trace()
 
         async def whole(environment: SimulatedEnvironment) -> None:
-            specs = [NodeSpec(name=name, groups=("nodes",), main=main) for name in ("a", "b", "c")]
+            specs = [
+                NodeSpec(name=name, groups=("nodes",), program=PythonProgram(main=main)) for name in ("a", "b", "c")
+            ]
             await environment.start(specs, tmp_path)
             await environment.timeline.sleep(0)
             await body(environment, LENT)

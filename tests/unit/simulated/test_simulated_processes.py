@@ -12,6 +12,7 @@ import pytest
 from harness.environments.environment import Link
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
+from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -251,9 +252,13 @@ def test_unknown_names_and_programs_are_errors_of_the_harness(simulate, tmp_path
         with pytest.raises(HarnessError, match="no host is called z"):
             await environment.cut([Link("a", "z")])
         with pytest.raises(HarnessError, match="no program"):
-            await environment.start([NodeSpec(name="d", groups=(), main="nowhere:main")], tmp_path)
+            await environment.start(
+                [NodeSpec(name="d", groups=(), program=PythonProgram(main="nowhere:main"))], tmp_path
+            )
         with pytest.raises(HarnessError, match="two hosts are called 'a'"):
-            await environment.start([NodeSpec(name="a", groups=(), main="lending:lend")], tmp_path)
+            await environment.start(
+                [NodeSpec(name="a", groups=(), program=PythonProgram(main="lending:lend"))], tmp_path
+            )
 
     simulate(body)
 

@@ -95,4 +95,4 @@ def test_nodes_are_described_for_every_world() -> None:
     nodes = SYSTEM.nodes(RocketmqSettings(controllers=3, brokers=2), "local-read")
     assert [node.name for node in nodes] == ["c1", "c2", "c3", "b1", "b2"]
     assert [node.name for node in nodes if node.replica] == ["b1", "b2"]
-    assert all(node.config["mutant"] == "local-read" for node in nodes)
+    assert all(node.program.config["mutant"] == "local-read" for node in nodes)

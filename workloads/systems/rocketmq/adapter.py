@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.client import Client
 from harness.errors import UsageError
+from harness.program import PythonProgram
 from harness.record.fault_log import Storm
 from harness.system import LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
@@ -65,25 +66,27 @@ class Rocketmq:
             NodeSpec(
                 name=name,
                 groups=("controllers",),
-                main="system_under_test.rocketmq.node:nameserver",
+                program=PythonProgram(
+                    main="system_under_test.rocketmq.node:nameserver",
+                    config={
+                        "listenPort": NAMESERVER_PORT,
+                        "enableControllerInNamesrv": True,
+                        "controllerPort": CONTROLLER_PORT,
+                        "controllerDLegerGroup": "controllers",
+                        "controllerDLegerPeers": peers,
+                        "controllerDLegerSelfId": name,
+                        "controllerStorePath": "controller",
+                        "enableElectUncleanMaster": settings.unclean_election,
+                        "notifyBrokerRoleChanged": settings.notify_role_changed,
+                        "brokerHeartbeatTimeout": ms(10_000),
+                        "scanInactiveMasterInterval": ms(5_000),
+                        "raftHeartbeatInterval": 200,
+                        "raftMinElectionTimeout": 1_000,
+                        "raftMaxElectionTimeout": 2_000,
+                        **planted,
+                    },
+                ),
                 ports=(NAMESERVER_PORT, CONTROLLER_PORT),
-                config={
-                    "listenPort": NAMESERVER_PORT,
-                    "enableControllerInNamesrv": True,
-                    "controllerPort": CONTROLLER_PORT,
-                    "controllerDLegerGroup": "controllers",
-                    "controllerDLegerPeers": peers,
-                    "controllerDLegerSelfId": name,
-                    "controllerStorePath": "controller",
-                    "enableElectUncleanMaster": settings.unclean_election,
-                    "notifyBrokerRoleChanged": settings.notify_role_changed,
-                    "brokerHeartbeatTimeout": ms(10_000),
-                    "scanInactiveMasterInterval": ms(5_000),
-                    "raftHeartbeatInterval": 200,
-                    "raftMinElectionTimeout": 1_000,
-                    "raftMaxElectionTimeout": 2_000,
-                    **planted,
-                },
             )
             for name in controllers
         ]
@@ -93,35 +96,37 @@ class Rocketmq:
                 NodeSpec(
                     name=name,
                     groups=("brokers",),
-                    main="system_under_test.rocketmq.node:broker",
+                    program=PythonProgram(
+                        main="system_under_test.rocketmq.node:broker",
+                        config={
+                            "brokerName": BROKER_GROUP,
+                            "brokerClusterName": "stormproof",
+                            "listenPort": BROKER_PORT,
+                            "haListenPort": HA_PORT,
+                            "namesrvAddr": ";".join(addresses(controllers, NAMESERVER_PORT)),
+                            "enableControllerMode": True,
+                            "controllerAddr": ";".join(addresses(controllers, CONTROLLER_PORT)),
+                            "allAckInSyncStateSet": settings.all_ack,
+                            "inSyncReplicas": settings.in_sync_replicas,
+                            "minInSyncReplicas": settings.min_in_sync_replicas,
+                            "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
+                            "ackAfterFlush": settings.ack_durable,
+                            "asyncLearner": position >= len(brokers) - settings.learners,
+                            "mappedFileSizeCommitLog": settings.segment_bytes,
+                            "topics": {TOPIC: settings.topic_queues},
+                            "brokerHeartbeatInterval": ms(1_000),
+                            "syncBrokerMetadataPeriod": ms(5_000),
+                            "checkSyncStateSetPeriod": ms(5_000),
+                            "syncControllerMetadataPeriod": ms(10_000),
+                            "haMaxTimeSlaveNotCatchup": ms(15_000),
+                            "haSendHeartbeatInterval": ms(5_000),
+                            "haHousekeepingInterval": ms(20_000),
+                            "registerNameServerPeriod": ms(30_000),
+                            **planted,
+                        },
+                    ),
                     ports=(BROKER_PORT,),
                     replica=True,
-                    config={
-                        "brokerName": BROKER_GROUP,
-                        "brokerClusterName": "stormproof",
-                        "listenPort": BROKER_PORT,
-                        "haListenPort": HA_PORT,
-                        "namesrvAddr": ";".join(addresses(controllers, NAMESERVER_PORT)),
-                        "enableControllerMode": True,
-                        "controllerAddr": ";".join(addresses(controllers, CONTROLLER_PORT)),
-                        "allAckInSyncStateSet": settings.all_ack,
-                        "inSyncReplicas": settings.in_sync_replicas,
-                        "minInSyncReplicas": settings.min_in_sync_replicas,
-                        "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
-                        "ackAfterFlush": settings.ack_durable,
-                        "asyncLearner": position >= len(brokers) - settings.learners,
-                        "mappedFileSizeCommitLog": settings.segment_bytes,
-                        "topics": {TOPIC: settings.topic_queues},
-                        "brokerHeartbeatInterval": ms(1_000),
-                        "syncBrokerMetadataPeriod": ms(5_000),
-                        "checkSyncStateSetPeriod": ms(5_000),
-                        "syncControllerMetadataPeriod": ms(10_000),
-                        "haMaxTimeSlaveNotCatchup": ms(15_000),
-                        "haSendHeartbeatInterval": ms(5_000),
-                        "haHousekeepingInterval": ms(20_000),
-                        "registerNameServerPeriod": ms(30_000),
-                        **planted,
-                    },
                 )
             )
         return tuple(nodes)

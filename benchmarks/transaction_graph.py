@@ -26,7 +26,7 @@ from measured import measured
 
 from checkers.kernels.columns import OK
 from checkers.plan import Dataset, Engine
-from checkers.transactions.elle.edges import EDGES, NODES, Kind
+from checkers.transactions.elle.edges import EDGES, NODES, Dependency
 from checkers.transactions.elle.graph.search import cycles
 from harness.record.history import history_schema
 
@@ -66,14 +66,14 @@ def made_up(directory: Path, count: int, seed: int, *, crowded: bool, stale: int
     ahead = near if crowded else np.where(random.random(shape) < 1e-4, near, random.integers(1_000, FAR, shape))
     source = np.repeat(np.arange(len(start)), 3)
     target = source + ahead.ravel()
-    kind = random.choice(np.array([Kind.WW, Kind.WR, Kind.RW]), len(source))
+    kind = random.choice(np.array([Dependency.WW, Dependency.WR, Dependency.RW]), len(source))
     inside = target < len(start)
     back = random.choice(len(start) - STALE, stale, replace=False)
     source = effect[np.concatenate([source[inside], back + STALE])]
     target = effect[np.concatenate([target[inside], back])]
     nodes = {"start": start, "end": end, "process": process, "type": np.full(len(start), OK)}
     edges = {
-        "kind": np.concatenate([kind[inside], np.full(stale, int(Kind.RW))]),
+        "kind": np.concatenate([kind[inside], np.full(stale, int(Dependency.RW))]),
         "source": start[source],
         "source_position": end[source],
         "target": start[target],

@@ -27,10 +27,10 @@ from checkers.multiset.set import Reads, SetChecker
 from checkers.multiset.unique_ids import UniqueIdsChecker
 from checkers.plan import Checker
 from checkers.repeats import Repeats, members, parts
+from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import SERIAL, ListAppend, RwRegister
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from checkers.transactions.elle.rw_register import Assumption
-from checkers.transactions.evidence.anomalies import NO_ORDER
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 

@@ -138,6 +138,18 @@ def test_touching_the_world_would_be_found(source: str) -> None:
     assert touches(source)
 
 
+TRANSACTION_ROOMS = ("model", "history", "elle", "evidence", "isolation")
+
+
+@pytest.mark.parametrize("room", TRANSACTION_ROOMS)
+def test_no_room_of_transactions_imports_a_later_one(room: str) -> None:
+    later = TRANSACTION_ROOMS[TRANSACTION_ROOMS.index(room) + 1 :]
+    above = tuple(f"checkers.transactions.{name}" for name in (*later, "checker", "anomalies"))
+    for name in (one for one in MODULES if under(one, (f"checkers.transactions.{room}",))):
+        for line, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+            assert not under(module, above), f"{name}:{line} imports {module}"
+
+
 def test_no_two_test_files_have_one_name() -> None:
     """Without packages a test file is known by its name alone: two of one name could not be collected together."""
     files = [path.name for folder in ("tests", "examples") for path in (ROOT / folder).rglob("test_*.py")]

@@ -58,7 +58,7 @@ from checkers.kernels.columns import (
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.rows import COLUMNS, is_ok_poll, operation_codes, reads, sends
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.elle.edges import EDGES, NODES, Kind, positions
+from checkers.transactions.elle.edges import EDGES, NODES, Dependency, positions
 from checkers.transactions.elle.graph.search import cycles
 from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
 from checkers.transactions.evidence.explanation import explained_cycle, transactions_told
@@ -110,7 +110,7 @@ def transaction_cycles(engine: Engine, request: CheckRequest) -> tuple[Mapping[s
         edges = [edge for name in found.found.values() for cycle in name.examples for edge in cycle.edges]
         if not edges:
             return {}, found.undecided
-        wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Kind.RW)
+        wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Dependency.RW)
         kernel = partial(queue_reasons, wanted=wanted)
         reasons = gathered_reasons(engine, engine.grouped(events, ("queue",), kernel, EDGE_REASONS), wanted)
         evidence = reasons["evidence"].drop_null().to_pylist()
@@ -275,9 +275,9 @@ class _Dependencies:
         before = np.where(behind > 0, value[np.maximum(behind - 1, 0)], NONE) if len(at) else behind
 
         parts = (
-            (Kind.WW, sender[:-1], sender[1:], value[:-1], value[1:]),
-            (Kind.WR, sender[version], shown, value[version], np.full(len(shown), NONE)),
-            (Kind.RW, ends, sender[behind], before, value[behind]),
+            (Dependency.WW, sender[:-1], sender[1:], value[:-1], value[1:]),
+            (Dependency.WR, sender[version], shown, value[version], np.full(len(shown), NONE)),
+            (Dependency.RW, ends, sender[behind], before, value[behind]),
         )
         edge = np.repeat([int(part[0]) for part in parts], [len(part[1]) for part in parts]).astype(np.int8)
         source, target, first, second = (np.concatenate([part[i] for part in parts]) for i in range(1, 5))

@@ -34,12 +34,12 @@ from checkers.certified import CertifiedHistory
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
+from checkers.transactions.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.graph.search import cycles
-from checkers.transactions.elle.inference import Inferred, of_lists, of_registers
+from checkers.transactions.elle.inference import Inference, of_lists, of_registers
 from checkers.transactions.elle.rw_register import Assumed, Assumption
-from checkers.transactions.evidence.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
 from checkers.transactions.evidence.assumed_cycles import contradiction
 from checkers.transactions.evidence.certificate import (
     SHOWN_BY_READS,
@@ -118,7 +118,7 @@ class _Transactions(ABC):
     def name(self) -> str: ...
 
     @abstractmethod
-    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]: ...
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
     @abstractmethod
     def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
@@ -178,7 +178,7 @@ class ListAppend(_Transactions):
     def name(self) -> str:
         return "list-append"
 
-    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]:
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_lists(request, engine)
 
     def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
@@ -200,7 +200,7 @@ class RwRegister(_Transactions):
     def name(self) -> str:
         return "rw-register"
 
-    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inferred]:
+    def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
 
     def _assumed(self) -> Sequence[str]:
@@ -214,7 +214,7 @@ class RwRegister(_Transactions):
         return not known.read
 
 
-def _by_dependencies(engine: Engine, told: Inferred) -> Known:
+def _by_dependencies(engine: Engine, told: Inference) -> Known:
     """Raises MalformedHistory."""
     findings = dict(gathered_findings(engine, told.findings))
     refuse_malformed(findings)
@@ -233,7 +233,7 @@ def _by_dependencies(engine: Engine, told: Inferred) -> Known:
     )
 
 
-def _by_deciders(engine: Engine, told: Inferred, known: Known, demanded: Model) -> Known:
+def _by_deciders(engine: Engine, told: Inference, known: Known, demanded: Model) -> Known:
     if not known.standing.undecided(demanded):
         return known
     given = answers(engine, told.resolved, demanded, known.standing)
@@ -295,7 +295,7 @@ def _certified(
     nobody: Names,
     request: CheckRequest,
     engine: Engine,
-    told: Inferred,
+    told: Inference,
     write: Callable[[Iterable[str]], None],
 ) -> str:
     """`nobody` names no transactions yet."""

@@ -13,9 +13,9 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
-from checkers.transactions.evidence.anomalies import NO_ORDER
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model, model_named
 from checkers.transactions.verify import verified

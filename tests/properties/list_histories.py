@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH
 from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.record.history import history_schema
@@ -195,7 +195,7 @@ def of_key(key: str, transactions: list[Transaction]) -> tuple[Counter[str], set
     def external(read: Read) -> bool:
         return not any(f == "append" and k == key for f, k, _, _ in read.by.steps[: read.place])
 
-    def edge(kind: Kind, source: Transaction, target: Transaction) -> None:
+    def edge(kind: Dependency, source: Transaction, target: Transaction) -> None:
         if source is not target:
             edges.add((int(kind), source.start, target.start))
 
@@ -220,7 +220,7 @@ def of_key(key: str, transactions: list[Transaction]) -> tuple[Counter[str], set
 
     order = [element for element in longest if committed(element)]
     for one, two in pairwise(order):
-        edge(Kind.WW, writer[one], writer[two])
+        edge(Dependency.WW, writer[one], writer[two])
     unshown = [
         element
         for element in writer
@@ -235,15 +235,15 @@ def of_key(key: str, transactions: list[Transaction]) -> tuple[Counter[str], set
     ]
     for element in unshown:
         if order:
-            edge(Kind.WW, writer[order[-1]], writer[element])
+            edge(Dependency.WW, writer[order[-1]], writer[element])
     for read in reads:
         seen = [element for element in read.shows if committed(element)]
         if seen:
-            edge(Kind.WR, writer[seen[-1]], read.by)
+            edge(Dependency.WR, writer[seen[-1]], read.by)
         if external(read) and read.shows == longest[: len(read.shows)]:
             behind = [element for element in longest[len(read.shows) :] if committed(element)]
             for element in behind[:1] or unshown:
-                edge(Kind.RW, read.by, writer[element])
+                edge(Dependency.RW, read.by, writer[element])
     return found, edges
 
 
@@ -280,7 +280,7 @@ def defined_resolved(rows: list[Row]) -> set[Resolved]:
             if by.type != "fail" and by is not read.by and own[by.start][-1] == last:
                 resolved.add((read.by.start, key, read.place, by.start))
         for kind, before, behind in of_key(key, transactions)[1]:
-            if kind == Kind.WW:
+            if kind == Dependency.WW:
                 certain = by_start[behind].type == "ok" or not shown.isdisjoint(own[behind])
                 resolved.add((behind, key, KNOWN if certain else KNOWN_IF_BOTH, before))
     return resolved

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from checkers.causal.spans import NEVER
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 
 Row = dict[str, Any]
-Edge = tuple[Kind, int, int]
+Edge = tuple[Dependency, int, int]
 
 QUEUES = ("q0", "q1")
 PLAIN = {"message": None, "offset": None, "messages": None}
@@ -137,7 +137,7 @@ def defined_edges(rows: list[Row], among: Callable[[list[Any]], list[Any]]) -> s
         }
         for one in version:
             behind = sorted(other for other in version if other > one)
-            edges |= {(Kind.WW, version[one], version[other]) for other in among(behind)}
+            edges |= {(Dependency.WW, version[one], version[other]) for other in among(behind)}
         for start, _, _, outcome, parts in mine:
             shown, ends = set(), []
             for part in parts:
@@ -152,7 +152,7 @@ def defined_edges(rows: list[Row], among: Callable[[list[Any]], list[Any]]) -> s
                     seen = part["from_offset"] - 1
                 if seen is not None:
                     ends.append(seen)
-            edges |= {(Kind.WR, version[one], start) for one in among(sorted(shown, reverse=True))}
+            edges |= {(Dependency.WR, version[one], start) for one in among(sorted(shown, reverse=True))}
             unseen = sorted(one for one in version if ends and one[0] > min(ends))
-            edges |= {(Kind.RW, start, version[one]) for one in among(unseen)}
+            edges |= {(Dependency.RW, start, version[one]) for one in among(unseen)}
     return {edge for edge in edges if edge[1] != edge[2]}

@@ -24,10 +24,10 @@ from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model, forbidden
-from checkers.transactions.verify import MODELS, Refuted, verified_against
+from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.assumptions import Assumptions
 from checkers.transactions.verify.cycles import forbids, name_of, require_step
-from checkers.transactions.verify.recorded import Recorded, recorded
+from checkers.transactions.verify.history import TransactionHistory, read_history
 from checkers.transactions.verify.shown import Shown
 from checkers.verdict import Verdict
 from results.output import write
@@ -91,7 +91,7 @@ class Judged:
     def __init__(self, transactions: list[Transaction], directory: Path) -> None:
         self.transactions, self.committed = transactions, committed_of(transactions)
         self.path = write_rows(history_rows(transactions), TRANSACTION, directory / "history.parquet")
-        self.history: Recorded = recorded(self.path, lists=False)
+        self.history: TransactionHistory = read_history(self.path, lists=False)
         self._allowed: dict[tuple[str, tuple[str, ...]], bool] = {}
 
     def allows(self, model: str, assumed: list[str]) -> bool:
@@ -201,7 +201,7 @@ def certified(one: Judged, assumed: list[str], rng: random.Random) -> Iterator[d
     for cycle in cycles_of(list(steps), rng, 400):
         kinds = [kind for kind, _, _ in cycle]
         for model, anti in sorted(left_over):
-            if forbids(MODELS[model], kinds) and min(kinds.count("rw"), 2) == anti:
+            if forbids(DEMANDS[model], kinds) and min(kinds.count("rw"), 2) == anti:
                 left_over.discard((model, anti))
                 yield certificate(model, assumed, cycle, steps)
 
@@ -271,7 +271,7 @@ def test_the_verification_forbids_what_the_lattice_does() -> None:
             for cycle in product(kinds, repeat=length):
                 of_transactions = bool({"ww", "wr", "rw"}.intersection(cycle))
                 name = name_of(cycle)
-                assert not of_transactions or forbids(MODELS[model.value], cycle) == (name in forbidden(model)), name
+                assert not of_transactions or forbids(DEMANDS[model.value], cycle) == (name in forbidden(model)), name
 
 
 def test_what_the_checker_certifies_under_assumptions_is_verified(tmp_path: Path) -> None:

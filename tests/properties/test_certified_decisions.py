@@ -30,9 +30,9 @@ from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS
 from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
 from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.transactions.model.lattice import Model
-from checkers.transactions.verify import MODELS, Refuted, verified_against
-from checkers.transactions.verify.models import Family, Seen
-from checkers.transactions.verify.recorded import Recorded, recorded
+from checkers.transactions.verify import DEMANDS, Refuted, verified_against
+from checkers.transactions.verify.demands import Family, Seen
+from checkers.transactions.verify.history import TransactionHistory, read_history
 from checkers.verdict import Verdict
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import allowed
@@ -70,13 +70,13 @@ def drawn(rng: random.Random, most: int) -> tuple[list[Transaction], Committed]:
     return transactions, committed_of(transactions)
 
 
-def names_of(model: str, transactions: list[Transaction], committed: Committed, history: Recorded) -> Names:
+def names_of(model: str, transactions: list[Transaction], committed: Committed, history: TransactionHistory) -> Names:
     keys = sorted({key for t in transactions for _, key, _ in t.operations})
     workload = "list-append" if history.lists else "rw-register"
     return Names(model=model, workload=workload, start=committed.start, keys=keys)
 
 
-def refuted(told: Any, history: Recorded) -> bool:
+def refuted(told: Any, history: TransactionHistory) -> bool:
     try:
         verified_against(told, history)
     except Refuted:
@@ -90,7 +90,7 @@ def one_order(committed: Committed, order: list[int], model: str) -> Committed:
     of_start = {start: number for number, start in enumerate(committed.start.tolist())}
     numbers = [0, *(of_start[start] for start in order)]
     neighbours = [(0, numbers)]
-    if MODELS[model].seen is Seen.VERSIONS:
+    if DEMANDS[model].seen is Seen.VERSIONS:
         pairs = set(zip(committed.key.tolist(), committed.transaction.tolist(), committed.writer.tolist(), strict=True))
         keys = sorted({key for key, _, _ in pairs})
         neighbours = [(key, [0, *(n for n in numbers[1:] if (key, n, WRITES) in pairs)]) for key in keys]
@@ -109,7 +109,7 @@ class Judge:
         transactions, committed = drawn(rng, most)
         path = write_rows(history_rows(transactions), TRANSACTION, self.directory / "history.parquet")
         lists = any(f == "append" or isinstance(told, tuple) for t in transactions for f, _, told in t.operations)
-        history = recorded(path, lists=lists)
+        history = read_history(path, lists=lists)
         for model in models:
             decision = DECIDERS[model](committed, model)
             names = names_of(model, transactions, committed, history)
@@ -127,7 +127,9 @@ class Judge:
                 self.proofs[model] = [*self.proofs[model][-2:], told]
                 self.said["weaker steps"] += self.tamper_with_proof(rng, told, history)
 
-    def tamper_with_order(self, rng: random.Random, told: Any, committed: Committed, history: Recorded) -> None:
+    def tamper_with_order(
+        self, rng: random.Random, told: Any, committed: Committed, history: TransactionHistory
+    ) -> None:
         model, order = told["model"], told["order"]
         for proof in self.proofs[model]:
             assert refuted(proof, history)
@@ -141,12 +143,12 @@ class Judge:
         if refuted({**told, "order": swapped}, history):
             self.said["refuted orders"] += 1
             return
-        if MODELS[model].family is Family.SNAPSHOT:
+        if DEMANDS[model].family is Family.SNAPSHOT:
             swapped = [int(event[1:]) for event in swapped if event[0] == "c"]
         silent = set(swapped) - set(committed.start.tolist())
         assert not silent and allowed(model, one_order(committed, swapped, model)), (told, swapped)
 
-    def tamper_with_proof(self, rng: random.Random, told: Any, history: Recorded) -> int:
+    def tamper_with_proof(self, rng: random.Random, told: Any, history: TransactionHistory) -> int:
         """How many changes are not refuted: a proof may be longer than it need be, and has other ways."""
         accepted = 0
         for name, value in (("verdict", "valid"), ("order", [])):

@@ -26,7 +26,7 @@ from checkers.plan import Engine
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
 from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
 from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
@@ -148,14 +148,14 @@ def test_without_patience_every_knot_still_has_a_name_and_what_may_be_missing_is
 def test_write_skew_in_one_session_breaks_the_session_too() -> None:
     """Snapshot isolation allows it, but where sessions count the later transaction sees the earlier one."""
     nodes = [Transaction(0, 1, 0), Transaction(2, 3, 0)]
-    result = alone(Transactions(nodes, [(Kind.RW, 0, 1), (Kind.RW, 1, 0)], 4))
+    result = alone(Transactions(nodes, [(Dependency.RW, 0, 1), (Dependency.RW, 1, 0)], 4))
     assert counted(result) == {"G-single-item-process": 1, "G2-item": 1}
 
 
 def test_names_are_in_the_order_of_the_table() -> None:
     assert len(NAMES) == 15 and NAMES[0] == "G0" and NAMES[-1] == "G2-item-realtime"
-    assert name_of([Kind.RW, Kind.WW, Kind.RW, Kind.PROCESS]) == "G-nonadjacent-item-process"
-    assert name_of([Kind.RW, Kind.WW, Kind.REALTIME, Kind.RW]) == "G2-item-realtime"
+    assert name_of([Dependency.RW, Dependency.WW, Dependency.RW, Dependency.PROCESS]) == "G-nonadjacent-item-process"
+    assert name_of([Dependency.RW, Dependency.WW, Dependency.REALTIME, Dependency.RW]) == "G2-item-realtime"
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES
 from checkers.plan import CheckRequest, Dataset, Kernel
-from checkers.transactions.elle.edges import EDGES, LINKS, Kind
+from checkers.transactions.elle.edges import EDGES, LINKS, Dependency
 from checkers.transactions.elle.list_append import (
     LEFT_OUT,
     ROWS,
@@ -200,12 +200,12 @@ def test_every_edge_has_a_reason_that_the_history_bears_out(tmp_path: Path) -> N
 
     for reason in reasons:
         value, following, evidence = (reason[name] for name in ("value", "next_value", "evidence"))
-        if reason["kind"] == Kind.WR:
+        if reason["kind"] == Dependency.WR:
             assert appended(reason["source"], reason, value) and following is None and evidence == reason["target"]
             assert any(value in shows for shows in read(reason["target"], reason))
             continue
         assert appended(reason["target"], reason, following)
-        if reason["kind"] == Kind.WW:
+        if reason["kind"] == Dependency.WW:
             assert appended(reason["source"], reason, value)
         else:
             shown = read(reason["source"], reason)

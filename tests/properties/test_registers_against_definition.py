@@ -23,7 +23,7 @@ from thousands import thousands
 from transaction_histories import committed_of, random_registers
 
 from checkers.kernels.columns import FAIL, INFO, OK
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.rw_register import (
     READS,
     Assumed,
@@ -130,17 +130,17 @@ def compare(
         for key in reference.keys if t.type == OK else ():
             shown = {reference.version(t, key, value) for _, value in reference.external(t, key)}
             reads |= {(t.start, version) for version in shown if version != 0}
-    of_kind = {kind: {(source, target) for k, source, target in edges if k == kind} for kind in Kind}
+    of_kind = {kind: {(source, target) for k, source, target in edges if k == kind} for kind in Dependency}
 
-    assert of_kind[Kind.WR] == {(v[0], reader) for reader, v in reads if isinstance(v, tuple)}, said
-    assert all((versions[a], versions[b]) in certain for a, b in of_kind[Kind.WW]), said
-    for reader, target in of_kind[Kind.RW]:
+    assert of_kind[Dependency.WR] == {(v[0], reader) for reader, v in reads if isinstance(v, tuple)}, said
+    assert all((versions[a], versions[b]) in certain for a, b in of_kind[Dependency.WW]), said
+    for reader, target in of_kind[Dependency.RW]:
         assert any(r == reader and (v, versions[target]) in certain for r, v in reads), said
 
-    ww = closure(of_kind[Kind.WW])
+    ww = closure(of_kind[Dependency.WW])
     assert ww == {(a[0], b[0]) for a, b in certain if isinstance(a, tuple) and isinstance(b, tuple)}, said
     for reader, version in reads:
-        nearest = {target for r, target in of_kind[Kind.RW] if r == reader}
+        nearest = {target for r, target in of_kind[Dependency.RW] if r == reader}
         behind = nearest | {b for a, b in ww if a in nearest or a == reader}
         expected = {b[0] for a, b in certain if a == version and isinstance(b, tuple)} - {reader}
         assert expected <= behind, said

@@ -18,7 +18,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES
 from checkers.kernels.columns import TYPES
 from checkers.plan import CheckRequest
-from checkers.transactions.elle.edges import EDGES, Kind
+from checkers.transactions.elle.edges import EDGES, Dependency
 from checkers.transactions.elle.outcomes import of_outcomes
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.transactions.elle.rw_register import (
@@ -167,15 +167,15 @@ def test_edges_are_told_with_their_reasons(tmp_path: Path) -> None:
     )
     engine = InProcessEngine()
     assumed = Assumed(assumptions=frozenset({Assumption.WFR_KEYS}))
-    wanted = wanted_edges([(Kind.RW, 0, 2), (Kind.WR, 2, 4), (Kind.WW, 2, 4)])
+    wanted = wanted_edges([(Dependency.RW, 0, 2), (Dependency.WR, 2, 4), (Dependency.WW, 2, 4)])
     micro = micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine)
     rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
     kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
     told = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
     assert [tuple(row.values()) for row in told.to_pylist()] == [
-        (Kind.WW, 2, 4, "x", 1, 2, 4),
-        (Kind.WR, 2, 4, "x", 1, None, 4),
-        (Kind.RW, 0, 2, "x", None, 1, None),
+        (Dependency.WW, 2, 4, "x", 1, 2, 4),
+        (Dependency.WR, 2, 4, "x", 1, None, 4),
+        (Dependency.RW, 0, 2, "x", None, 1, None),
     ]
 
 
@@ -185,7 +185,7 @@ def test_edges_that_would_be_too_many_are_counted(tmp_path: Path) -> None:
     operations += [(n, "ok", [("w", "x", n)]) for n in range(writers)]
     random.Random(1).shuffle(operations)
     found, edges, _ = found_in(write(tmp_path / "h", completed(operations)), 1, Assumed())
-    assert {kind for kind, *_ in edges} == {Kind.RW}
+    assert {kind for kind, *_ in edges} == {Dependency.RW}
     assert len(edges) + found[MISSING].count == readers * writers
     assert readers < len(edges) <= 64 * readers
     assert found[READS].count == readers

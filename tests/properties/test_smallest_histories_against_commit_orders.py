@@ -9,8 +9,8 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
+from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.evidence.anomalies import NO_ORDER
 from checkers.transactions.model.lattice import Model, weakest
 from tests.histories.history_language import WrittenHistory, parse_history
 from tests.properties.commit_orders import allowed

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.verify import MODELS, Refuted
-from checkers.transactions.verify.models import Family, Kept, Model, Seen
+from checkers.transactions.verify import DEMANDS, Refuted
+from checkers.transactions.verify.demands import Demand, Family, Kept, Seen
+from checkers.transactions.verify.history import INITIAL, TransactionHistory, read_history
 from checkers.transactions.verify.orders import require_order
-from checkers.transactions.verify.recorded import INITIAL, Recorded, recorded
-from checkers.transactions.verify.steps import Facts, Step, require_proof
+from checkers.transactions.verify.steps import Facts, JudgedStep, require_proof
 from tests.histories.history_language import write_rows
 from tests.properties.commit_orders import MODELS as DEFINITIONS
 from tests.properties.commit_orders import allowed
@@ -29,10 +29,10 @@ from tests.properties.transaction_histories import (
 )
 
 
-def history_of(transactions: list[Transaction], directory: Path) -> Recorded:
+def history_of(transactions: list[Transaction], directory: Path) -> TransactionHistory:
     path = write_rows(history_rows(transactions), TRANSACTION, directory / "history.parquet")
     lists = any(f == "append" or isinstance(told, tuple) for t in transactions for f, _, told in t.operations)
-    return recorded(path, lists=lists)
+    return read_history(path, lists=lists)
 
 
 def holds(require: Callable[..., None], *arguments: Any) -> bool:
@@ -43,9 +43,9 @@ def holds(require: Callable[..., None], *arguments: Any) -> bool:
     return True
 
 
-def orders(history: Recorded, model: Model, shown: list[int]) -> Iterator[list[Any]]:
+def orders(history: TransactionHistory, demand: Demand, shown: list[int]) -> Iterator[list[Any]]:
     """All of the transactions that are known to have happened."""
-    if model.family is not Family.SNAPSHOT:
+    if demand.family is not Family.SNAPSHOT:
         yield from map(list, permutations(shown))
         return
     for events in permutations([f"{side}{start}" for start in shown for side in "bc"]):
@@ -66,12 +66,12 @@ SHOWING: dict[Seen, tuple[str, ...]] = {
 class EveryStep:
     """All steps that the verification accepts, found by trying; each with a shortest path where it needs one."""
 
-    def __init__(self, history: Recorded, model: Model, shown: list[int]) -> None:
-        self.history, self.model = history, model
+    def __init__(self, history: TransactionHistory, demand: Demand, shown: list[int]) -> None:
+        self.history, self.demand = history, demand
         self.transactions = [INITIAL, *shown]
-        self.facts = Facts(history=history, model=model)
+        self.facts = Facts(history=history, demand=demand)
         self.steps: list[dict[str, Any]] = []
-        self.taken: list[Step] = []
+        self.taken: list[JudgedStep] = []
         self.grow()
 
     def grow(self) -> None:
@@ -93,7 +93,7 @@ class EveryStep:
                 self.steps.append(entry)
 
     def event(self, transaction: int, side: str) -> Any:
-        return f"{side}{transaction}" if self.model.family is Family.SNAPSHOT else transaction
+        return f"{side}{transaction}" if self.demand.family is Family.SNAPSHOT else transaction
 
     def candidates(self) -> Iterator[dict[str, Any]]:
         keys = list(self.history.keys)
@@ -116,7 +116,7 @@ class EveryStep:
 
     def paths(self, source: Any, target: Any) -> list[list[int]]:
         """Of steps that are there; at weak models all of at most three."""
-        if self.model.family is Family.COMMITS and self.model.paths:
+        if self.demand.family is Family.COMMITS and self.demand.paths:
             ways = [[]] + [[number] for number in range(len(self.steps))]
             ways += [[a, b] for a in range(len(self.steps)) for b in range(len(self.steps)) if self.joined(a, b)]
             ways += [[*w, c] for w in ways if len(w) == 2 for c in range(len(self.steps)) if self.joined(w[-1], c)]
@@ -124,7 +124,7 @@ class EveryStep:
                 w for w in ways if w and self.steps[w[0]]["source"] == source and self.steps[w[-1]]["target"] == target
             ]
         path = self.shortest(
-            source, target, None if self.model.family is not Family.COMMITS else SHOWING[self.model.seen]
+            source, target, None if self.demand.family is not Family.COMMITS else SHOWING[self.demand.seen]
         )
         return [] if path is None else [path]
 
@@ -148,12 +148,12 @@ class EveryStep:
 
     def refutes(self) -> bool:
         """Whether a cycle of steps is accepted as a proof."""
-        sides = ("b", "c") if self.model.family is Family.SNAPSHOT else ("",)
-        ordering = None if self.model.keeps is not Kept.NOTHING else ("initial", "inside", "read", *ORDERING)
+        sides = ("b", "c") if self.demand.family is Family.SNAPSHOT else ("",)
+        ordering = None if self.demand.keeps is not Kept.NOTHING else ("initial", "inside", "read", *ORDERING)
         for t in self.transactions:
             cycle = self.shortest(self.event(t, sides[0]), self.event(t, sides[0]), ordering)
             if cycle is not None and holds(
-                require_proof, self.history, self.model, [{"within": None, "steps": self.steps, "cycle": cycle}]
+                require_proof, self.history, self.demand, [{"within": None, "steps": self.steps, "cycle": cycle}]
             ):
                 return True
         return False
@@ -169,15 +169,15 @@ def judged_by_trying(transactions: list[Transaction], directory: Path, models: l
     history = history_of(transactions, directory)
     said: Counter[tuple[str, bool]] = Counter()
     for name in models:
-        model = MODELS[name]
-        if len(shown) > (3 if model.family is Family.SNAPSHOT else 4):
+        demand = DEMANDS[name]
+        if len(shown) > (3 if demand.family is Family.SNAPSHOT else 4):
             continue
         expected = allowed(name, committed)
-        accepted = any(holds(require_order, history, model, order) for order in orders(history, model, shown))
+        accepted = any(holds(require_order, history, demand, order) for order in orders(history, demand, shown))
         assert accepted == expected, (name, transactions)
-        refuted = EveryStep(history, model, shown).refutes()
+        refuted = EveryStep(history, demand, shown).refutes()
         assert not (refuted and expected), (name, transactions)
-        complete = model.family is Family.COMMITS and model.seen not in (Seen.UPDATES, Seen.VERSIONS)
+        complete = demand.family is Family.COMMITS and demand.seen not in (Seen.UPDATES, Seen.VERSIONS)
         if complete:
             assert refuted != expected, (name, transactions, "its rules are complete, and there is no cycle")
         said[name, expected] += 1
@@ -186,7 +186,7 @@ def judged_by_trying(transactions: list[Transaction], directory: Path, models: l
 
 def judge_random_histories(seeds: range, directory: Path) -> Counter[tuple[str, bool]]:
     said: Counter[tuple[str, bool]] = Counter()
-    names = [name for name in MODELS if name in DEFINITIONS]
+    names = [name for name in DEMANDS if name in DEFINITIONS]
     for seed in seeds:
         rng = random.Random(seed)
         draw = rng.choice((random_registers, random_lists))
@@ -202,4 +202,4 @@ def test_it_accepts_orders_and_cycles_where_the_definitions_say_so(tmp_path: Pat
 def test_it_accepts_orders_and_cycles_where_the_definitions_say_so_in_many_histories(tmp_path: Path) -> None:
     said = judge_random_histories(range(15, 215), tmp_path)
     assert {valid for (_, valid), count in said.items() if count} == {False, True}
-    assert len({name for name, _ in said}) == len(set(MODELS) & set(DEFINITIONS))
+    assert len({name for name, _ in said}) == len(set(DEMANDS) & set(DEFINITIONS))

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 
 from checkers.kernels.columns import INFO, OK
 from checkers.plan import Dataset, Engine
-from checkers.transactions.elle.edges import EDGES, NODES, Kind
+from checkers.transactions.elle.edges import EDGES, NODES, Dependency
 from checkers.transactions.history.committed import NEVER
 from harness.record.history import history_schema
 
-DATA = (Kind.WW, Kind.WR, Kind.RW)
+DATA = (Dependency.WW, Dependency.WR, Dependency.RW)
 FAMILIES = {"G0": DATA[:1], "G1c": DATA[:2], "G-single-item": DATA, "G-nonadjacent-item": DATA, "G2-item": DATA}
-ORDERS = {"": (), "-process": (Kind.PROCESS,), "-realtime": (Kind.PROCESS, Kind.REALTIME)}
+ORDERS = {"": (), "-process": (Dependency.PROCESS,), "-realtime": (Dependency.PROCESS, Dependency.REALTIME)}
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,22 @@ class Transaction:
     def position(self) -> int:
         return self.start if self.end == NEVER else self.end
 
-    def before(self, other: Transaction) -> Kind | None:
+    def before(self, other: Transaction) -> Dependency | None:
         if self.end >= other.start:
             return None
-        return Kind.PROCESS if self.process == other.process else Kind.REALTIME
+        return Dependency.PROCESS if self.process == other.process else Dependency.REALTIME
 
 
 @dataclass(frozen=True)
 class Transactions:
     nodes: list[Transaction]
-    edges: list[tuple[Kind, int, int]]
+    edges: list[tuple[Dependency, int, int]]
     length: int
     """History rows."""
 
-    def steps(self) -> dict[tuple[int, int], list[Kind]]:
+    def steps(self) -> dict[tuple[int, int], list[Dependency]]:
         """How one may go from each to each: by the strongest dependency, or by an order."""
-        result: dict[tuple[int, int], list[Kind]] = {}
+        result: dict[tuple[int, int], list[Dependency]] = {}
         for kind, u, v in sorted(self.edges):
             result.setdefault((u, v), [kind])
         for u, t in enumerate(self.nodes):
@@ -75,7 +75,17 @@ def random_graph(rng: random.Random, most: int = 7) -> Transactions:
             open_since[process] = index
         index += 1
     nodes.sort(key=lambda t: t.start)
-    kinds = rng.choice([DATA, DATA, (Kind.WW, Kind.RW), (Kind.WR, Kind.RW), (Kind.RW,), (Kind.WW,), (Kind.WR, Kind.WW)])
+    kinds = rng.choice(
+        [
+            DATA,
+            DATA,
+            (Dependency.WW, Dependency.RW),
+            (Dependency.WR, Dependency.RW),
+            (Dependency.RW,),
+            (Dependency.WW,),
+            (Dependency.WR, Dependency.WW),
+        ]
+    )
     edges = set()
     wanted = rng.randint(1, 2 * count)
     if count >= 4 and rng.random() < 0.4:
@@ -89,7 +99,7 @@ def random_graph(rng: random.Random, most: int = 7) -> Transactions:
     return Transactions(nodes, sorted(edges), index)
 
 
-def ring(rng: random.Random, nodes: list[Transaction]) -> set[tuple[Kind, int, int]]:
+def ring(rng: random.Random, nodes: list[Transaction]) -> set[tuple[Dependency, int, int]]:
     """A cycle whose RW edges mostly lie apart, with an order between where there is one."""
     chosen = rng.sample(range(len(nodes)), len(nodes))
     pairs = [sorted((chosen.pop(), chosen.pop())) for _ in range(rng.randint(1, 2))]
@@ -100,22 +110,22 @@ def ring(rng: random.Random, nodes: list[Transaction]) -> set[tuple[Kind, int, i
         last = pairs[i - 1][1]
         if chosen and rng.random() < 0.3:
             between = chosen.pop()
-            edges.add((Kind.RW, last, between))
+            edges.add((Dependency.RW, last, between))
             last = between
-        edges.add((Kind.RW, last, u))
+        edges.add((Dependency.RW, last, u))
     return edges
 
 
 def simple_cycles(
-    steps: dict[tuple[int, int], list[Kind]], nodes: list[int], allowed: tuple[Kind, ...]
-) -> Iterator[tuple[Kind, ...]]:
+    steps: dict[tuple[int, int], list[Dependency]], nodes: list[int], allowed: tuple[Dependency, ...]
+) -> Iterator[tuple[Dependency, ...]]:
     """The kinds of all cycles, each beginning at its smallest node."""
-    following: dict[int, list[tuple[int, Kind]]] = {u: [] for u in nodes}
+    following: dict[int, list[tuple[int, Dependency]]] = {u: [] for u in nodes}
     for (u, v), kinds in steps.items():
         if u in following and v in following:
             following[u] += [(v, kind) for kind in kinds if kind in allowed]
 
-    def walk(begin: int, path: list[int], kinds: tuple[Kind, ...]) -> Iterator[tuple[Kind, ...]]:
+    def walk(begin: int, path: list[int], kinds: tuple[Dependency, ...]) -> Iterator[tuple[Dependency, ...]]:
         for v, kind in following[path[-1]]:
             if v == begin:
                 yield (*kinds, kind)
@@ -126,15 +136,15 @@ def simple_cycles(
         yield from walk(u, [u], ())
 
 
-def called(kinds: tuple[Kind, ...]) -> tuple[str, str]:
+def called(kinds: tuple[Dependency, ...]) -> tuple[str, str]:
     """(family, variant) of a cycle."""
-    variant = "-realtime" if Kind.REALTIME in kinds else "-process" if Kind.PROCESS in kinds else ""
-    anti = kinds.count(Kind.RW)
+    variant = "-realtime" if Dependency.REALTIME in kinds else "-process" if Dependency.PROCESS in kinds else ""
+    anti = kinds.count(Dependency.RW)
     if anti == 0:
-        return ("G1c" if Kind.WR in kinds else "G0"), variant
+        return ("G1c" if Dependency.WR in kinds else "G0"), variant
     if anti == 1:
         return "G-single-item", variant
-    adjacent = any(kinds[i] == kinds[i - 1] == Kind.RW for i in range(len(kinds)))
+    adjacent = any(kinds[i] == kinds[i - 1] == Dependency.RW for i in range(len(kinds)))
     return ("G2-item" if adjacent else "G-nonadjacent-item"), variant
 
 
@@ -151,7 +161,9 @@ def explains(strong: tuple[str, str], weak: tuple[str, str]) -> bool:
     return strong != weak and family <= other_family and variant <= other_variant
 
 
-def components(nodes: int, steps: dict[tuple[int, int], list[Kind]], allowed: tuple[Kind, ...]) -> list[list[int]]:
+def components(
+    nodes: int, steps: dict[tuple[int, int], list[Dependency]], allowed: tuple[Dependency, ...]
+) -> list[list[int]]:
     reach = [[u == v for v in range(nodes)] for u in range(nodes)]
     for (u, v), kinds in steps.items():
         reach[u][v] |= any(kind in allowed for kind in kinds)
@@ -167,7 +179,7 @@ def defined_counts(graph: Transactions) -> Counter[str]:
     """Of each name the knots that it explains."""
     steps = graph.steps()
     counts: Counter[str] = Counter()
-    names: dict[tuple[int, ...], dict[tuple[Kind, ...], set[tuple[str, str]]]] = {}
+    names: dict[tuple[int, ...], dict[tuple[Dependency, ...], set[tuple[str, str]]]] = {}
     for family, data in FAMILIES.items():
         for variant, order in ORDERS.items():
             allowed = (*data, *order)
@@ -183,7 +195,7 @@ def defined_counts(graph: Transactions) -> Counter[str]:
 
 def one_behind_the_other(graphs: list[Transactions]) -> Transactions:
     nodes: list[Transaction] = []
-    edges: list[tuple[Kind, int, int]] = []
+    edges: list[tuple[Dependency, int, int]] = []
     length = 0
     for number, graph in enumerate(graphs):
         edges += [(kind, u + len(nodes), v + len(nodes)) for kind, u, v in graph.edges]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from checkers.kernels.columns import OK, Int8, Int64
 
 
-class Kind(IntEnum):
+class Dependency(IntEnum):
     """Of an edge from T to U. WW: U overwrote what T wrote. WR: U read what T wrote. RW: U overwrote what T read.
     PROCESS: U came later in T's process. REALTIME: U began after T had ended."""
 

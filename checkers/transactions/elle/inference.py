@@ -1,4 +1,4 @@
-"""What a history of lists, or of registers, tells of its transactions: the plan up to where both are the same."""
+"""What follows from a history of lists, or of registers: the plan up to where both are the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from checkers.transactions.elle.edges import NODES
 from checkers.transactions.elle.outcomes import of_outcomes
 from checkers.transactions.elle.reasons import EDGE_REASONS
 from checkers.transactions.elle.rw_register import Assumed
-from checkers.transactions.evidence.assumed_cycles import VersionSteps
 from checkers.transactions.history.committed_rows import RESOLVED
 from checkers.transactions.history.micro_rows import ENDS, micro_rows
 
@@ -28,8 +27,18 @@ FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.strin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inferred:
-    """What micro-operations tell."""
+class VersionSteps:
+    """What cycles of registers rest on, as VERSION_STEPS of `rw_register`."""
+
+    of_edges: Callable[[pa.Table], Dataset]
+    """Of wanted edges."""
+    of_versions: Callable[[str], Dataset]
+    """Of the cycle of this key's versions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """What follows from micro-operations, as datasets."""
 
     nodes: Dataset
     findings: Dataset
@@ -44,7 +53,7 @@ class Inferred:
 
 
 @contextmanager
-def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inferred]:
+def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
     micro = micro_rows(request, engine)
     told = engine.mapped(micro, partial(list_append.told_rows, buckets=buckets), list_append.ROWS)
@@ -54,7 +63,7 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inferred]:
         return engine.grouped(rows, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
 
     with engine.kept(engine.grouped(told, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
-        yield Inferred(
+        yield Inference(
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),
@@ -65,7 +74,7 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inferred]:
 
 
 @contextmanager
-def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inferred]:
+def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
     micro = micro_rows(request, engine)
     told = engine.mapped(micro, partial(rw_register.told_rows, buckets=buckets), rw_register.ROWS)
@@ -90,7 +99,7 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
         return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
 
     with engine.kept(engine.grouped(told, ("bucket",), kernel, BUNDLES)) as outcomes:
-        yield Inferred(
+        yield Inference(
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),

@@ -8,17 +8,16 @@ the system told orders them too; nobody else has that, so cycles that rest on it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from checkers.plan import Dataset, Engine
-from checkers.transactions.elle.edges import Kind
+from checkers.plan import Engine
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle, Cycles
+from checkers.transactions.elle.inference import VersionSteps
 from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
-from checkers.transactions.elle.rw_register.version_orders import Assumption, Evidence
+from checkers.transactions.elle.rw_register.version_orders import Assumption, OrderedBy
 from checkers.transactions.model.lattice import Model, forbidden
 from checkers.verdict import AnomalySummary
 
@@ -28,22 +27,12 @@ INITIALLY = "initial"
 """Why a version precedes others if nothing needs to be assumed for that."""
 
 _ASSUMPTION = {
-    Evidence.WRITES_FOLLOW_READS: Assumption.WFR_KEYS,
-    Evidence.PROCESS: Assumption.SEQUENTIAL_KEYS,
-    Evidence.REALTIME: Assumption.LINEARIZABLE_KEYS,
+    OrderedBy.WRITES_FOLLOW_READS: Assumption.WFR_KEYS,
+    OrderedBy.PROCESS: Assumption.SEQUENTIAL_KEYS,
+    OrderedBy.REALTIME: Assumption.LINEARIZABLE_KEYS,
 }
 
-Step = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionSteps:
-    """What cycles rest on, as VERSION_STEPS of `rw_register`."""
-
-    of_edges: Callable[[pa.Table], Dataset]
-    """Of wanted edges."""
-    of_versions: Callable[[str], Dataset]
-    """Of the cycle of this key's versions."""
+CycleStep = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +40,7 @@ class Contradiction:
     """A cycle, by its name, with the steps as a certificate has them."""
 
     name: str
-    steps: Sequence[Step]
+    steps: Sequence[CycleStep]
 
     @property
     def assumed(self) -> Sequence[str]:
@@ -85,8 +74,8 @@ def _contradictions(
             yield Contradiction(name=CYCLIC_VERSIONS, steps=[order for order in orders if order is not None])
 
 
-def _steps_of_edges(engine: Engine, told: VersionSteps, cycle: Cycle) -> Sequence[Step] | None:
-    wanted = wanted_edges((int(kind), source, target) for kind, source, target in cycle.edges if kind <= Kind.RW)
+def _steps_of_edges(engine: Engine, told: VersionSteps, cycle: Cycle) -> Sequence[CycleStep] | None:
+    wanted = wanted_edges((int(kind), source, target) for kind, source, target in cycle.edges if kind <= Dependency.RW)
     reasons = gathered_reasons(engine, told.of_edges(wanted), wanted).to_pylist()
     rows = {(row["kind"], row["source"], row["target"]): row for row in reasons}
     steps = []
@@ -98,18 +87,18 @@ def _steps_of_edges(engine: Engine, told: VersionSteps, cycle: Cycle) -> Sequenc
     return steps
 
 
-def _shown_by(kind: Kind, row: Mapping[str, Any]) -> Step | None:
-    if kind > Kind.RW:
+def _shown_by(kind: Dependency, row: Mapping[str, Any]) -> CycleStep | None:
+    if kind > Dependency.RW:
         return {}
-    return {"key": row["key"]} if kind is Kind.WR else _order(row)
+    return {"key": row["key"]} if kind is Dependency.WR else _order(row)
 
 
-def _order(row: Mapping[str, Any]) -> Step | None:
+def _order(row: Mapping[str, Any]) -> CycleStep | None:
     """Of two versions; None if an order that the system told is all that orders them."""
-    evidence = Evidence(row["because"])
-    if evidence is Evidence.GIVEN:
+    evidence = OrderedBy(row["because"])
+    if evidence is OrderedBy.GIVEN:
         return None
-    because = INITIALLY if evidence is Evidence.INITIAL else _ASSUMPTION[evidence].value
+    because = INITIALLY if evidence is OrderedBy.INITIAL else _ASSUMPTION[evidence].value
     transactions = dict.fromkeys(one for one in (row["earlier"], row["later"]) if one is not None)
     return {
         "key": row["key"],

@@ -15,7 +15,7 @@ from checkers.transactions.history.committed import INITIAL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carried:
+class CompactProof:
     """A proof whose transactions and keys are numbered anew, without gaps."""
 
     proof: Proof
@@ -25,7 +25,7 @@ class Carried:
     """Of each key its number among RESOLVED rows."""
 
 
-def text_of(proof: Proof, events: int, start: Int64, keys: Int64) -> str:
+def encoded_proof(proof: Proof, events: int, start: Int64, keys: Int64) -> str:
     """`events` of each transaction: 1, or 2 where begin and commit are apart; `start` and `keys` are of the numbers
     that the proof uses."""
     steps = list(_steps(proof))
@@ -60,7 +60,7 @@ def _steps(proof: Proof) -> Iterator[Step]:
         waiting += block.cases or ()
 
 
-def carried(text: str) -> Carried:
+def decoded_proof(text: str) -> CompactProof:
     """What `text_of` wrote."""
     told = json.loads(text)
     cases: list[list[Proof]] = [[] for _ in told["blocks"]]
@@ -73,7 +73,7 @@ def carried(text: str) -> Carried:
         )
         if block["within"] >= 0:
             cases[block["within"]].append(found)
-    return Carried(proof=found, start=np.array(told["start"], dtype=np.int64), keys=tuple(told["keys"]))
+    return CompactProof(proof=found, start=np.array(told["start"], dtype=np.int64), keys=tuple(told["keys"]))
 
 
 def _step(source: int, target: int, because: str, key: int, reader: int, writer: int, path: list[int]) -> Step:

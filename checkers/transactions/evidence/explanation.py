@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import INFO, NONE
 from checkers.plan import Dataset, Engine
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle
 from checkers.transactions.elle.list_append.wording import told as list_told
 from checkers.transactions.evidence.certificate import Names
@@ -43,7 +43,7 @@ Value = int | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ShownTransaction:
     """A transaction, with what it was told."""
 
     index: int
@@ -77,7 +77,7 @@ def value_told(value: Value, about: Container[int] = ()) -> str:
     return list_told(value, about) if isinstance(value, tuple) else str(value)
 
 
-def involved(engine: Engine, spans: Dataset, indices: Iterable[int]) -> Mapping[int, Told]:
+def involved(engine: Engine, spans: Dataset, indices: Iterable[int]) -> Mapping[int, ShownTransaction]:
     """Transactions by the history indices of their invocations; `spans` as of checkers.causal.spans."""
     wanted = np.array(sorted(set(indices)), dtype=np.int64)
     rows = engine.gather(engine.mapped(spans, partial(only, wanted=wanted), spans.schema), len(wanted))
@@ -89,7 +89,7 @@ def only(spans: pa.Table, *, wanted: np.ndarray[Any, np.dtype[np.int64]]) -> pa.
     return spans.filter(pa.array(np.isin(spans["start"].to_numpy(), wanted)))
 
 
-def transactions_told(spans: pa.Table) -> Iterator[Told]:
+def transactions_told(spans: pa.Table) -> Iterator[ShownTransaction]:
     """A list of which nothing was told is empty; a register null."""
     parts = micro_operations(spans["txn"])
     operations: dict[int, list[tuple[int, str, Value]]] = {}
@@ -99,7 +99,7 @@ def transactions_told(spans: pa.Table) -> Iterator[Told]:
         shown = tuple(values) if values is not None else nothing if value == NONE else value
         operations.setdefault(row, []).append((f, key, shown))
     for row, span in enumerate(spans.select(["start", "process", "type"]).to_pylist()):
-        yield Told(
+        yield ShownTransaction(
             index=span["start"],
             process=span["process"],
             indefinite=span["type"] == INFO,
@@ -143,7 +143,7 @@ class Explanation:
     cases: tuple[Explanation, ...] = ()
     left_out: int = 0
     """Steps that are not told."""
-    transactions: Mapping[int, Told]
+    transactions: Mapping[int, ShownTransaction]
 
     @property
     def named(self) -> Mapping[int, str]:
@@ -234,7 +234,7 @@ DRAWN_AS = {
 }
 
 
-def explained_cycle(cycle: Cycle, reasons: pa.Table, transactions: Mapping[int, Told]) -> Explanation:
+def explained_cycle(cycle: Cycle, reasons: pa.Table, transactions: Mapping[int, ShownTransaction]) -> Explanation:
     """`reasons` are EDGE_REASONS, one for each WW, WR and RW edge of the cycle."""
     found = {(row["kind"], row["source"], row["target"]): row for row in reasons.to_pylist()}
     sentences = []
@@ -254,7 +254,7 @@ def explained_cycle(cycle: Cycle, reasons: pa.Table, transactions: Mapping[int, 
     return Explanation(name=cycle.name, sentences=tuple(sentences), cycle=tuple(sentences), transactions=transactions)
 
 
-def explained_proof(proof: Proof, names: Names, transactions: Mapping[int, Told]) -> Explanation:
+def explained_proof(proof: Proof, names: Names, transactions: Mapping[int, ShownTransaction]) -> Explanation:
     """Of each block only the steps that its end needs; blocks are explained from the innermost ones outwards."""
     return _Blocks(names=names, transactions=transactions).explained(proof)
 
@@ -274,7 +274,7 @@ def indices_of_proof(proof: Proof, names: Names) -> frozenset[int]:
 @dataclass(frozen=True, kw_only=True)
 class _Blocks:
     names: Names
-    transactions: Mapping[int, Told]
+    transactions: Mapping[int, ShownTransaction]
 
     def explained(self, proof: Proof) -> Explanation:
         """Preorder first, then each block behind its cases."""
@@ -333,7 +333,7 @@ class _Blocks:
 @dataclass(frozen=True, kw_only=True)
 class _Words:
     named: Mapping[int, str]
-    transactions: Mapping[int, Told]
+    transactions: Mapping[int, ShownTransaction]
     about: Mapping[str, Container[int]]
     """Keys that the steps are about, and of each what they say was written."""
 
@@ -355,7 +355,7 @@ class _Words:
             "operations": self.operations(one),
         }
 
-    def operations(self, one: Told) -> list[str]:
+    def operations(self, one: ShownTransaction) -> list[str]:
         """In program order."""
         numbers = sorted(range(len(one.operations)), key=lambda number: self._rank(*one.operations[number]))
         told = [one.operations[number] for number in sorted(numbers[:OPERATIONS_TOLD])]
@@ -425,8 +425,8 @@ class _Words:
     def sentence(self, one: Sentence) -> str:
         return _SENTENCES[one.kind](self, one)
 
-    def _of(self, index: int) -> Told:
-        return self.transactions.get(index) or Told(index=index, process=-1)
+    def _of(self, index: int) -> ShownTransaction:
+        return self.transactions.get(index) or ShownTransaction(index=index, process=-1)
 
     def _shown(self, one: Sentence) -> str:
         """Who saw both versions."""
@@ -539,11 +539,11 @@ class _Words:
 
 
 _SENTENCES: Mapping[str, Callable[[_Words, Sentence], str]] = {
-    Kind.WW.name.lower(): _Words.ww,
-    Kind.WR.name.lower(): _Words.wr,
-    Kind.RW.name.lower(): _Words.rw,
-    Kind.PROCESS.name.lower(): _Words.ordered_in_process,
-    Kind.REALTIME.name.lower(): _Words.ended,
+    Dependency.WW.name.lower(): _Words.ww,
+    Dependency.WR.name.lower(): _Words.wr,
+    Dependency.RW.name.lower(): _Words.rw,
+    Dependency.PROCESS.name.lower(): _Words.ordered_in_process,
+    Dependency.REALTIME.name.lower(): _Words.ended,
     Because.SESSION.value: _Words.ordered_in_process,
     Because.INITIAL.value: _Words.initial,
     Because.INSIDE.value: _Words.inside,

@@ -18,7 +18,7 @@ import pyarrow as pa
 from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
 from checkers.transactions.evidence.certificate import Names
-from checkers.transactions.evidence.encoded_proof import Carried, carried, text_of
+from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.committed_rows import RESOLVED, committed
@@ -47,7 +47,7 @@ TOGETHER = RESOLVED.append(pa.field("all", pa.int8()))
 class Answer:
     model: Model
     verdict: Verdict
-    proof: Carried | None = None
+    proof: CompactProof | None = None
     open: Sequence[Sequence[int]] = ()
     """Components that a bound left undecided: history indices of invocations."""
 
@@ -67,7 +67,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
     return Answer(
         model=Model(row["model"]),
         verdict=Verdict(row["verdict"]),
-        proof=carried(row["proof"]) if row["proof"] else None,
+        proof=decoded_proof(row["proof"]) if row["proof"] else None,
         open=json.loads(row["open"]),
     )
 
@@ -93,7 +93,7 @@ def _answers(decisions: Mapping[Model, Decision], transactions: Committed, keys:
     rows = []
     for model, decision in decisions.items():
         events = _events(model)
-        proof = decision.proof and text_of(decision.proof, events, transactions.start, keys)
+        proof = decision.proof and encoded_proof(decision.proof, events, transactions.start, keys)
         opened = [transactions.start[list(some)].tolist() for some in decision.open[:EXAMPLES]]
         rows.append((model.value, decision.verdict.value, proof, json.dumps(opened)))
     columns = list(zip(*rows, strict=True)) or [()] * len(ANSWERS)

@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from checkers.transactions.verify.cycles import are_assumptions, require_cycle
-from checkers.transactions.verify.models import MODELS
+from checkers.transactions.verify.demands import DEMANDS
+from checkers.transactions.verify.history import Refuted, TransactionHistory, read_history
 from checkers.transactions.verify.orders import require_order
-from checkers.transactions.verify.recorded import Recorded, Refuted, recorded
 from checkers.transactions.verify.steps import require_proof
 from checkers.transactions.verify.witnesses import require_witness
 
-__all__ = ["MODELS", "WORKLOADS", "Recorded", "Refuted", "recorded", "verified", "verified_against"]
+__all__ = ["DEMANDS", "WORKLOADS", "Refuted", "TransactionHistory", "read_history", "verified", "verified_against"]
 
 WORKLOADS = {"list-append": True, "rw-register": False}
 
@@ -45,29 +45,29 @@ def verified(certificate: Any, history: Path) -> None:
     workload = certificate.get("workload") if isinstance(certificate, dict) else None
     if not isinstance(workload, str) or workload not in WORKLOADS:
         raise Refuted(f"nothing is known of a workload {workload!r}")
-    verified_against(certificate, recorded(history, lists=WORKLOADS[workload]))
+    verified_against(certificate, read_history(history, lists=WORKLOADS[workload]))
 
 
-def verified_against(certificate: Mapping[str, Any], history: Recorded) -> None:
+def verified_against(certificate: Mapping[str, Any], history: TransactionHistory) -> None:
     """The same for a history that has been read."""
     name, verdict = certificate.get("model"), certificate.get("verdict")
-    if not isinstance(name, str) or name not in MODELS:
+    if not isinstance(name, str) or name not in DEMANDS:
         raise Refuted(f"nothing is known of a model {name!r}")
     if "assumed" in certificate and (verdict != "invalid" or "cycle" not in certificate):
         raise Refuted("only cycles rest on assumptions")
     if "assume" in certificate:
         _require_asked(certificate["assume"], certificate.get("assumed", []))
     if verdict == "valid":
-        require_order(history, MODELS[name], certificate.get("order"))
+        require_order(history, DEMANDS[name], certificate.get("order"))
     elif verdict != "invalid":
         raise Refuted(f"{verdict!r} is no verdict that is certified")
     elif "anomaly" in certificate:
-        require_witness(history, MODELS[name], certificate["anomaly"])
+        require_witness(history, DEMANDS[name], certificate["anomaly"])
     elif "cycle" in certificate:
-        told = (certificate.get(part) for part in ("assumed", "cycle", "steps"))
-        require_cycle(history, MODELS[name], *told)
+        claimed = (certificate.get(part) for part in ("assumed", "cycle", "steps"))
+        require_cycle(history, DEMANDS[name], *claimed)
     else:
-        require_proof(history, MODELS[name], certificate.get("proof"))
+        require_proof(history, DEMANDS[name], certificate.get("proof"))
 
 
 def _require_asked(asked: Any, rested_on: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from checkers.transactions.verify import WORKLOADS, Recorded, Refuted, recorded, verified_against
+from checkers.transactions.verify import WORKLOADS, Refuted, TransactionHistory, read_history, verified_against
 from harness.printable import printable
 
 HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 3, 254, 255
@@ -55,11 +55,11 @@ def _certificate(path: Path) -> Mapping[str, Any]:
     return dict(data)
 
 
-def _history(path: Path, workload: str) -> Recorded:
+def _history(path: Path, workload: str) -> TransactionHistory:
     """Raises OSError, _Unreadable, Refuted."""
     _require_file(path)
     try:
-        return recorded(path, lists=WORKLOADS[workload])
+        return read_history(path, lists=WORKLOADS[workload])
     except (pa.ArrowException, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         first = str(error).partition("\n")[0]
         raise _Unreadable(f"{path} is no history of {workload} in Parquet: {first}") from None

@@ -1,11 +1,11 @@
 """Which version of a register precedes which, by what a certificate says was assumed.
 
-A transaction touches of a key the version that it was told first, before it wrote the key itself, and the one that it
-left there. A version is what a transaction that did not fail wrote last, or None, the initial one. What shows that a
+A transaction touches of a key the version that it read first, before it wrote the key itself, and the one that it left
+there. A version is what a transaction that did not fail wrote last, or None, the initial one. What shows that a
 precedes b:
 
     initial            a is the initial version
-    wfr-keys           one transaction was told a and left b
+    wfr-keys           one transaction read a and left b
     sequential-keys    of two transactions of a session the earlier one touches a, the later one b
     linearizable-keys  of two transactions, one of which ended before the other began, the first touches a, that one b
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.transactions.verify.recorded import Recorded, Refuted
+from checkers.transactions.verify.history import Refuted, TransactionHistory
 from checkers.transactions.verify.shown import Shown
 
 Version = int | None
@@ -36,7 +36,7 @@ class Assumptions:
     _writers: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @property
-    def history(self) -> Recorded:
+    def history(self) -> TransactionHistory:
         return self.shown.history
 
     def require_precedes(self, key: int, before: Version, after: Version, because: Any, named: Any) -> None:
@@ -53,7 +53,7 @@ class Assumptions:
         if before == after:
             raise Refuted("not two versions")
         if not rule(self, key, before, after, transactions):
-            raise Refuted(f"{because} does not put {_told(before)} before {_told(after)}")
+            raise Refuted(f"{because} does not put {_version(before)} before {_version(after)}")
 
     def _initially(self, key: int, before: Version, after: Version, transactions: tuple[int, ...]) -> bool:
         return before is None and not transactions
@@ -61,8 +61,8 @@ class Assumptions:
     def _writes_follow_reads(self, key: int, before: Version, after: Version, transactions: tuple[int, ...]) -> bool:
         if len(transactions) != 1:
             return False
-        told, left = self._touched(transactions[0], key)
-        return told == [before] and left == [after]
+        shown, left = self._touched(transactions[0], key)
+        return shown == [before] and left == [after]
 
     def _sequential(self, key: int, before: Version, after: Version, transactions: tuple[int, ...]) -> bool:
         if len(transactions) != 2:
@@ -78,14 +78,16 @@ class Assumptions:
         return before in chain(*first) and after in chain(*second)
 
     def _touched(self, transaction: int, key: int) -> tuple[list[Version], list[Version]]:
-        """(what it was told first that is a version, what it left), each at most one."""
-        told = [
-            value for of, value in self.shown.reads(transaction) if of == key and self._is_told(transaction, key, value)
+        """(what it read first that is a version, what it left), each at most one."""
+        shown = [
+            value
+            for of, value in self.shown.reads(transaction)
+            if of == key and self._is_shown(transaction, key, value)
         ]
         left = None if self.history.failed[transaction] else self.shown.written(transaction, key)
-        return told[:1], [] if left is None else [left]
+        return shown[:1], [] if left is None else [left]
 
-    def _is_told(self, reader: int, key: int, value: Version) -> bool:
+    def _is_shown(self, reader: int, key: int, value: Version) -> bool:
         return value is None or self._writer(key, value) not in (None, reader)
 
     def _writer(self, key: int, value: int) -> int | None:
@@ -99,7 +101,7 @@ class Assumptions:
         return self._writers[key].get(value)
 
 
-def _told(version: Version) -> str:
+def _version(version: Version) -> str:
     return "the initial version" if version is None else str(version)
 
 

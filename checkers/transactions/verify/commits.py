@@ -1,4 +1,4 @@
-"""Commit orders of the weaker models: kept by what was read and by lists, and by what readers had seen."""
+"""Commit orders of the weaker models: they keep what was read, what lists show, and what readers had seen."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from checkers.transactions.verify.models import READ, SESSION, Kept, Model, Seen
-from checkers.transactions.verify.recorded import INITIAL, WORD, Operation, Recorded, Refuted
+from checkers.transactions.verify.demands import READ, SESSION, Demand, Kept, Seen
+from checkers.transactions.verify.history import INITIAL, WORD, Operation, Refuted, TransactionHistory
 
 CELLS = 100_000_000
 """Of clocks (transactions times sessions) that are held at a time."""
@@ -36,48 +36,48 @@ class _Versions:
     """Of each element of it."""
 
 
-def require_commit_order(history: Recorded, model: Model, numbers: Sequence[int]) -> None:
+def require_commit_order(history: TransactionHistory, demand: Demand, numbers: Sequence[int]) -> None:
     """Raises Refuted."""
     history.require_unique_writes()
     versions: dict[int, _Versions] = defaultdict(_Versions)
     writes: list[tuple[int, ...]] = []
     for position, (_, operations) in enumerate(history.walk(numbers)):
-        last = {key: told for is_write, key, told in operations if is_write}
+        last = {key: value for is_write, key, value in operations if is_write}
         writes.append(tuple(last))
-        for key, told in last.items():
+        for key, value in last.items():
             versions[key].writers.append(position)
-            assert isinstance(told, int)
-            versions[key].of_value[told] = position
+            assert isinstance(value, int)
+            versions[key].of_value[value] = position
         if history.lists:
-            for is_write, key, told in operations:
-                if is_write and isinstance(told, int):
-                    versions[key].elements += told.to_bytes(WORD, "little", signed=True)
+            for is_write, key, value in operations:
+                if is_write and isinstance(value, int):
+                    versions[key].elements += value.to_bytes(WORD, "little", signed=True)
                     versions[key].appended_by.append(position)
     reads: list[list[Read]] = []
     for position, (number, operations) in enumerate(history.walk(numbers)):
         shown = _shown_of_list if history.lists else _shown_of_register
-        reads.append(list(shown(history, versions, position, number, operations, model.atomic)))
+        reads.append(list(shown(history, versions, position, number, operations, demand.atomic)))
         for key, writer in reads[-1]:
             if writer > position:
                 raise Refuted(
-                    f"{history.told(number)} read {history.keys[key]} from {history.told(numbers[writer])}, "
+                    f"{history.name(number)} read {history.keys[key]} from {history.name(numbers[writer])}, "
                     "which the order puts behind it"
                 )
     order = _Order(
-        history=history, keeps=model.keeps, numbers=numbers, reads=reads, writes=writes, versions=dict(versions)
+        history=history, keeps=demand.keeps, numbers=numbers, reads=reads, writes=writes, versions=dict(versions)
     )
-    if model.seen is Seen.EARLIER_READS:
+    if demand.seen is Seen.EARLIER_READS:
         order.require_read_committed()
-    elif model.seen is Seen.UPDATES:
+    elif demand.seen is Seen.UPDATES:
         order.require_updates()
-    elif model.seen is Seen.PATHS:
-        order.require_paths(model.paths)
-    elif model.seen is not Seen.NOTHING:
-        order.require_clocks(model.seen)
+    elif demand.seen is Seen.PATHS:
+        order.require_paths(demand.paths)
+    elif demand.seen is not Seen.NOTHING:
+        order.require_clocks(demand.seen)
 
 
 def _shown_of_register(
-    history: Recorded,
+    history: TransactionHistory,
     versions: dict[int, _Versions],
     position: int,
     number: int,
@@ -85,26 +85,28 @@ def _shown_of_register(
     atomic: bool,
 ) -> Iterator[Read]:
     own: dict[int, int] = {}
-    for is_write, key, told in operations:
-        if is_write and isinstance(told, int):
-            own[key] = told
+    for is_write, key, value in operations:
+        if is_write and isinstance(value, int):
+            own[key] = value
         elif key in own:
-            if atomic and told != own[key]:
-                raise Refuted(f"{history.told(number)} read {told!r} of {history.keys[key]}, having written {own[key]}")
-        elif told is None:
+            if atomic and value != own[key]:
+                raise Refuted(
+                    f"{history.name(number)} read {value!r} of {history.keys[key]}, having written {own[key]}"
+                )
+        elif value is None:
             yield key, INITIAL
         else:
-            writer = versions[key].of_value.get(told) if isinstance(told, int) else None
+            writer = versions[key].of_value.get(value) if isinstance(value, int) else None
             if writer is None or writer == position:
                 raise Refuted(
-                    f"{history.told(number)} read {told!r} of {history.keys[key]}, which no other transaction of the "
+                    f"{history.name(number)} read {value!r} of {history.keys[key]}, which no other transaction of the "
                     "order left there"
                 )
             yield key, writer
 
 
 def _shown_of_list(
-    history: Recorded,
+    history: TransactionHistory,
     versions: dict[int, _Versions],
     position: int,
     number: int,
@@ -112,25 +114,25 @@ def _shown_of_list(
     atomic: bool,
 ) -> Iterator[Read]:
     own: dict[int, bytearray] = {}
-    for is_write, key, told in operations:
-        if is_write and isinstance(told, int):
-            own.setdefault(key, bytearray()).extend(told.to_bytes(WORD, "little", signed=True))
+    for is_write, key, value in operations:
+        if is_write and isinstance(value, int):
+            own.setdefault(key, bytearray()).extend(value.to_bytes(WORD, "little", signed=True))
             continue
-        assert isinstance(told, bytes)
+        assert isinstance(value, bytes)
         mine = own.get(key, b"")
-        if atomic and not told.endswith(mine):
-            raise Refuted(f"{history.told(number)} did not read of {history.keys[key]} what it had appended itself")
-        if not versions[key].elements.startswith(told):
-            raise Refuted(f"{history.told(number)} read a list of {history.keys[key]} that is none in this order")
+        if atomic and not value.endswith(mine):
+            raise Refuted(f"{history.name(number)} did not read of {history.keys[key]} what it had appended itself")
+        if not versions[key].elements.startswith(value):
+            raise Refuted(f"{history.name(number)} read a list of {history.keys[key]} that is none in this order")
         if mine:
             continue
-        size = len(told) // WORD
+        size = len(value) // WORD
         appended_by = versions[key].appended_by
         if not size:
             yield key, INITIAL
             continue
         if appended_by[size - 1] == position or appended_by[size - 1 : size] == appended_by[size : size + 1]:
-            raise Refuted(f"{history.told(number)} read a list of {history.keys[key]} that nobody left there")
+            raise Refuted(f"{history.name(number)} read a list of {history.keys[key]} that nobody left there")
         yield key, appended_by[size - 1]
 
 
@@ -160,7 +162,7 @@ class _Highest:
 class _Order:
     """Transactions are their positions in the order."""
 
-    history: Recorded
+    history: TransactionHistory
     keeps: Kept
     numbers: Sequence[int]
     reads: Sequence[Sequence[Read]]
@@ -170,10 +172,12 @@ class _Order:
     def require(self, reader: int, key: int, writer: int, seen: int) -> None:
         """That the order does not put `seen`, which wrote this key, behind the writer whose value was read."""
         if seen > writer:
-            told = [self.history.told(self.numbers[at]) if at != INITIAL else "nobody" for at in (reader, writer, seen)]
+            names = [
+                self.history.name(self.numbers[at]) if at != INITIAL else "nobody" for at in (reader, writer, seen)
+            ]
             raise Refuted(
-                f"{told[0]} read {self.history.keys[key]} from {told[1]}, and had seen {told[2]}, which wrote it later "
-                "in this order"
+                f"{names[0]} read {self.history.keys[key]} from {names[1]}, and had seen {names[2]}, "
+                "which wrote it later in this order"
             )
 
     def require_read_committed(self) -> None:

@@ -21,8 +21,8 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from checkers.transactions.verify.assumptions import Assumptions, Version
-from checkers.transactions.verify.models import Family, Kept, Model, Seen
-from checkers.transactions.verify.recorded import Recorded, Refuted
+from checkers.transactions.verify.demands import Demand, Family, Kept, Seen
+from checkers.transactions.verify.history import Refuted, TransactionHistory
 from checkers.transactions.verify.shown import Shown
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def are_assumptions(named: Any) -> bool:
     return isinstance(named, list) and all(isinstance(one, str) and one in ASSUMPTIONS for one in named)
 
 
-def require_cycle(history: Recorded, model: Model, assumed: Any, name: Any, steps: Any) -> None:
+def require_cycle(history: TransactionHistory, demand: Demand, assumed: Any, name: Any, steps: Any) -> None:
     """Raises Refuted unless the steps are a cycle of this name, which the model forbids if what is assumed holds."""
     if not are_assumptions(assumed):
         raise Refuted(f"{assumed!r} are no assumptions")
@@ -57,7 +57,7 @@ def require_cycle(history: Recorded, model: Model, assumed: Any, name: Any, step
     kinds = [kind for kind, _, _ in judged]
     if name != name_of(kinds):
         raise Refuted(f"the cycle is {name_of(kinds)}, not {name!r}")
-    if not forbids(model, kinds):
+    if not forbids(demand, kinds):
         raise Refuted(f"this model does not forbid {name}")
 
 
@@ -74,7 +74,7 @@ def _has_adjacent(kinds: Sequence[str]) -> bool:
     return len(kinds) > 1 and (RW, RW) in pairwise([*kinds, kinds[0]])
 
 
-def forbids(model: Model, kinds: Sequence[str]) -> bool:
+def forbids(demand: Demand, kinds: Sequence[str]) -> bool:
     """Whether no order that explains a history as the model demands has a cycle with such steps.
 
     Serial: each of them leads to what is later. Snapshots: the source commits before the target begins, but of rw it
@@ -82,17 +82,17 @@ def forbids(model: Model, kinds: Sequence[str]) -> bool:
     of its own, what leads to a reader without rw has been seen by it, and has written nothing behind what it read.
     Weaker models order what was written and read, and do not say what must have been seen, or say it of less.
     """
-    if REALTIME in kinds and model.keeps is not Kept.REALTIME:
+    if REALTIME in kinds and demand.keeps is not Kept.REALTIME:
         return False
-    if PROCESS in kinds and model.keeps is Kept.NOTHING:
+    if PROCESS in kinds and demand.keeps is Kept.NOTHING:
         return False
-    if model.family is Family.SERIAL:
+    if demand.family is Family.SERIAL:
         return True
-    if model.family is Family.SNAPSHOT:
+    if demand.family is Family.SNAPSHOT:
         return not _has_adjacent(kinds)
-    if model.family is Family.WRITES:
+    if demand.family is Family.WRITES:
         return WR not in kinds and RW not in kinds
-    return kinds.count(RW) <= (model.seen is Seen.VERSIONS)
+    return kinds.count(RW) <= (demand.seen is Seen.VERSIONS)
 
 
 def require_step(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[str, int, int]:
@@ -133,7 +133,7 @@ def _ordered(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[int, Ve
     """(key, a version of it, another one), of which the first certainly precedes the second."""
     key, versions = assumptions.history.key_named(step.get("key")), step.get("versions")
     if not isinstance(versions, list) or len(versions) != 2:
-        raise Refuted("it does not tell of two versions")
+        raise Refuted("it does not name two versions")
     if not all(version is None or type(version) is int for version in versions):
         raise Refuted(f"{versions} are no versions of a register")
     before, after = versions
@@ -154,13 +154,13 @@ def _wr(assumptions: Assumptions, source: int, target: int, step: Mapping[str, A
 def _rw(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
     key, before, after = _ordered(assumptions, step)
     if not assumptions.shown.has_read(source, key, before):
-        raise Refuted(f"{assumptions.history.told(source)} did not read that")
+        raise Refuted(f"{assumptions.history.name(source)} did not read that")
     _require_left(assumptions.shown, target, key, after)
 
 
 def _require_left(shown: Shown, transaction: int, key: int, version: Version) -> None:
     if version is None or shown.written(transaction, key) != version:
-        raise Refuted(f"{shown.history.told(transaction)} did not leave {version} there")
+        raise Refuted(f"{shown.history.name(transaction)} did not leave {version} there")
 
 
 def _process(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:

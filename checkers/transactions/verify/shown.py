@@ -8,44 +8,46 @@ from typing import Any
 
 import numpy as np
 
-from checkers.transactions.verify.recorded import INITIAL, WORD, Operation, Recorded, Refuted
+from checkers.transactions.verify.history import INITIAL, WORD, Operation, Refuted, TransactionHistory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    history: Recorded
+    history: TransactionHistory
     _operations: dict[int, list[Operation]] = field(default_factory=dict)
 
     def require_ended_before(self, before: int, after: int) -> None:
         if not self.history.ok[before] or self.history.end[before] >= self.history.start[after]:
-            raise Refuted(f"{self.history.told(before)} had not ended when {self.history.told(after)} began")
+            raise Refuted(f"{self.history.name(before)} had not ended when {self.history.name(after)} began")
 
     def require_writer(self, transaction: int, key: int) -> None:
         self.require_committed(transaction)
         if transaction != INITIAL and self.written(transaction, key) is None:
-            raise Refuted(f"{self.history.told(transaction)} did not write {self.history.keys[key]}")
+            raise Refuted(f"{self.history.name(transaction)} did not write {self.history.keys[key]}")
 
     def require_committed(self, transaction: int) -> None:
         if transaction == INITIAL or self.history.ok[transaction]:
             return
         shown = (
-            (key, told) in self._read_of_indefinite for is_write, key, told in self.operations(transaction) if is_write
+            (key, value) in self._read_of_indefinite
+            for is_write, key, value in self.operations(transaction)
+            if is_write
         )
         if self.history.failed[transaction] or not any(shown):
-            raise Refuted(f"{self.history.told(transaction)} is not known to have happened")
+            raise Refuted(f"{self.history.name(transaction)} is not known to have happened")
 
     def require_read(self, reader: int, key: int, writer: int) -> None:
-        if not any(key == of and self.is_of(writer, of, told) for of, told in self.reads(reader)):
-            source = self.history.told(writer)
-            raise Refuted(f"{self.history.told(reader)} did not read {self.history.keys[key]} from {source}")
+        if not any(key == of and self.is_of(writer, of, value) for of, value in self.reads(reader)):
+            source = self.history.name(writer)
+            raise Refuted(f"{self.history.name(reader)} did not read {self.history.keys[key]} from {source}")
 
     def has_read(self, reader: int, key: int, value: int | None) -> bool:
         """Whether it read this before it wrote the key itself."""
         return (key, value) in self.reads(reader)
 
-    def is_of(self, writer: int, key: int, told: int | None) -> bool:
-        """Whether what was read is what the writer left there; told is the value, or the last element."""
-        return told is None if writer == INITIAL else told is not None and self.written(writer, key) == told
+    def is_of(self, writer: int, key: int, value: int | None) -> bool:
+        """Whether what was read (of a list its last element) is what the writer left there."""
+        return value is None if writer == INITIAL else value is not None and self.written(writer, key) == value
 
     def written(self, transaction: int, key: int) -> int | None:
         """The last write of the key."""
@@ -56,17 +58,17 @@ class Shown:
         if transaction == INITIAL:
             return []
         operations = self.operations(transaction)
-        return [told for is_write, of, told in operations if is_write and of == key and isinstance(told, int)]
+        return [value for is_write, of, value in operations if is_write and of == key and isinstance(value, int)]
 
     def reads(self, transaction: int) -> list[tuple[int, int | None]]:
         """(key, value or last element) of what it read before it wrote the key itself, in its order."""
         reads: list[tuple[int, int | None]] = []
         own: set[int] = set()
-        for is_write, key, told in self.operations(transaction):
+        for is_write, key, value in self.operations(transaction):
             if is_write:
                 own.add(key)
             elif key not in own:
-                reads.append((key, _last_element(told) if isinstance(told, bytes) else told))
+                reads.append((key, _last_element(value) if isinstance(value, bytes) else value))
         return reads
 
     def operations(self, transaction: int) -> list[Operation]:
@@ -97,5 +99,5 @@ class Shown:
         return set(zip(history.key[reads].tolist(), value[reads].tolist(), strict=True))
 
 
-def _last_element(told: bytes) -> int | None:
-    return int.from_bytes(told[-WORD:], "little", signed=True) if told else None
+def _last_element(value: bytes) -> int | None:
+    return int.from_bytes(value[-WORD:], "little", signed=True) if value else None

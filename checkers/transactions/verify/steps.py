@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from checkers.transactions.verify.models import READ, SESSION, Family, Kept, Model, Seen
-from checkers.transactions.verify.recorded import INITIAL, Recorded, Refuted
+from checkers.transactions.verify.demands import READ, SESSION, Demand, Family, Kept, Seen
+from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHistory
 from checkers.transactions.verify.shown import Shown
 
 Event = tuple[int, str]
@@ -17,23 +17,23 @@ Event = tuple[int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class JudgedStep:
     source: Event
     target: Event
     because: str
 
 
-def require_proof(history: Recorded, model: Model, blocks: Any) -> None:
+def require_proof(history: TransactionHistory, demand: Demand, blocks: Any) -> None:
     """Raises Refuted unless the blocks prove that no order explains the history.
 
     A block stands within an earlier one, whose steps it may use, and so on; it ends in a cycle of steps, or exactly two
     blocks stand within it, the cases. Steps are numbered on from those of the block that it stands within.
     """
     history.require_unique_writes()
-    facts = Facts(history=history, model=model)
+    facts = Facts(history=history, demand=demand)
     if not isinstance(blocks, list) or not blocks:
         raise Refuted("the proof is empty")
-    steps: list[Step] = []
+    steps: list[JudgedStep] = []
     open_blocks: list[_Block] = []
     for number, entry in enumerate(blocks):
         if not isinstance(entry, dict) or not isinstance(entry.get("steps"), list):
@@ -74,7 +74,7 @@ class _Block:
             raise Refuted(f"block {self.number} has neither a cycle nor the two orders of two writers as cases")
 
 
-def _path(numbers: Any, steps: Sequence[Step]) -> list[Step]:
+def _path(numbers: Any, steps: Sequence[JudgedStep]) -> list[JudgedStep]:
     """Steps by their numbers, each beginning where the one before ends. Raises Refuted."""
     if not isinstance(numbers, list):
         raise Refuted(f"{numbers!r} is no path of steps")
@@ -92,14 +92,14 @@ def _path(numbers: Any, steps: Sequence[Step]) -> list[Step]:
 class Facts:
     """What the history shows, and what follows from it by the rules of a model."""
 
-    history: Recorded
-    model: Model
+    history: TransactionHistory
+    demand: Demand
 
     @cached_property
     def shown(self) -> Shown:
         return Shown(history=self.history)
 
-    def step(self, entry: Any, earlier: Sequence[Step], *, is_case: bool) -> Step:
+    def step(self, entry: Any, earlier: Sequence[JudgedStep], *, is_case: bool) -> JudgedStep:
         """Raises Refuted unless its rule allows the step."""
         number = len(earlier)
         if not isinstance(entry, dict):
@@ -107,9 +107,11 @@ class Facts:
         because = entry.get("because")
         rule = _RULES.get(because) if isinstance(because, str) else None
         of_writes = because in ("initial", "known", "session", "case")
-        if rule is None or (because == "case") != is_case or (self.model.family is Family.WRITES and not of_writes):
+        if rule is None or (because == "case") != is_case or (self.demand.family is Family.WRITES and not of_writes):
             raise Refuted(f"step {number} may not be taken because of {because!r}")
-        step = Step(source=self._event(entry, "source"), target=self._event(entry, "target"), because=str(because))
+        step = JudgedStep(
+            source=self._event(entry, "source"), target=self._event(entry, "target"), because=str(because)
+        )
         for event in (step.source, step.target):
             self.shown.require_committed(event[0])
         try:
@@ -118,31 +120,31 @@ class Facts:
             raise Refuted(f"step {number} ({because}): {reason}") from None
         return step
 
-    def require_cycle(self, numbers: Any, steps: Sequence[Step]) -> None:
+    def require_cycle(self, numbers: Any, steps: Sequence[JudgedStep]) -> None:
         path = _path(numbers, steps)
         if not path or path[-1].target != path[0].source:
             raise Refuted(f"{numbers} is no cycle")
-        if self.model.keeps is Kept.NOTHING and any(step.because == SESSION for step in path):
+        if self.demand.keeps is Kept.NOTHING and any(step.because == SESSION for step in path):
             raise Refuted("the order of this model need not keep to sessions")
 
-    def initial(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def initial(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
         if step.source[0] != INITIAL or step.target[0] == INITIAL:
             raise Refuted("only the initial transaction is before all others")
 
-    def inside(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
-        if self.model.family is not Family.SNAPSHOT:
+    def inside(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
+        if self.demand.family is not Family.SNAPSHOT:
             raise Refuted("transactions of this model have no inside")
         self._sides(step, "b", "c")
         if step.source[0] != step.target[0]:
             raise Refuted("begin and commit are of two transactions")
 
-    def read(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def read(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
         self.shown.require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
 
-    def session(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
-        if self.model.keeps is Kept.NOTHING and not self.model.sees_sessions:
+    def session(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
+        if self.demand.keeps is Kept.NOTHING and not self.demand.sees_sessions:
             raise Refuted("the model knows no sessions")
         self._sides(step, "c", "b")
         before, after = step.source[0], step.target[0]
@@ -150,15 +152,15 @@ class Facts:
             raise Refuted("not of one session")
         self.shown.require_ended_before(before, after)
 
-    def realtime(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
-        if self.model.keeps is not Kept.REALTIME:
+    def realtime(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
+        if self.demand.keeps is not Kept.REALTIME:
             raise Refuted("the model does not keep realtime order")
         self._sides(step, "c", "b")
         if INITIAL in (step.source[0], step.target[0]):
             raise Refuted("the initial transaction is in no time")
         self.shown.require_ended_before(step.source[0], step.target[0])
 
-    def known(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def known(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
         key = self.history.key_named(entry.get("key"))
         if not self.history.lists:
@@ -167,12 +169,12 @@ class Facts:
         if step.source[0] == step.target[0] or self.shown.written(step.source[0], key) is None or after is None:
             raise Refuted("not two writers of the key")
         elements = self.shown.place.get(key, {})
-        shown = [elements[told] for told in self.shown.all_written(step.source[0], key) if told in elements]
+        shown = [elements[value] for value in self.shown.all_written(step.source[0], key) if value in elements]
         # What no read shows comes behind all that one does, if it shows but the beginning of what source appended.
         if not shown or elements.get(after, len(elements)) <= shown[-1]:
             raise Refuted("the longest list that was read does not show this order")
 
-    def overwritten(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def overwritten(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         """u was seen by r, so it precedes the writer that r reads from."""
         self._sides(step, "c", "b")
         reader, writer, key = self._reading(entry)
@@ -183,12 +185,12 @@ class Facts:
         path = self._joins(entry, earlier, (u, self._side("c")), (reader, self._side("b")))
         if not path:
             raise Refuted("nothing is seen without a step")
-        if self.model.family is Family.COMMITS:
+        if self.demand.family is Family.COMMITS:
             self._require_seen(reader, u, key, writer, [one.because for one in path])
 
-    def overwrites(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def overwrites(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         """u follows the writer that r reads from, so it follows r."""
-        if self.model.family is Family.COMMITS and self.model.seen is not Seen.UPDATES:
+        if self.demand.family is Family.COMMITS and self.demand.seen is not Seen.UPDATES:
             raise Refuted("at this model a reader need not precede the next writer")
         self._sides(step, "b", "c")
         reader, writer, key = self._reading(entry)
@@ -197,11 +199,11 @@ class Facts:
             raise Refuted("the step is not from the reader to another writer")
         self.shown.require_writer(u, key)
         self._joins(entry, earlier, (writer, self._side("b")), (u, self._side("c")))
-        if self.model.seen is Seen.UPDATES:
+        if self.demand.seen is Seen.UPDATES:
             self.shown.require_writer(reader, key)
 
-    def exclusive(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
-        if self.model.family is not Family.SNAPSHOT:
+    def exclusive(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
+        if self.demand.family is not Family.SNAPSHOT:
             raise Refuted("writers of this model have no begin")
         self._sides(step, "c", "b")
         key, (u, _), (v, _) = self.history.key_named(entry.get("key")), step.source, step.target
@@ -211,7 +213,7 @@ class Facts:
         self.shown.require_writer(v, key)
         self._joins(entry, earlier, (u, "b"), (v, "c"))
 
-    def case(self, step: Step, entry: Mapping[str, Any], earlier: Sequence[Step]) -> None:
+    def case(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
         key = self.history.key_named(entry.get("key"))
         if step.source[0] == step.target[0]:
@@ -221,7 +223,7 @@ class Facts:
 
     def _event(self, entry: Mapping[str, Any], name: str) -> Event:
         event = entry.get(name)
-        if self.model.family is not Family.SNAPSHOT:
+        if self.demand.family is not Family.SNAPSHOT:
             return INITIAL if event == INITIAL and type(event) is int else self.history.named(event), ""
         if not isinstance(event, str) or event[:1] not in ("b", "c"):
             raise Refuted(f"{event!r} is neither the begin nor the commit of a transaction")
@@ -231,9 +233,9 @@ class Facts:
         return self.history.named_in(number), event[0]
 
     def _side(self, side: str) -> str:
-        return side if self.model.family is Family.SNAPSHOT else ""
+        return side if self.demand.family is Family.SNAPSHOT else ""
 
-    def _sides(self, step: Step, source: str, target: str) -> None:
+    def _sides(self, step: JudgedStep, source: str, target: str) -> None:
         if step.source[1] != self._side(source) or step.target[1] != self._side(target):
             raise Refuted("it is not between these events")
 
@@ -245,33 +247,35 @@ class Facts:
         self.shown.require_read(reader, key, writer)
         return reader, writer, key
 
-    def _joins(self, entry: Mapping[str, Any], earlier: Sequence[Step], begin: Event, end: Event) -> list[Step]:
+    def _joins(
+        self, entry: Mapping[str, Any], earlier: Sequence[JudgedStep], begin: Event, end: Event
+    ) -> list[JudgedStep]:
         path = _path(entry.get("path", []), earlier)
         if (path[0].source, path[-1].target) != (begin, end) if path else begin != end:
             raise Refuted("its path does not lead there")
         return path
 
     def _require_seen(self, reader: int, u: int, key: int, writer: int, path: Sequence[str]) -> None:
-        model = self.model
-        if model.seen is Seen.EARLIER_READS:
+        demand = self.demand
+        if demand.seen is Seen.EARLIER_READS:
             reads = self.shown.reads(reader)
-            met = [at for at, (of, told) in enumerate(reads) if u != INITIAL and self.shown.is_of(u, of, told)]
-            read = [at for at, (of, told) in enumerate(reads) if of == key and self.shown.is_of(writer, of, told)]
+            met = [at for at, (of, value) in enumerate(reads) if u != INITIAL and self.shown.is_of(u, of, value)]
+            read = [at for at, (of, value) in enumerate(reads) if of == key and self.shown.is_of(writer, of, value)]
             if list(path) != [READ] or not met or met[0] >= read[-1]:
                 raise Refuted("nothing of that was read earlier in the transaction")
-        elif model.seen is Seen.UPDATES:
+        elif demand.seen is Seen.UPDATES:
             self.shown.require_writer(reader, key)
-        elif model.seen is Seen.PATHS:
+        elif demand.seen is Seen.PATHS:
             joined = tuple(one for at, one in enumerate(path) if one != SESSION or not at or path[at - 1] != SESSION)
-            if joined not in model.paths:
+            if joined not in demand.paths:
                 raise Refuted(f"nothing is seen at this model by the path {', '.join(path)}")
         else:
-            allowed = {READ, SESSION} | ({"known", "overwritten", "case"} if model.seen is Seen.VERSIONS else set())
-            if model.seen is Seen.NOTHING or not set(path) <= allowed:
+            allowed = {READ, SESSION} | ({"known", "overwritten", "case"} if demand.seen is Seen.VERSIONS else set())
+            if demand.seen is Seen.NOTHING or not set(path) <= allowed:
                 raise Refuted(f"nothing is seen at this model by the path {', '.join(path)}")
 
 
-_RULES: Mapping[str, Callable[[Facts, Step, Mapping[str, Any], Sequence[Step]], None]] = {
+_RULES: Mapping[str, Callable[[Facts, JudgedStep, Mapping[str, Any], Sequence[JudgedStep]], None]] = {
     "initial": Facts.initial,
     "inside": Facts.inside,
     "read": Facts.read,

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from checkers.transactions.verify.models import Family, Model
-from checkers.transactions.verify.recorded import WORD, Recorded, Refuted, Told
+from checkers.transactions.verify.demands import Demand, Family
+from checkers.transactions.verify.history import WORD, Refuted, TransactionHistory, Value
 
 AT_MOST = 1_000
 """Transactions that an anomaly names."""
 
 
-def require_witness(history: Recorded, model: Model, found: Any) -> None:
+def require_witness(history: TransactionHistory, demand: Demand, found: Any) -> None:
     """Raises Refuted unless these transactions show this anomaly, and the model forbids it."""
     if not isinstance(found, dict):
         raise Refuted("the anomaly is none")
     name, named = found.get("name"), found.get("transactions")
     if not isinstance(name, str) or name not in _RULES:
         raise Refuted(f"nothing is known of an anomaly {name!r}")
-    if not forbids(model, name):
+    if not forbids(demand, name):
         raise Refuted(f"this model does not forbid {name}")
     if not isinstance(named, list) or not 0 < len(named) <= AT_MOST:
         raise Refuted("the anomaly names no transactions")
@@ -36,9 +36,9 @@ def require_witness(history: Recorded, model: Model, found: Any) -> None:
         raise Refuted(f"these transactions do not show {name}")
 
 
-def forbids(model: Model, name: str) -> bool:
+def forbids(demand: Demand, name: str) -> bool:
     """Whether no history that the model allows shows this anomaly."""
-    return _RULES[name].forbidden(model)
+    return _RULES[name].forbidden(demand)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class _Deeds:
     ok: bool
     failed: bool
     wrote: list[int]
-    looks: list[tuple[list[int], list[int]]]
-    """Of each read: what it had written itself by then, and what it was told: elements, or at most one value."""
+    reads: list[tuple[list[int], list[int]]]
+    """Of each read: what it had written itself by then, and what it showed: elements, or at most one value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Among:
-    history: Recorded
+    history: TransactionHistory
     key: int
     deeds: list[_Deeds]
 
@@ -69,67 +69,67 @@ class _Among:
         return set(self.history.value.filter(np.asarray(wrote)).to_pylist())
 
 
-def _deeds(history: Recorded, key: int, number: int) -> _Deeds:
+def _deeds(history: TransactionHistory, key: int, number: int) -> _Deeds:
     wrote: list[int] = []
-    looks: list[tuple[list[int], list[int]]] = []
-    for is_write, of, told in history.operations(number):
+    reads: list[tuple[list[int], list[int]]] = []
+    for is_write, of, shown in history.operations(number):
         if of == key and not is_write:
-            looks.append((list(wrote), elements(told)))
-        elif of == key and isinstance(told, int):
-            wrote.append(told)
+            reads.append((list(wrote), elements(shown)))
+        elif of == key and isinstance(shown, int):
+            wrote.append(shown)
     return _Deeds(
-        number=number, ok=bool(history.ok[number]), failed=bool(history.failed[number]), wrote=wrote, looks=looks
+        number=number, ok=bool(history.ok[number]), failed=bool(history.failed[number]), wrote=wrote, reads=reads
     )
 
 
-def elements(told: Told) -> list[int]:
-    """What a read was told, one by one."""
-    if isinstance(told, bytes):
-        return [int.from_bytes(told[at : at + WORD], "little", signed=True) for at in range(0, len(told), WORD)]
-    return [] if told is None else [told]
+def elements(shown: Value) -> list[int]:
+    """What a read showed, one by one."""
+    if isinstance(shown, bytes):
+        return [int.from_bytes(shown[at : at + WORD], "little", signed=True) for at in range(0, len(shown), WORD)]
+    return [] if shown is None else [shown]
 
 
 def _aborted_read(among: _Among) -> bool:
     return any(
-        writer.failed and not set(writer.wrote).isdisjoint(told)
+        writer.failed and not set(writer.wrote).isdisjoint(shown)
         for reader, writer in among.pairs()
-        for _, told in reader.looks
+        for _, shown in reader.reads
     )
 
 
 def _intermediate_read(among: _Among) -> bool:
     """Of lists, a read that ends in it."""
     return any(
-        bool(told) and told[-1] in writer.wrote[:-1] for reader, writer in among.pairs() for _, told in reader.looks
+        bool(shown) and shown[-1] in writer.wrote[:-1] for reader, writer in among.pairs() for _, shown in reader.reads
     )
 
 
 def _garbage_read(among: _Among) -> bool:
-    told = {value for reader in among.deeds for _, values in reader.looks for value in values}
-    return not told <= among.written()
+    shown = {value for reader in among.deeds for _, values in reader.reads for value in values}
+    return not shown <= among.written()
 
 
 def _future_read(among: _Among) -> bool:
     return any(
         value in reader.wrote and value not in own
         for reader in among.deeds
-        for own, told in reader.looks
-        for value in told
+        for own, shown in reader.reads
+        for value in shown
     )
 
 
 def _internal(among: _Among) -> bool:
-    return any(_contradicts_itself(reader.looks, among.history.lists) for reader in among.deeds)
+    return any(_contradicts_itself(reader.reads, among.history.lists) for reader in among.deeds)
 
 
-def _contradicts_itself(looks: list[tuple[list[int], list[int]]], lists: bool) -> bool:
-    for at, (own, told) in enumerate(looks):
-        if own and told[-len(own) if lists else -1 :] != (own if lists else own[-1:]):
+def _contradicts_itself(reads: list[tuple[list[int], list[int]]], lists: bool) -> bool:
+    for at, (own, shown) in enumerate(reads):
+        if own and shown[-len(own) if lists else -1 :] != (own if lists else own[-1:]):
             return True
-        for own_then, told_then in looks[:at]:
-            if lists and told != told_then + own[len(own_then) :]:
+        for own_then, shown_then in reads[:at]:
+            if lists and shown != shown_then + own[len(own_then) :]:
                 return True
-            if not lists and own == own_then and told != told_then:
+            if not lists and own == own_then and shown != shown_then:
                 return True
     return False
 
@@ -140,17 +140,17 @@ def _lost_update(among: _Among) -> bool:
         version
         for one in among.deeds
         if one.ok and one.wrote
-        for version in {tuple(told) for own, told in one.looks if not own}
+        for version in {tuple(shown) for own, shown in one.reads if not own}
     ]
     return len(versions) > len(set(versions))
 
 
 def _duplicate_elements(among: _Among) -> bool:
-    return any(len(told) > len(set(told)) for reader in among.deeds for _, told in reader.looks)
+    return any(len(shown) > len(set(shown)) for reader in among.deeds for _, shown in reader.reads)
 
 
 def _incompatible_order(among: _Among) -> bool:
-    lists = [told for reader in among.deeds for _, told in reader.looks]
+    lists = [shown for reader in among.deeds for _, shown in reader.reads]
     return any(a != b for one in lists for other in lists for a, b in zip(one, other, strict=False))
 
 
@@ -165,19 +165,19 @@ def _dirty_update(among: _Among) -> bool:
     )
 
 
-def _always(model: Model) -> bool:
+def _always(demand: Demand) -> bool:
     return True
 
 
-def _if_committed(model: Model) -> bool:
+def _if_committed(demand: Demand) -> bool:
     """What was read must have been committed, and be what was there in the end."""
-    return model.family is not Family.WRITES
+    return demand.family is not Family.WRITES
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rule:
     shown: Callable[[_Among], bool]
-    forbidden: Callable[[Model], bool] = _always
+    forbidden: Callable[[Demand], bool] = _always
 
 
 _RULES: Mapping[str, _Rule] = {
@@ -185,8 +185,8 @@ _RULES: Mapping[str, _Rule] = {
     "G1b": _Rule(shown=_intermediate_read, forbidden=_if_committed),
     "garbage-read": _Rule(shown=_garbage_read),
     "future-read": _Rule(shown=_future_read, forbidden=_if_committed),
-    "internal": _Rule(shown=_internal, forbidden=lambda model: model.atomic),
-    "lost-update": _Rule(shown=_lost_update, forbidden=lambda model: model.forbids_lost_updates),
+    "internal": _Rule(shown=_internal, forbidden=lambda demand: demand.atomic),
+    "lost-update": _Rule(shown=_lost_update, forbidden=lambda demand: demand.forbids_lost_updates),
     "duplicate-elements": _Rule(shown=_duplicate_elements),
     "incompatible-order": _Rule(shown=_incompatible_order, forbidden=_if_committed),
     "dirty-update": _Rule(shown=_dirty_update, forbidden=_if_committed),

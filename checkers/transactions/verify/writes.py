@@ -7,25 +7,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checkers.transactions.verify.recorded import Integers, Recorded, Refuted
+from checkers.transactions.verify.history import Integers, Refuted, TransactionHistory
 
 
-def require_order_of_writes(history: Recorded, numbers: Sequence[int]) -> None:
+def require_order_of_writes(history: TransactionHistory, numbers: Sequence[int]) -> None:
     """Of lists that contradict each other none shows an order. Raises Refuted."""
     history.require_unique_writes()
-    operation, told = _told(history)
+    operation, read = _values_read(history)
     writes = np.flatnonzero(history.is_write)
     written = set(zip(history.key[writes].tolist(), history.value.take(writes).to_pylist(), strict=True))
-    for key, value in set(zip(history.key[operation].tolist(), told.tolist(), strict=True)) - written:
+    for key, value in set(zip(history.key[operation].tolist(), read.tolist(), strict=True)) - written:
         raise Refuted(f"{history.keys[key]} was read as {value}, which nobody wrote")
-    by = np.lexsort((told, operation))
-    if ((np.diff(operation[by]) == 0) & (np.diff(told[by]) == 0)).any():
+    by = np.lexsort((read, operation))
+    if ((np.diff(operation[by]) == 0) & (np.diff(read[by]) == 0)).any():
         raise Refuted("a list was read with one element twice")
     longest = {key: np.array(elements, dtype=np.int64).tobytes() for key, elements in history.longest.items()}
     unordered = set()
     for _, operations in history.walk(numbers):
         unordered |= {
-            key for _, key, told in operations if isinstance(told, bytes) and not longest[key].startswith(told)
+            key for _, key, read in operations if isinstance(read, bytes) and not longest[key].startswith(read)
         }
     place = {
         key: {element: at for at, element in enumerate(elements)}
@@ -46,13 +46,13 @@ def require_order_of_writes(history: Recorded, numbers: Sequence[int]) -> None:
             here = shown.get(elements[-1], len(shown)), int(shown.keys().isdisjoint(elements))
             if here < latest[key]:
                 raise Refuted(
-                    f"a list of {history.keys[key]} was read that shows another order of {history.told(number)}"
+                    f"a list of {history.keys[key]} was read that shows another order of {history.name(number)}"
                 )
             latest[key] = here
 
 
-def _told(history: Recorded) -> tuple[Integers, Integers]:
-    """(operation, value) of all that transactions were told: of lists one for each element."""
+def _values_read(history: TransactionHistory) -> tuple[Integers, Integers]:
+    """(operation, value) of all that transactions read: of lists one for each element."""
     if not history.lists:
         given = np.flatnonzero(~history.is_write & history.value.is_valid().to_numpy(zero_copy_only=False))
         return given, history.value.take(given).to_numpy()

@@ -14,7 +14,7 @@ from checkers.anomaly import Anomaly
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Dataset
-from checkers.transactions.elle.edges import EDGES, Kind
+from checkers.transactions.elle.edges import EDGES, Dependency
 from checkers.transactions.elle.list_append import (
     ROWS,
     key_findings,
@@ -204,7 +204,7 @@ def test_each_anomaly_tells_what_cannot_be(
 
 def edges_in(rows: Dataset) -> set[tuple[str, int, int]]:
     edges = ENGINE.gather(ENGINE.grouped(rows, ("bucket",), list_edges, EDGES), 1_000).to_pylist()
-    return {(Kind(edge["kind"]).name, edge["source"], edge["target"]) for edge in edges}
+    return {(Dependency(edge["kind"]).name, edge["source"], edge["target"]) for edge in edges}
 
 
 def test_what_an_indefinite_transaction_appended_is_told_only_where_it_can_close_a_cycle(tmp_path: Path) -> None:
@@ -235,12 +235,20 @@ def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_pat
         ("ok", [("r", "x", [1, 2])]),
         ("ok", [("append", "x", 3)]),
     )
-    wanted = wanted_edges([(Kind.WW, 0, 2), (Kind.WR, 0, 4), (Kind.RW, 4, 2), (Kind.RW, 6, 8), (Kind.WW, 0, 8)])
+    wanted = wanted_edges(
+        [
+            (Dependency.WW, 0, 2),
+            (Dependency.WR, 0, 4),
+            (Dependency.RW, 4, 2),
+            (Dependency.RW, 6, 8),
+            (Dependency.WW, 0, 8),
+        ]
+    )
     kernel = partial(list_reasons, wanted=wanted)
     told = gathered_reasons(ENGINE, ENGINE.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted).to_pylist()
     assert [tuple(row.values()) for row in told] == [
-        (Kind.WW, 0, 2, "x", 1, 2, 6),
-        (Kind.WR, 0, 4, "x", 1, None, 4),
-        (Kind.RW, 4, 2, "x", 1, 2, 6),
-        (Kind.RW, 6, 8, "x", 2, 3, None),
+        (Dependency.WW, 0, 2, "x", 1, 2, 6),
+        (Dependency.WR, 0, 4, "x", 1, None, 4),
+        (Dependency.RW, 4, 2, "x", 1, 2, 6),
+        (Dependency.RW, 6, 8, "x", 2, 3, None),
     ]

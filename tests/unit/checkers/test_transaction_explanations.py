@@ -11,12 +11,12 @@ import pyarrow as pa
 from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle
 from checkers.transactions.elle.reasons import EDGE_REASONS
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.explanation import (
-    Told,
+    ShownTransaction,
     explained_cycle,
     explained_proof,
     indices_of_proof,
@@ -30,14 +30,14 @@ from tests.properties.transaction_histories import history_rows, parsed
 WRITE_SKEW = "r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)"
 
 
-def told(text: str, directory: Path) -> dict[int, Told]:
+def told(text: str, directory: Path) -> dict[int, ShownTransaction]:
     path = write_rows(history_rows(parsed(text)), TRANSACTION, directory / "history.parquet")
     engine = InProcessEngine()
     spans = transactions(CheckRequest(history=path), engine)
     return dict(involved(engine, spans, [t.start for t in parsed(text)]))
 
 
-def reasons(*rows: tuple[Kind, int, int, str, int | None, int | None, int | None]) -> pa.Table:
+def reasons(*rows: tuple[Dependency, int, int, str, int | None, int | None, int | None]) -> pa.Table:
     columns = zip(*rows, strict=True)
     return pa.Table.from_arrays(
         [pa.array(list(column), of.type) for column, of in zip(columns, EDGE_REASONS, strict=True)], schema=EDGE_REASONS
@@ -46,8 +46,8 @@ def reasons(*rows: tuple[Kind, int, int, str, int | None, int | None, int | None
 
 def test_a_cycle_of_lists_is_told_by_what_was_read(tmp_path: Path) -> None:
     text = "r(x,[1,6]) a(y,3)\n a(x,7) r(y,[3])\n a(x,1) a(x,6)\n r(x,[1,6,7])"
-    found = reasons((Kind.RW, 0, 1, "x", 6, 7, 3), (Kind.WR, 0, 1, "y", 3, None, None))
-    backwards = Cycle(name="G-single-item", edges=((Kind.RW, 0, 1), (Kind.WW, 1, 0)))
+    found = reasons((Dependency.RW, 0, 1, "x", 6, 7, 3), (Dependency.WR, 0, 1, "y", 3, None, None))
+    backwards = Cycle(name="G-single-item", edges=((Dependency.RW, 0, 1), (Dependency.WW, 1, 0)))
     explanation = explained_cycle(backwards, found, told(text, tmp_path))
     assert explanation.lines()[:4] == [
         "T1 (at 0): r x = [1, 6], append y 3.",
@@ -55,7 +55,7 @@ def test_a_cycle_of_lists_is_told_by_what_was_read(tmp_path: Path) -> None:
         "T3 (at 3): r x = [1, 6, 7].",
         "T1 did not see T2's append of 7 to x, because it read [1, 6] and 7 comes next in the order that T3 read.",
     ]
-    forwards = Cycle(name="G1c", edges=((Kind.WR, 0, 1), (Kind.REALTIME, 1, 0)))
+    forwards = Cycle(name="G1c", edges=((Dependency.WR, 0, 1), (Dependency.REALTIME, 1, 0)))
     assert explained_cycle(forwards, found, told(text, tmp_path)).lines()[2:] == [
         "T2 read y as [3], where T1 had appended 3.",
         "T2 ended before T1 began.",
@@ -66,9 +66,11 @@ def test_a_cycle_of_lists_is_told_by_what_was_read(tmp_path: Path) -> None:
 def test_a_cycle_of_registers_is_told_by_values(tmp_path: Path) -> None:
     text = "w(x,3) r(y,-)\n r(x,3) w(x,4) w(y,2)\n w(x,9) ?"
     found = reasons(
-        (Kind.WR, 0, 1, "x", 3, None, None), (Kind.WW, 0, 1, "x", 3, 4, 1), (Kind.RW, 0, 1, "y", None, 2, None)
+        (Dependency.WR, 0, 1, "x", 3, None, None),
+        (Dependency.WW, 0, 1, "x", 3, 4, 1),
+        (Dependency.RW, 0, 1, "y", None, 2, None),
     )
-    edges = ((Kind.WR, 0, 1), (Kind.WW, 0, 1), (Kind.RW, 0, 1), (Kind.PROCESS, 1, 2))
+    edges = ((Dependency.WR, 0, 1), (Dependency.WW, 0, 1), (Dependency.RW, 0, 1), (Dependency.PROCESS, 1, 2))
     explanation = explained_cycle(Cycle(name="none", edges=edges), found, told(text, tmp_path))
     assert explanation.lines()[:-1] == [
         "T1 (at 0): w x = 3, r y = null.",
@@ -198,8 +200,8 @@ def test_of_long_lists_and_transactions_what_the_steps_are_about_is_told(tmp_pat
     others = " ".join(f"a(z,{value})" for value in range(30))
     many = ",".join(map(str, range(40)))
     text = f"{others} a(x,20)\n a(x,21)\n r(x,[{many}])"
-    edges = Cycle(name="none", edges=((Kind.WW, 0, 1),))
-    explanation = explained_cycle(edges, reasons((Kind.WW, 0, 1, "x", 20, 21, 2)), told(text, tmp_path))
+    edges = Cycle(name="none", edges=((Dependency.WW, 0, 1),))
+    explanation = explained_cycle(edges, reasons((Dependency.WW, 0, 1, "x", 20, 21, 2)), told(text, tmp_path))
     assert explanation.lines()[:4] == [
         "T1 (at 0): append z 0, append z 1, append z 2, append z 3, append z 4, append z 5, append z 6, append x 20, "
         "… 23 more.",
@@ -211,8 +213,8 @@ def test_of_long_lists_and_transactions_what_the_steps_are_about_is_told(tmp_pat
 
 
 def test_a_list_of_which_nothing_was_seen_is_empty(tmp_path: Path) -> None:
-    found = reasons((Kind.RW, 0, 1, "x", None, 1, None))
-    edges = Cycle(name="none", edges=((Kind.RW, 0, 1),))
+    found = reasons((Dependency.RW, 0, 1, "x", None, 1, None))
+    edges = Cycle(name="none", edges=((Dependency.RW, 0, 1),))
     explanation = explained_cycle(edges, found, told("r(x,-)\n a(x,1)", tmp_path))
     assert explanation.lines()[:3] == [
         "T1 (at 0): r x = [].",

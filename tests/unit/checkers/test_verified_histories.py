@@ -15,7 +15,7 @@ from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.evidence.certificate import SHOWN_BY_READS
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model, forbidden
-from checkers.transactions.verify import MODELS, Refuted, verified
+from checkers.transactions.verify import DEMANDS, Refuted, verified
 from checkers.transactions.verify.witnesses import forbids
 from results.output import write
 from tests.histories.history_language import write_rows
@@ -38,10 +38,10 @@ def anomaly(name: str, *transactions: int) -> dict[str, Any]:
 
 
 def test_it_knows_what_each_model_forbids_as_the_lattice_does() -> None:
-    assert set(MODELS) - {model.value for model in Model} == {"strong-session-PL-2"}
+    assert set(DEMANDS) - {model.value for model in Model} == {"strong-session-PL-2"}
     for model in Model:
         for name in SHOWN_BY_READS:
-            assert forbids(MODELS[model.value], name) == (name in forbidden(model)), (model, name)
+            assert forbids(DEMANDS[model.value], name) == (name in forbidden(model)), (model, name)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import Int8
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
@@ -23,7 +23,7 @@ FAMILIES = ("G0", "G1c", "G-single-item", "G-nonadjacent-item", "G2-item")
 VARIANTS = ("", "-process", "-realtime")
 NAMES = tuple(family + variant for family in FAMILIES for variant in VARIANTS)
 
-WR, RW, PROCESS = int(Kind.WR), int(Kind.RW), int(Kind.PROCESS)
+WR, RW, PROCESS = int(Dependency.WR), int(Dependency.RW), int(Dependency.PROCESS)
 
 CYCLES = pa.schema(
     [
@@ -41,7 +41,7 @@ to the first. A row without counts knots, and those in which the search for that
 @dataclass(frozen=True, kw_only=True)
 class Cycle:
     name: str
-    edges: tuple[tuple[Kind, int, int], ...]
+    edges: tuple[tuple[Dependency, int, int], ...]
     """(kind, source, target), each beginning where the one before ends, the first at the transaction that began first.
     A PROCESS or REALTIME edge may pass over others that lie between."""
 
@@ -141,4 +141,6 @@ def found_cycles(merged: pa.Table, undecided: Iterable[str] = (), edges: int = 0
 
 def _cycle(kinds: Sequence[int], transactions: Sequence[int]) -> Cycle:
     around = zip(kinds, transactions, np.roll(transactions, -1).tolist(), strict=True)
-    return Cycle(name=name_of(kinds), edges=tuple((Kind(kind), source, target) for kind, source, target in around))
+    return Cycle(
+        name=name_of(kinds), edges=tuple((Dependency(kind), source, target) for kind, source, target in around)
+    )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int8, Int32
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from harness.compiled import compiled
 
 INDEFINITELY = int(np.iinfo(np.int32).max)
@@ -26,11 +26,11 @@ KIND_BITS = 2
 KIND_MASK = (1 << KIND_BITS) - 1
 MOST_NODES = 1 << (31 - KIND_BITS)
 
-WW, WR, RW, PROCESS, REALTIME = (int(kind) for kind in Kind)
+WW, WR, RW, PROCESS, REALTIME = (int(kind) for kind in Dependency)
 ORDERS = (0, 1 << PROCESS, 1 << PROCESS | 1 << REALTIME)
 """What each of the VARIANTS allows beside dependencies, as bits."""
 
-SPACED = 1 << len(Kind)
+SPACED = 1 << len(Dependency)
 """Beside allowed kinds: no RW edge may follow another. A transaction is two states then: itself, if another edge led to
 it, and itself plus the number of transactions, if RW did."""
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from checkers.kernels.columns import OK, Bool, Int64
 from checkers.plan import Dataset, Engine
-from checkers.transactions.elle.edges import Kind, positions
+from checkers.transactions.elle.edges import Dependency, positions
 
 BLOCK = 1 << 14
 """Positions a block."""
@@ -188,7 +188,7 @@ def edges_of_units(edges: pa.Table, *, units: Units) -> pa.Table:
     source, target = (edges[name].to_numpy() for name in ("source_position", "target_position"))
     kind = edges["kind"].to_numpy()
     unit = units.of(source)
-    inside = np.flatnonzero((unit != NOWHERE) & (unit == units.of(target)) & (kind <= Kind.RW))
+    inside = np.flatnonzero((unit != NOWHERE) & (unit == units.of(target)) & (kind <= Dependency.RW))
     unit = unit[inside]
     first = units.first[unit]
     return _unit_rows(

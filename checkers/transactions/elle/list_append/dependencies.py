@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import INFO, OK, Bool, Int8, Int64, run_starts
-from checkers.transactions.elle.edges import EDGES, Kind, positions
-from checkers.transactions.elle.list_append.order import Orders, orders
-from checkers.transactions.elle.list_append.rows import Role
+from checkers.transactions.elle.edges import EDGES, Dependency, positions
+from checkers.transactions.elle.list_append.order import ListOrders, orders
+from checkers.transactions.elle.list_append.rows import ListRole
 from harness.compiled import compiled
 
 UNSHOWN = 1 << 20
@@ -35,7 +35,7 @@ UNORDERED = "#keys of whose last versions no read shows the order"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependencies:
+class ListDependencies:
     """Edges of a bucket of keys; `source_row` and `target_row` are of reads or appends, as the kind has it."""
 
     key: Int64
@@ -51,12 +51,16 @@ def list_edges(rows: pa.Table) -> pa.Table:
     return edges_of(orders(rows))
 
 
-def edges_of(known: Orders) -> pa.Table:
+def edges_of(known: ListOrders) -> pa.Table:
     """EDGES."""
     found = dependencies(known)
     read, append = (positions(of.start, of.end, of.type) for of in (known.reads, known.appends))
     source, target = (np.empty(len(found.kind), dtype=np.int64) for _ in range(2))
-    for kind, of_source, of_target in ((Kind.WW, append, append), (Kind.WR, append, read), (Kind.RW, read, append)):
+    for kind, of_source, of_target in (
+        (Dependency.WW, append, append),
+        (Dependency.WR, append, read),
+        (Dependency.RW, read, append),
+    ):
         mine = found.kind == kind
         source[mine] = of_source[found.source_row[mine]]
         target[mine] = of_target[found.target_row[mine]]
@@ -64,7 +68,7 @@ def edges_of(known: Orders) -> pa.Table:
     return pa.Table.from_arrays([pa.array(column) for column in columns], schema=EDGES)
 
 
-def dependencies(known: Orders) -> Dependencies:
+def dependencies(known: ListOrders) -> ListDependencies:
     """Each at most once a key, in the order of kinds, then of rows."""
     reads, appends = known.reads, known.appends
     committed = np.flatnonzero(known.committed & (known.position >= 0))
@@ -75,7 +79,7 @@ def dependencies(known: Orders) -> Dependencies:
 
     seen = np.flatnonzero(known.saw >= 0)
     wr = known.saw[seen], seen
-    reading = np.flatnonzero((reads.role <= Role.UPDATE) & (known.next >= 0))
+    reading = np.flatnonzero((reads.role <= ListRole.UPDATE) & (known.next >= 0))
     rw = reading, known.next[reading]
 
     waiting, unshown = open_ends(known)
@@ -90,13 +94,13 @@ def dependencies(known: Orders) -> Dependencies:
     rw_behind = waiting[readers], unshown[writers]
 
     groups = (
-        (Kind.WW, appends, appends, *ww),
-        (Kind.WW, appends, appends, *ww_behind),
-        (Kind.WR, appends, reads, *wr),
-        (Kind.RW, reads, appends, *rw),
-        (Kind.RW, reads, appends, *rw_behind),
+        (Dependency.WW, appends, appends, *ww),
+        (Dependency.WW, appends, appends, *ww_behind),
+        (Dependency.WR, appends, reads, *wr),
+        (Dependency.RW, reads, appends, *rw),
+        (Dependency.RW, reads, appends, *rw_behind),
     )
-    found = Dependencies(
+    found = ListDependencies(
         key=np.concatenate([of.key[rows] for _, of, _, rows, _ in groups]),
         kind=np.concatenate([np.full(len(rows), kind, dtype=np.int8) for kind, _, _, rows, _ in groups]),
         source=np.concatenate([of.start[rows] for _, of, _, rows, _ in groups]),
@@ -107,15 +111,15 @@ def dependencies(known: Orders) -> Dependencies:
     return distinct(known, found)
 
 
-def open_ends(known: Orders) -> tuple[Int64, Int64]:
+def open_ends(known: ListOrders) -> tuple[Int64, Int64]:
     """(reads that saw all of the order, appends behind it if their transactions happened: see above)."""
     reads, appends = known.reads, known.appends
-    waiting = (reads.role <= Role.UPDATE) & known.agrees & (known.next < 0)
+    waiting = (reads.role <= ListRole.UPDATE) & known.agrees & (known.next < 0)
     matter = (appends.type == OK) | (appends.type == INFO) & (appends.elsewhere > 0)
     return np.flatnonzero(waiting), np.flatnonzero((known.shown < 0) & matter)
 
 
-def edges_left_out(known: Orders) -> int:
+def edges_left_out(known: ListOrders) -> int:
     """RW edges beyond UNSHOWN a key."""
     waiting, unshown = open_ends(known)
     keys = len(known.names)
@@ -125,7 +129,7 @@ def edges_left_out(known: Orders) -> int:
     return int(np.maximum(readers * writers - UNSHOWN, 0).sum())
 
 
-def keys_unordered(known: Orders) -> int:
+def keys_unordered(known: ListOrders) -> int:
     """Keys behind whose longest read are appends of several transactions."""
     _, unshown = open_ends(known)
     key, start = known.appends.key[unshown], known.appends.start[unshown]
@@ -152,14 +156,14 @@ def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
     return left, right
 
 
-def distinct(known: Orders, found: Dependencies) -> Dependencies:
+def distinct(known: ListOrders, found: ListDependencies) -> ListDependencies:
     """Without edges of a transaction to itself, and each once a key."""
     chosen = found.source != found.target
     suspects = np.flatnonzero(chosen & repeating(known, found))
     by = tuple(column[suspects] for column in (found.key, found.kind, found.source, found.target))
     order = np.lexsort(by[::-1])
     chosen[suspects[order[~run_starts(*(column[order] for column in by))]]] = False
-    return Dependencies(
+    return ListDependencies(
         key=found.key[chosen],
         kind=found.kind[chosen],
         source=found.source[chosen],
@@ -169,7 +173,7 @@ def distinct(known: Orders, found: Dependencies) -> Dependencies:
     )
 
 
-def repeating(known: Orders, found: Dependencies) -> Bool:
+def repeating(known: ListOrders, found: ListDependencies) -> Bool:
     """Which edges may be there twice.
 
     That takes a transaction that read the key again, or one that appended again after somebody else had, or several of
@@ -179,14 +183,14 @@ def repeating(known: Orders, found: Dependencies) -> Bool:
     same = (reads.start[1:] == reads.start[:-1]) & (reads.key[1:] == reads.key[:-1])
     again = np.append(same, False) | np.append(False, same)
     keys = np.zeros(len(known.names), dtype=np.bool_)
-    inner = appends.role == Role.INNER_APPEND
-    ww = np.flatnonzero(found.kind == Kind.WW)
+    inner = appends.role == ListRole.INNER_APPEND
+    ww = np.flatnonzero(found.kind == Dependency.WW)
     left = inner[found.source_row[ww]] & (found.source[ww] != found.target[ww])
     keys[found.key[ww[left]]] = True
     _, unshown = open_ends(known)
     keys[appends.key[unshown[inner[unshown]]]] = True
     result = keys[found.key]
-    for kind, reader in ((Kind.WR, found.target_row), (Kind.RW, found.source_row)):
+    for kind, reader in ((Dependency.WR, found.target_row), (Dependency.RW, found.source_row)):
         mine = found.kind == kind
         result[mine] |= again[reader[mine]]
     return result

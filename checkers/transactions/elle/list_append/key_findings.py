@@ -22,8 +22,8 @@ import pyarrow as pa
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, NONE, Bool, Int64, run_starts, witness_order
 from checkers.transactions.elle.list_append.dependencies import LEFT_OUT, UNORDERED, edges_left_out, keys_unordered
-from checkers.transactions.elle.list_append.order import Orders, append_of, last_shown, orders
-from checkers.transactions.elle.list_append.rows import Role
+from checkers.transactions.elle.list_append.order import ListOrders, append_of, last_shown, orders
+from checkers.transactions.elle.list_append.rows import ListRole
 from checkers.transactions.elle.list_append.wording import told
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.verdict import EXAMPLES
@@ -40,7 +40,7 @@ def key_findings(rows: pa.Table) -> pa.Table:
     return findings_of(orders(rows))
 
 
-def findings_of(known: Orders) -> pa.Table:
+def findings_of(known: ListOrders) -> pa.Table:
     """FINDINGS."""
     findings = Findings()
     _twice_appended(findings, known)
@@ -54,7 +54,7 @@ def findings_of(known: Orders) -> pa.Table:
 
 def _report(
     findings: Findings,
-    known: Orders,
+    known: ListOrders,
     name: str,
     key: Int64,
     operations: tuple[Int64, ...],
@@ -82,11 +82,11 @@ def _report(
     findings.add(name, len(key), examples)
 
 
-def _name(known: Orders, key: np.int64) -> str:
+def _name(known: ListOrders, key: np.int64) -> str:
     return str(known.names[int(key)].as_py())
 
 
-def _read(known: Orders, row: np.int64, *about: np.int64) -> str:
+def _read(known: ListOrders, row: np.int64, *about: np.int64) -> str:
     """A read in words, with the elements that it is about."""
     list_read = told(known.lists[int(row)], set(map(int, about)))
     # What a list shows again has been left out of it.
@@ -102,7 +102,7 @@ def _first_difference(one: Int64, other: Int64) -> Int64:
     return np.concatenate((one[apart], other[apart]))
 
 
-def _twice_appended(findings: Findings, known: Orders) -> None:
+def _twice_appended(findings: Findings, known: ListOrders) -> None:
     appends = known.appends
     same = (appends.value[1:] == appends.value[:-1]) & (appends.key[1:] == appends.key[:-1])
     if not same.any():
@@ -126,7 +126,7 @@ def _twice_appended(findings: Findings, known: Orders) -> None:
     findings.add(MALFORMED, len(second), malformed_examples(found))
 
 
-def _of_reads(findings: Findings, known: Orders) -> None:
+def _of_reads(findings: Findings, known: ListOrders) -> None:
     reads, appends, lists = known.reads, known.appends, known.lists
     rows = np.flatnonzero(known.again != NONE)
     _report(
@@ -172,16 +172,18 @@ def _of_reads(findings: Findings, known: Orders) -> None:
     )
 
 
-def intermediate(known: Orders) -> tuple[Int64, Int64]:
+def intermediate(known: ListOrders) -> tuple[Int64, Int64]:
     """(reads that end in another transaction's append that was not its last, those appends)."""
     last = last_shown(known)
     rows = np.flatnonzero(last >= 0)
     append = last[rows]
-    inner = (known.appends.role[append] == Role.INNER_APPEND) & (known.appends.start[append] != known.reads.start[rows])
+    inner = (known.appends.role[append] == ListRole.INNER_APPEND) & (
+        known.appends.start[append] != known.reads.start[rows]
+    )
     return rows[inner], append[inner]
 
 
-def _of_elements(findings: Findings, known: Orders) -> None:
+def _of_elements(findings: Findings, known: ListOrders) -> None:
     reads, appends = known.reads, known.appends
     failed = np.flatnonzero((appends.type == FAIL) & (known.shown >= 0))
     reader = known.shown[failed]
@@ -287,9 +289,9 @@ def _unwritten(
     return reads, found
 
 
-def _lost_updates(findings: Findings, known: Orders) -> None:
+def _lost_updates(findings: Findings, known: ListOrders) -> None:
     reads, lists = known.reads, known.lists
-    rows = np.flatnonzero(reads.role == Role.UPDATE)
+    rows = np.flatnonzero(reads.role == ListRole.UPDATE)
     version = lists.size[rows]
     apart = np.flatnonzero(~known.agrees[rows])
     # What contradicts the longest read is the same version only if it is the same list.

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import INFO, NONE, OK, Bool, Int8, Int64, whole
 from checkers.kernels.sorting import ascending
-from checkers.transactions.elle.list_append.rows import Lists, Role, keys_of, lists_of_column
+from checkers.transactions.elle.list_append.rows import ListRole, Lists, keys_of, lists_of_column
 from harness.compiled import compiled
 
 
@@ -42,7 +42,7 @@ class Micro:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Orders:
+class ListOrders:
     """All that is known of the lists of a bucket. Rows of `reads` and `appends` are referred to by number, -1 is none.
 
     Versions are flat: those of key k are version_first[k]:version_first[k + 1].
@@ -77,11 +77,11 @@ class Orders:
     """Of each read that agrees the first committed append behind it; -1 for others."""
 
 
-def orders(rows: pa.Table) -> Orders:
+def orders(rows: pa.Table) -> ListOrders:
     """From ROWS, in any order."""
     names, key = keys_of(rows)
     role = rows["role"].to_numpy()
-    reading = role <= Role.LATER_READ
+    reading = role <= ListRole.LATER_READ
     read_first, read_rows = _by_key(key, np.flatnonzero(reading), len(names))
     append_first, append_rows = _by_key(key, np.flatnonzero(~reading), len(names))
     for first, of, by in (
@@ -119,7 +119,7 @@ def orders(rows: pa.Table) -> Orders:
     saw, following = _seen(
         read_first, agrees, first, size, pool, append_first, appends.value, version_first, version, committed
     )
-    return Orders(
+    return ListOrders(
         names=names,
         reads=reads,
         lists=Lists(first=first, size=size, pool=pool),
@@ -337,7 +337,7 @@ def _last_appends(first: Int64, size: Int64, pool: Int64, read_key: Int64, appen
     return result
 
 
-def last_shown(known: Orders) -> Int64:
+def last_shown(known: ListOrders) -> Int64:
     """Of each read the append of the element that it ends in; -1 if it is empty or nobody appended that."""
     lists = known.lists
     return _last_appends(lists.first, lists.size, lists.pool, known.reads.key, known.appends.first, known.appends.value)

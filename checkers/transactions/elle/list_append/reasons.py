@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.list_append.dependencies import dependencies
 from checkers.transactions.elle.list_append.order import orders
 from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, positions_of
@@ -29,7 +29,7 @@ def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
     )
 
     value, following, evidence = (np.full(len(chosen), NONE, dtype=np.int64) for _ in range(3))
-    wr, rw = kind == Kind.WR, kind == Kind.RW
+    wr, rw = kind == Dependency.WR, kind == Dependency.RW
     appends, reads = known.appends, known.reads
     value[~rw] = appends.value[of_source[~rw]]
     saw = known.saw[of_source[rw]]

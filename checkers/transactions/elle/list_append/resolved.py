@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int64
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.list_append.dependencies import dependencies
-from checkers.transactions.elle.list_append.order import Micro, Orders, last_shown, orders
-from checkers.transactions.elle.list_append.rows import Role
+from checkers.transactions.elle.list_append.order import ListOrders, Micro, last_shown, orders
+from checkers.transactions.elle.list_append.rows import ListRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED
 
@@ -27,10 +27,10 @@ def list_resolved(rows: pa.Table) -> pa.Table:
     reads, appends = known.reads, known.appends
     number = key_numbers(known)
 
-    writes = np.flatnonzero((appends.role == Role.APPEND) & (appends.type != FAIL))
+    writes = np.flatnonzero((appends.role == ListRole.APPEND) & (appends.type != FAIL))
     read, read_from = external_reads(known)
     found = dependencies(known)
-    ww = found.kind == Kind.WW
+    ww = found.kind == Dependency.WW
     before, behind = found.source[ww], found.target_row[ww]
     place = np.where(happened(known)[behind], KNOWN, KNOWN_IF_BOTH)
     parts = (
@@ -56,7 +56,7 @@ def _rows(of: Micro, rows: Int64, place: Int64, number: Int64, read_from: Int64)
     )
 
 
-def happened(known: Orders) -> Bool:
+def happened(known: ListOrders) -> Bool:
     """Of each append whether its transaction was ok, or something that it appended to the same key was read."""
     appends = known.appends
     result: Bool = appends.type == OK
@@ -67,7 +67,7 @@ def happened(known: Orders) -> Bool:
     return result
 
 
-def key_numbers(known: Orders) -> Int64:
+def key_numbers(known: ListOrders) -> Int64:
     """Of each key, from the first micro-operation on it: no other key has the same."""
     number = np.full(len(known.names), np.iinfo(np.int64).max, dtype=np.int64)
     for of in (known.reads, known.appends):
@@ -75,15 +75,15 @@ def key_numbers(known: Orders) -> Int64:
     return number
 
 
-def external_reads(known: Orders) -> tuple[Int64, Int64]:
+def external_reads(known: ListOrders) -> tuple[Int64, Int64]:
     """(reads of what other transactions had done last to a key, or nobody; the starts of those, or INITIAL_VERSION)."""
     reads, appends = known.reads, known.appends
-    fit = known.agrees & (known.again == NONE) & (reads.role <= Role.UPDATE)
+    fit = known.agrees & (known.again == NONE) & (reads.role <= ListRole.UPDATE)
     empty = np.flatnonzero(fit & (known.lists.size == 0))
     last = last_shown(known)
     fit &= last >= 0
     of = last[fit]
-    fit[fit] = known.committed[of] & (appends.role[of] == Role.APPEND) & (appends.start[of] != reads.start[fit])
+    fit[fit] = known.committed[of] & (appends.role[of] == ListRole.APPEND) & (appends.start[of] != reads.start[fit])
     told = np.flatnonzero(fit)
     return (
         np.concatenate((told, empty)),

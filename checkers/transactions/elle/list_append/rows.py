@@ -17,7 +17,7 @@ from checkers.transactions.history.micro_rows import NOTHING
 from harness.compiled import compiled
 
 
-class Role(IntEnum):
+class ListRole(IntEnum):
     """What a micro-operation is within its transaction."""
 
     READ = 0
@@ -143,16 +143,16 @@ def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32
             first[k] = i
         last[k] = i
         if f[i] == APPEND:
-            role[i] = Role.APPEND
+            role[i] = ListRole.APPEND
             if last_append[k] >= begin:
-                role[last_append[k]] = Role.INNER_APPEND
+                role[last_append[k]] = ListRole.INNER_APPEND
             else:
                 appended[begin] += 1
                 if f[first[k]] == R:
-                    role[first[k]] = Role.UPDATE
+                    role[first[k]] = ListRole.UPDATE
             last_append[k] = i
         else:
-            role[i] = Role.LATER_READ if last_append[k] >= begin else Role.READ
+            role[i] = ListRole.LATER_READ if last_append[k] >= begin else ListRole.READ
     if length:
         appended[begin:] = appended[begin]
     return previous, role, appended

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import Int8, Int64, run_starts
-from checkers.transactions.elle.edges import EDGES, Kind, positions
+from checkers.transactions.elle.edges import EDGES, Dependency, positions
 from checkers.transactions.elle.rw_register.resolution import Registers
-from checkers.transactions.elle.rw_register.rows import Role
-from checkers.transactions.elle.rw_register.version_orders import Assumed, Inferred, inferred
+from checkers.transactions.elle.rw_register.rows import RegisterRole
+from checkers.transactions.elle.rw_register.version_orders import Assumed, InferredOrders, inferred_orders
 from harness.compiled import compiled
 
 DENSE = 64
@@ -32,9 +32,9 @@ NEAREST = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependencies:
+class RegisterDependencies:
     registers: Registers
-    inferred: Inferred
+    inferred: InferredOrders
     kind: Int8
     source: Int64
     """Rows."""
@@ -45,10 +45,10 @@ class Dependencies:
     """RW edges left out."""
 
     @classmethod
-    def of(cls, registers: Registers, assumed: Assumed) -> Dependencies:
-        told = inferred(registers, assumed)
+    def of(cls, registers: Registers, assumed: Assumed) -> RegisterDependencies:
+        told = inferred_orders(registers, assumed)
         versions, orders = told.versions, told.orders
-        reads = np.flatnonzero(registers.role == Role.READ)
+        reads = np.flatnonzero(registers.role == RegisterRole.READ)
         reads = reads[versions.of_row[reads] >= 0]
         reads = reads[np.argsort(versions.of_row[reads], kind="stable")]
         reads = reads[run_starts(versions.of_row[reads], registers.start[reads])]
@@ -63,9 +63,9 @@ class Dependencies:
         )
         source, order = _once_a_key(registers, source, order, orders.after)
         parts = (
-            (Kind.WW, versions.row[orders.before[of_order]], versions.row[orders.after[of_order]], of_order),
-            (Kind.WR, writer[shown], reads[shown], np.full(len(shown), -1)),
-            (Kind.RW, source, versions.row[orders.after[order]], order),
+            (Dependency.WW, versions.row[orders.before[of_order]], versions.row[orders.after[of_order]], of_order),
+            (Dependency.WR, writer[shown], reads[shown], np.full(len(shown), -1)),
+            (Dependency.RW, source, versions.row[orders.after[order]], order),
         )
         return cls(
             registers=registers,
@@ -123,10 +123,10 @@ def _overwritten(
 
 def register_edges(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: EDGES."""
-    return edges_of(Dependencies.of(Registers.of(rows), assumed))
+    return edges_of(RegisterDependencies.of(Registers.of(rows), assumed))
 
 
-def edges_of(told: Dependencies) -> pa.Table:
+def edges_of(told: RegisterDependencies) -> pa.Table:
     """EDGES."""
     registers = told.registers
     position = positions(registers.start, registers.end, registers.type)

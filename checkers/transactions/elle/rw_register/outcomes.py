@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from checkers.transactions.elle.outcomes import outcome
-from checkers.transactions.elle.rw_register.dependencies import Dependencies, edges_of
+from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies, edges_of
 from checkers.transactions.elle.rw_register.register_findings import findings_of
 from checkers.transactions.elle.rw_register.resolution import Registers, resolved_of
 from checkers.transactions.elle.rw_register.version_orders import Assumed
@@ -17,7 +17,7 @@ def register_outcomes(rows: pa.Table, *, assumed: Assumed, buckets: int) -> pa.T
     bucket = rows["bucket"][0].as_py()
     rows, along = without_findings(rows)
     registers = Registers.of(rows)
-    told = Dependencies.of(registers, assumed)
+    told = RegisterDependencies.of(registers, assumed)
     return outcome(
         findings=pa.concat_tables([along, findings_of(rows, told)]),
         edges=edges_of(told),

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, NONE, Int64, run_starts, witness_order
-from checkers.transactions.elle.rw_register.dependencies import Dependencies
+from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
 from checkers.transactions.elle.rw_register.resolution import NOBODY, Registers
-from checkers.transactions.elle.rw_register.rows import MALFORMATIONS, Role
-from checkers.transactions.elle.rw_register.version_orders import Assumed, Inferred
+from checkers.transactions.elle.rw_register.rows import MALFORMATIONS, RegisterRole
+from checkers.transactions.elle.rw_register.version_orders import Assumed, InferredOrders
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.verdict import EXAMPLES
 
@@ -43,10 +43,10 @@ Sentence = Callable[[int], tuple[str, Mapping[str, object]]]
 
 def register_findings(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket."""
-    return findings_of(rows, Dependencies.of(Registers.of(rows), assumed))
+    return findings_of(rows, RegisterDependencies.of(Registers.of(rows), assumed))
 
 
-def findings_of(rows: pa.Table, told: Dependencies) -> pa.Table:
+def findings_of(rows: pa.Table, told: RegisterDependencies) -> pa.Table:
     """FINDINGS."""
     findings, registers = Findings(), told.registers
     _malformed(findings, rows)
@@ -60,7 +60,7 @@ def findings_of(rows: pa.Table, told: Dependencies) -> pa.Table:
 
 
 def _malformed(findings: Findings, rows: pa.Table) -> None:
-    wrong = rows.filter(pa.array(rows["role"].to_numpy() == Role.MALFORMED))
+    wrong = rows.filter(pa.array(rows["role"].to_numpy() == RegisterRole.MALFORMED))
     first = wrong.sort_by([(name, "ascending") for name in ("start", "place", "value")]).slice(0, EXAMPLES)
     examples = malformed_examples(
         (row["start"], f"micro-operation {row['place']} {MALFORMATIONS[row['value']].format(key=row['key'])}")
@@ -107,7 +107,7 @@ def _of_reads(findings: Findings, registers: Registers) -> None:
     start, place, by = registers.start, registers.place, np.maximum(registers.writer, 0)
     rows = np.arange(len(start))
     write = np.maximum.accumulate(np.where(registers.is_read, 0, rows))
-    against = np.where(registers.role == Role.CONTRADICTION, write, np.maximum(rows - 1, 0))
+    against = np.where(registers.role == RegisterRole.CONTRADICTION, write, np.maximum(rows - 1, 0))
     later = ~run_starts(registers.key, start)
     wrong = np.flatnonzero(registers.is_read & later & (registers.value[against] != registers.value))
 
@@ -122,7 +122,7 @@ def _of_reads(findings: Findings, registers: Registers) -> None:
     wrote = registers.is_read & (registers.writer >= 0)
     own = start[by] == start
     failed = registers.type[by] == FAIL
-    inner = registers.role[by] == Role.INNER_WRITE
+    inner = registers.role[by] == RegisterRole.INNER_WRITE
     for name, which, why in (
         ("future-read", wrote & own & (place[by] > place), ", which it writes only later"),
         ("G1a", wrote & failed, ": the transaction at {writer}, which wrote that, certainly failed"),
@@ -159,8 +159,8 @@ def _lost_updates(findings: Findings, registers: Registers) -> None:
     starts = run_starts(registers.key, registers.start)
     group = np.cumsum(starts) - 1
     first = np.flatnonzero(starts)
-    writes = np.bincount(group[registers.role == Role.WRITE], minlength=len(first)) > 0
-    row = first[(registers.role[first] == Role.READ) & writes]
+    writes = np.bincount(group[registers.role == RegisterRole.WRITE], minlength=len(first)) > 0
+    row = first[(registers.role[first] == RegisterRole.READ) & writes]
     row = row[np.lexsort((registers.start[row], registers.value[row], registers.key[row]))]
     begin = np.flatnonzero(run_starts(registers.key[row], registers.value[row]))
     count = np.diff(np.append(begin, len(row)))
@@ -176,7 +176,7 @@ def _lost_updates(findings: Findings, registers: Registers) -> None:
     _report(findings, "lost-update", registers, row[begin], witnesses, sentence)
 
 
-def _cyclic_versions(findings: Findings, registers: Registers, told: Inferred) -> None:
+def _cyclic_versions(findings: Findings, registers: Registers, told: InferredOrders) -> None:
     examples = []
     versions = told.versions
     for key, cycle in told.cycles:

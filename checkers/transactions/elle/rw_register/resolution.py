@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
-from checkers.transactions.elle.rw_register.rows import Role
+from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from harness.compiled import compiled
@@ -47,8 +47,8 @@ class Registers:
     def of(cls, rows: pa.Table) -> Registers:
         """Of ROWS, in any order; what is malformed is left out."""
         role = whole(rows["role"]).to_numpy()
-        if (role == Role.MALFORMED).any():
-            rows = rows.filter(pa.array(role != Role.MALFORMED)).combine_chunks()
+        if (role == RegisterRole.MALFORMED).any():
+            rows = rows.filter(pa.array(role != RegisterRole.MALFORMED)).combine_chunks()
         encoded = pc.dictionary_encode(whole(rows["key"]))
         by_name = pc.sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
         rank = np.empty(len(by_name), dtype=np.int32)
@@ -65,20 +65,20 @@ class Registers:
 
     @property
     def is_read(self) -> Bool:
-        return np.asarray(self.role <= Role.CONTRADICTION)
+        return np.asarray(self.role <= RegisterRole.CONTRADICTION)
 
     @property
     def resolved(self) -> Bool:
         """Reads of what another transaction, which may have committed, wrote last; or of the initial version."""
         by = np.maximum(self.writer, 0)
-        final = (self.role[by] == Role.WRITE) & (self.type[by] != FAIL) & (self.start[by] != self.start)
-        external = self.role == Role.READ
+        final = (self.role[by] == RegisterRole.WRITE) & (self.type[by] != FAIL) & (self.start[by] != self.start)
+        external = self.role == RegisterRole.READ
         return np.asarray(external & ((self.writer == NOTHING) | ((self.writer >= 0) & final)))
 
     @property
     def installed(self) -> Bool:
         """Last writes of transactions that may have committed."""
-        return np.asarray((self.role == Role.WRITE) & (self.type != FAIL))
+        return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))
 
 
 def _sorted_by(key: Int32, start: Int64, place: Int32) -> Int64:
@@ -103,7 +103,7 @@ def _writers(key: Int32, role: Int8, value: Int64) -> Int64:
     row_of = np.full(size, -1, dtype=np.int64)
     for is_write in (True, False):
         for i in range(length):
-            if (role[i] >= Role.WRITE) != is_write or value[i] == NONE:
+            if (role[i] >= RegisterRole.WRITE) != is_write or value[i] == NONE:
                 continue
             z = np.uint64(value[i]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key[i]) * np.uint64(0xC2B2AE3D27D4EB4F)
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -17,7 +17,7 @@ from checkers.transactions.history.micro_rows import NOTHING, refused
 from harness.compiled import compiled
 
 
-class Role(IntEnum):
+class RegisterRole(IntEnum):
     """What a micro-operation is within its transaction."""
 
     READ = 0
@@ -70,7 +70,7 @@ def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
     reason[(f != R) & (f != W)] = _UNKNOWN
     malformed = (reason >= 0) & (f > NOTHING)
     role[reason >= 0] = -1
-    role[malformed] = Role.MALFORMED
+    role[malformed] = RegisterRole.MALFORMED
 
     used = np.flatnonzero(role >= 0)
     columns = {name: whole(rows[name]).to_numpy()[used] for name in ("type", "start", "end", "process", "place")}
@@ -93,12 +93,12 @@ def _roles(start: Int64, f: Int8, key: Int64, keys: int, value: Int64) -> Int8:
             begin = i
         own = last[key[i]]
         if f[i] == W:
-            role[i] = Role.WRITE
+            role[i] = RegisterRole.WRITE
             if own >= begin:
-                role[own] = Role.INNER_WRITE
+                role[own] = RegisterRole.INNER_WRITE
             last[key[i]] = i
         elif own < begin:
-            role[i] = Role.READ
+            role[i] = RegisterRole.READ
         elif value[own] != value[i]:
-            role[i] = Role.CONTRADICTION
+            role[i] = RegisterRole.CONTRADICTION
     return role

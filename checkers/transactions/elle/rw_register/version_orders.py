@@ -30,7 +30,7 @@ import numpy as np
 
 from checkers.kernels.columns import OK, Bool, Int8, Int32, Int64, run_starts
 from checkers.transactions.elle.rw_register.resolution import NOBODY, NOTHING, Registers
-from checkers.transactions.elle.rw_register.rows import Role
+from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from harness.compiled import compiled
 
@@ -50,7 +50,7 @@ class Assumed:
     """Of transactions, by history index of the completion: place in a total order that the system told."""
 
 
-class Evidence(IntEnum):
+class OrderedBy(IntEnum):
     """Why one version precedes another."""
 
     INITIAL = 0
@@ -76,7 +76,7 @@ class Versions:
     def of(cls, registers: Registers) -> Versions:
         keys = len(registers.names)
         installed = registers.installed
-        garbage = np.flatnonzero((registers.role == Role.READ) & (registers.writer == NOBODY))
+        garbage = np.flatnonzero((registers.role == RegisterRole.READ) & (registers.writer == NOBODY))
         garbage = garbage[np.lexsort((registers.value[garbage], registers.key[garbage]))]
         new = run_starts(registers.key[garbage], registers.value[garbage])
         shown = np.sort(np.concatenate((np.flatnonzero(installed), garbage[new])))
@@ -102,7 +102,7 @@ class Versions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Orders:
+class Precedences:
     """Version `before[i]` precedes `after[i]`, because of what two rows are, or one. Sorted, without repetition."""
 
     before: Int64
@@ -112,8 +112,8 @@ class Orders:
     """-1 where the evidence is INITIAL."""
     after_row: Int64
 
-    def part(self, which: Int64 | Bool) -> Orders:
-        return Orders(
+    def part(self, which: Int64 | Bool) -> Precedences:
+        return Precedences(
             before=self.before[which],
             after=self.after[which],
             evidence=self.evidence[which],
@@ -123,11 +123,11 @@ class Orders:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inferred:
+class InferredOrders:
     versions: Versions
-    orders: Orders
+    orders: Precedences
     """Acyclic, and whatever is after was written."""
-    cycles: tuple[tuple[int, Orders], ...]
+    cycles: tuple[tuple[int, Precedences], ...]
     """(key, a cycle of its versions) for each key with `cyclic-versions`."""
 
 
@@ -148,7 +148,7 @@ class _Touches:
         return cls(row=row, read=read, write=write)
 
 
-def inferred(registers: Registers, assumed: Assumed) -> Inferred:
+def inferred_orders(registers: Registers, assumed: Assumed) -> InferredOrders:
     versions = Versions.of(registers)
     touches = _Touches.of(registers, versions)
     found = [_writes_follow_reads(versions, touches)] if Assumption.WFR_KEYS in assumed.assumptions else []
@@ -167,15 +167,15 @@ def inferred(registers: Registers, assumed: Assumed) -> Inferred:
     if realtime:
         links = _distinct([links, _nearest(registers, versions, spread, cyclic)], len(versions))
     links = links.part(~cyclic[versions.key[links.before]])
-    return Inferred(versions=versions, orders=_with_initial(versions, links), cycles=cycles)
+    return InferredOrders(versions=versions, orders=_with_initial(versions, links), cycles=cycles)
 
 
 def _no_key(versions: Versions) -> Bool:
     return np.zeros(len(versions.first) - 1, dtype=np.bool_)
 
 
-def _orders(before: Int64, after: Int64, evidence: Evidence, before_row: Int64, after_row: Int64) -> Orders:
-    return Orders(
+def _orders(before: Int64, after: Int64, evidence: OrderedBy, before_row: Int64, after_row: Int64) -> Precedences:
+    return Precedences(
         before=before,
         after=after,
         evidence=np.full(len(before), evidence, dtype=np.int8),
@@ -184,28 +184,28 @@ def _orders(before: Int64, after: Int64, evidence: Evidence, before_row: Int64, 
     )
 
 
-def _joined(parts: list[Orders]) -> Orders:
+def _joined(parts: list[Precedences]) -> Precedences:
     names = ("before", "after", "evidence", "before_row", "after_row")
-    return Orders(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return Precedences(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def _distinct(parts: list[Orders], versions: int) -> Orders:
+def _distinct(parts: list[Precedences], versions: int) -> Precedences:
     """Of each pair of versions the first evidence."""
     none = np.zeros(0, dtype=np.int64)
-    whole = _joined([_orders(none, none, Evidence.INITIAL, none, none), *parts])
+    whole = _joined([_orders(none, none, OrderedBy.INITIAL, none, none), *parts])
     order = np.argsort(whole.before * versions + whole.after, kind="stable")
     return whole.part(order[run_starts(whole.before[order], whole.after[order])])
 
 
-def _writes_follow_reads(versions: Versions, touches: _Touches) -> Orders:
+def _writes_follow_reads(versions: Versions, touches: _Touches) -> Precedences:
     both = np.flatnonzero((touches.read >= 0) & (touches.write >= 0))
     read, write = touches.read[both], touches.write[both]
-    return _orders(versions.of_row[read], versions.of_row[write], Evidence.WRITES_FOLLOW_READS, read, write)
+    return _orders(versions.of_row[read], versions.of_row[write], OrderedBy.WRITES_FOLLOW_READS, read, write)
 
 
 def _in_processes(
     registers: Registers, versions: Versions, touches: _Touches, is_ok: Bool, assumptions: frozenset[Assumption]
-) -> Orders:
+) -> Precedences:
     leaving = entering = touches
     if Assumption.WFR_KEYS in assumptions:
         # Of those that do both, the read is before the write already.
@@ -213,12 +213,12 @@ def _in_processes(
         leaving = replace(touches, read=np.where(both, -1, touches.read))
         entering = replace(touches, write=np.where(both, -1, touches.write))
     process = registers.process[touches.row]
-    return _in_chains(registers, versions, leaving, entering, process, is_ok, Evidence.PROCESS)
+    return _in_chains(registers, versions, leaving, entering, process, is_ok, OrderedBy.PROCESS)
 
 
 def _in_given_order(
     registers: Registers, versions: Versions, touches: _Touches, is_ok: Bool, order: Mapping[int, int]
-) -> Orders:
+) -> Precedences:
     ends = np.array(sorted(order), dtype=np.int64)
     place = np.array([order[end] for end in ends.tolist()], dtype=np.int64)
     end = registers.end[touches.row]
@@ -228,7 +228,7 @@ def _in_given_order(
     nothing = np.full(len(named), -1, dtype=np.int64)
     chosen = _Touches(row=touches.row[named], read=nothing, write=touches.write[named])
     one = np.zeros(len(named), dtype=np.int32)
-    return _in_chains(registers, versions, chosen, chosen, one, is_ok[named], Evidence.GIVEN)
+    return _in_chains(registers, versions, chosen, chosen, one, is_ok[named], OrderedBy.GIVEN)
 
 
 def _in_chains(
@@ -238,8 +238,8 @@ def _in_chains(
     entering: _Touches,
     chain: Int32,
     is_ok: Bool,
-    evidence: Evidence,
-) -> Orders:
+    evidence: OrderedBy,
+) -> Precedences:
     """Between neighbours of each chain on each key, from what the one leaves to what the other enters; within a chain
     they keep their order."""
     key = registers.key[leaving.row]
@@ -256,7 +256,7 @@ def _in_chains(
     return _orders(versions.of_row[before_row], versions.of_row[after_row], evidence, before_row, after_row)
 
 
-def _with_initial(versions: Versions, links: Orders) -> Orders:
+def _with_initial(versions: Versions, links: Precedences) -> Precedences:
     """Besides, initial versions precede what nothing else does."""
     first = versions.row >= 0
     # What nobody wrote leads nowhere from the initial version.
@@ -266,7 +266,7 @@ def _with_initial(versions: Versions, links: Orders) -> Orders:
     first[links.after[leading[links.before]]] = False
     after = np.flatnonzero(first)
     nothing = np.full(len(after), -1, dtype=np.int64)
-    from_initial = _orders(versions.first[versions.key[after]], after, Evidence.INITIAL, nothing, nothing)
+    from_initial = _orders(versions.first[versions.key[after]], after, OrderedBy.INITIAL, nothing, nothing)
     return _distinct([links, from_initial], len(versions))
 
 
@@ -287,7 +287,7 @@ def _touched(key: Int32, start: Int64, role: Int8, of_row: Int64) -> tuple[Int64
             last = i
             if fill:
                 row[count - 1] = i
-                if role[i] == Role.WRITE:
+                if role[i] == RegisterRole.WRITE:
                     write[count - 1] = i
                 elif read[count - 1] < 0:
                     read[count - 1] = i
@@ -372,12 +372,12 @@ def _extremes(end: Int64, start: Int64, read: Int64, write: Int64, of_row: Int64
     return ended, began
 
 
-def _nearest(registers: Registers, versions: Versions, spread: _Spread, cyclic: Bool) -> Orders:
+def _nearest(registers: Registers, versions: Versions, spread: _Spread, cyclic: Bool) -> Precedences:
     """Of each version those that realtime puts before it without one between."""
     by_end = np.lexsort((spread.end, versions.key))
     by_start = np.lexsort((spread.start, versions.key))
     before, after = _without_between(versions.first, by_end, by_start, spread.end, spread.start, cyclic)
-    return _orders(before, after, Evidence.REALTIME, spread.end_row[before], spread.start_row[after])
+    return _orders(before, after, OrderedBy.REALTIME, spread.end_row[before], spread.start_row[after])
 
 
 @compiled
@@ -432,8 +432,8 @@ def _without_between(
 
 
 def _cycles(
-    registers: Registers, versions: Versions, links: Orders, spread: _Spread
-) -> tuple[Bool, tuple[tuple[int, Orders], ...]]:
+    registers: Registers, versions: Versions, links: Precedences, spread: _Spread
+) -> tuple[Bool, tuple[tuple[int, Precedences], ...]]:
     """(whether versions of each key precede each other, a cycle for each key where they do)."""
     by_end = np.lexsort((spread.end, versions.key))
     by_start = np.lexsort((spread.start, versions.key))
@@ -454,10 +454,10 @@ def _cycles(
     return cyclic, tuple(cycles)
 
 
-def _cycle(stuck: Int64, versions: Versions, links: Orders, cause: Int64, spread: _Spread) -> Orders:
+def _cycle(stuck: Int64, versions: Versions, links: Precedences, cause: Int64, spread: _Spread) -> Precedences:
     """Of versions none of which comes first, each the cause of the next."""
     by_end = stuck[np.argsort(spread.end[stuck], kind="stable")]
-    steps: dict[int, Orders] = {}
+    steps: dict[int, Precedences] = {}
     at = int(stuck[0])
     while at not in steps:
         if cause[at] >= 0:
@@ -466,10 +466,10 @@ def _cycle(stuck: Int64, versions: Versions, links: Orders, cause: Int64, spread
             earlier = by_end[:2][by_end[:2] != at][:1]
             if len(earlier) and spread.end[earlier[0]] < spread.start[at]:
                 rows = spread.end_row[earlier], spread.start_row[at : at + 1]
-                steps[at] = _orders(earlier, np.array([at]), Evidence.REALTIME, *rows)
+                steps[at] = _orders(earlier, np.array([at]), OrderedBy.REALTIME, *rows)
             else:
                 nothing = np.array([-1])
-                steps[at] = _orders(stuck[:1], np.array([at]), Evidence.INITIAL, nothing, nothing)
+                steps[at] = _orders(stuck[:1], np.array([at]), OrderedBy.INITIAL, nothing, nothing)
         at = int(steps[at].before[0])
     last, cycle = at, []
     while True:

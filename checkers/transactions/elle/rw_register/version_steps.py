@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.reasons import first_reasons
-from checkers.transactions.elle.rw_register.dependencies import Dependencies
+from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
 from checkers.transactions.elle.rw_register.reasons import near_dependencies
 from checkers.transactions.elle.rw_register.resolution import Registers
-from checkers.transactions.elle.rw_register.version_orders import Assumed, Orders, inferred
+from checkers.transactions.elle.rw_register.version_orders import Assumed, Precedences, inferred_orders
 
 VERSION_STEPS = pa.schema(
     [
@@ -31,7 +31,7 @@ VERSION_STEPS = pa.schema(
         pa.field("later", pa.int64()),
     ]
 )
-"""Version `before` of the key (null: the initial one) precedes `after`, by `because`, an Evidence, as the transactions
+"""Version `before` of the key (null: the initial one) precedes `after`, by `because`, an OrderedBy, as the transactions
 invoked at `earlier` and `later` show; they are the same where one shows it, and null where none need. `kind`, `source`
 and `target` are those of an edge as in EDGES; of a WR edge there is nothing else but the key. Of a cycle of versions
 `source` is the number of the step."""
@@ -51,7 +51,7 @@ def edge_steps(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Tabl
     return first_reasons(pa.concat_tables(parts))
 
 
-def _edges(told: Dependencies, some: Int64) -> list[pa.Array]:
+def _edges(told: RegisterDependencies, some: Int64) -> list[pa.Array]:
     """From `kind` to `key`."""
     registers, source = told.registers, told.source[some]
     return [
@@ -65,14 +65,14 @@ def _edges(told: Dependencies, some: Int64) -> list[pa.Array]:
 def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: VERSION_STEPS of the cycle of this key's versions, if it is in the bucket."""
     registers = Registers.of(rows.filter(pc.equal(rows["key"], key)))
-    told = inferred(registers, assumed)
+    told = inferred_orders(registers, assumed)
     if not told.cycles:
         return VERSION_STEPS.empty_table()
     _, orders = told.cycles[0]
     count = len(orders.before)
     number = np.arange(count, dtype=np.int64)
     arrays = [
-        pa.array(np.full(count, Kind.WW, dtype=np.int8)),
+        pa.array(np.full(count, Dependency.WW, dtype=np.int8)),
         pa.array(number),
         pa.array((number + 1) % count),
         pa.array([key] * count),
@@ -81,7 +81,7 @@ def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=VERSION_STEPS)
 
 
-def _columns(registers: Registers, written: Int64, orders: Orders) -> list[pa.Array]:
+def _columns(registers: Registers, written: Int64, orders: Precedences) -> list[pa.Array]:
     """From `before` to `later`."""
     return [
         _values(registers.value, written[orders.before]),

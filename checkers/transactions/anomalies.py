@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from checkers.anomaly import Anomaly
 from checkers.causal.spans import transactions
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.elle.edges import Kind
+from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycles
-from checkers.transactions.elle.inference import Inferred
+from checkers.transactions.elle.inference import Inference
 from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
 from checkers.transactions.evidence.certificate import Names
-from checkers.transactions.evidence.encoded_proof import Carried
+from checkers.transactions.evidence.encoded_proof import CompactProof
 from checkers.transactions.evidence.explanation import (
     Explanation,
     explained_cycle,
@@ -29,12 +29,12 @@ NO_ORDER = "not-"
 
 
 def cycle_anomalies(
-    request: CheckRequest, engine: Engine, told: Inferred, found: Cycles
+    request: CheckRequest, engine: Engine, told: Inference, found: Cycles
 ) -> Mapping[str, AnomalySummary]:
     edges = [edge for name in found.found.values() for cycle in name.examples for edge in cycle.edges]
     if not edges:
         return {}
-    wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Kind.RW)
+    wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Dependency.RW)
     reasons = gathered_reasons(engine, told.reasons(wanted), wanted)
     evidence = reasons["evidence"].drop_null().to_pylist()
     witnesses = involved(engine, transactions(request, engine), (*(source for _, source, _ in edges), *evidence))
@@ -49,7 +49,7 @@ def cycle_anomalies(
 
 
 def order_anomalies(
-    workload: str, request: CheckRequest, engine: Engine, told: Inferred, given: Sequence[Answer]
+    workload: str, request: CheckRequest, engine: Engine, told: Inference, given: Sequence[Answer]
 ) -> Mapping[str, AnomalySummary]:
     """One for each of the weakest models that no order explains the history in."""
     refuted = {one.model: one.proof for one in given if one.verdict is Verdict.INVALID}
@@ -67,7 +67,7 @@ def order_anomalies(
     return anomalies
 
 
-def names_of(workload: str, told: Inferred, model: Model, proof: Carried) -> Names:
+def names_of(workload: str, told: Inference, model: Model, proof: CompactProof) -> Names:
     names = told.key_names(proof.keys)
     keys = [names[number] for number in proof.keys]
     return Names(model=model.value, workload=workload, start=proof.start, keys=keys)

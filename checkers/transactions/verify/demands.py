@@ -1,9 +1,9 @@
 """What each model demands, as the verification reads it.
 
 A serial order explains every read by the last write before; a snapshot order does so for begins and commits; a commit
-order keeps what was read, what lists tell (and sessions), and puts u before w wherever r, who reads a key from w, has
+order keeps what was read, what lists show (and sessions), and puts u before w wherever r, who reads a key from w, has
 seen u, and u wrote that key too. The models with commit orders differ in what has been seen, which is a path of steps.
-An order of writes keeps what lists tell (and sessions). What a transaction reads of a key behind its own write is
+An order of writes keeps what lists show (and sessions). What a transaction reads of a key behind its own write is
 judged by the models that are atomic alone; of lists it shows the order of versions at all of them.
 """
 
@@ -50,7 +50,7 @@ READ, SESSION = "read", "session"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class Demand:
     family: Family
     keeps: Kept = Kept.NOTHING
     seen: Seen = Seen.NOTHING
@@ -81,13 +81,13 @@ class Model:
         return self.family in (Family.SERIAL, Family.SNAPSHOT)
 
 
-def _commits(keeps: Kept, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Model:
-    return Model(family=Family.COMMITS, keeps=keeps, seen=seen, paths=paths)
+def _commits(keeps: Kept, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Demand:
+    return Demand(family=Family.COMMITS, keeps=keeps, seen=seen, paths=paths)
 
 
-MODELS: Mapping[str, Model] = {
-    "read-uncommitted": Model(family=Family.WRITES),
-    "strong-session-read-uncommitted": Model(family=Family.WRITES, keeps=Kept.SESSIONS),
+DEMANDS: Mapping[str, Demand] = {
+    "read-uncommitted": Demand(family=Family.WRITES),
+    "strong-session-read-uncommitted": Demand(family=Family.WRITES, keeps=Kept.SESSIONS),
     "PL-2": _commits(Kept.NOTHING, Seen.NOTHING),
     "strong-session-PL-2": _commits(Kept.SESSIONS, Seen.NOTHING),
     "read-committed": _commits(Kept.NOTHING, Seen.EARLIER_READS),
@@ -101,14 +101,14 @@ MODELS: Mapping[str, Model] = {
     "writes-follow-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, READ), (READ, SESSION, READ)),
     "pram": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION,), (READ, SESSION), (SESSION, READ), (SESSION, READ, SESSION)),
     "causal": _commits(Kept.SESSIONS, Seen.CAUSES),
-    "consistent-view": Model(family=Family.COMMITS, seen=Seen.VERSIONS, forgets_own_writes=True),
+    "consistent-view": Demand(family=Family.COMMITS, seen=Seen.VERSIONS, forgets_own_writes=True),
     "parallel-snapshot-isolation": _commits(Kept.NOTHING, Seen.VERSIONS),
     "strong-session-parallel-snapshot-isolation": _commits(Kept.SESSIONS, Seen.VERSIONS),
-    "snapshot-isolation": Model(family=Family.SNAPSHOT),
-    "strong-session-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.SESSIONS),
-    "strong-snapshot-isolation": Model(family=Family.SNAPSHOT, keeps=Kept.REALTIME),
-    "repeatable-read": Model(family=Family.SERIAL, forgets_own_writes=True),
-    "serializable": Model(family=Family.SERIAL),
-    "strong-session-serializable": Model(family=Family.SERIAL, keeps=Kept.SESSIONS),
-    "strict-serializable": Model(family=Family.SERIAL, keeps=Kept.REALTIME),
+    "snapshot-isolation": Demand(family=Family.SNAPSHOT),
+    "strong-session-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=Kept.SESSIONS),
+    "strong-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=Kept.REALTIME),
+    "repeatable-read": Demand(family=Family.SERIAL, forgets_own_writes=True),
+    "serializable": Demand(family=Family.SERIAL),
+    "strong-session-serializable": Demand(family=Family.SERIAL, keeps=Kept.SESSIONS),
+    "strict-serializable": Demand(family=Family.SERIAL, keeps=Kept.REALTIME),
 }

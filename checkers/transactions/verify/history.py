@@ -1,4 +1,4 @@
-"""What a history tells of transactions: read anew from its Parquet file, by a way of its own."""
+"""The transactions of a history, read anew from its Parquet file with code of the verification's own."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ AT_ONCE = 50_000
 DIGITS = 20
 """More than any index has."""
 
-Told = int | bytes | None
-Operation = tuple[bool, int, Told]
+Value = int | bytes | None
+Operation = tuple[bool, int, Value]
 """(whether it is a write, the number of its key, the value or the bytes of the list; of a read's answer alone)."""
 
 
@@ -37,9 +37,9 @@ class Refuted(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
-    """Transactions of clients, numbered in the order of their invocations; their operations one behind the other. What
-    was asked by one that did not complete with ok, or that did without an answer, tells nothing, and is left out."""
+class TransactionHistory:
+    """Transactions of clients, numbered in the order of their invocations; their operations one behind the other. Reads
+    of one that did not complete with ok, or that completed without an answer, show nothing, and are left out."""
 
     lists: bool
     """Whether these are lists, else registers."""
@@ -93,7 +93,7 @@ class Recorded:
             raise Refuted(f"no transaction has a key {name!r}")
         return self.key_number[name]
 
-    def told(self, transaction: int) -> str:
+    def name(self, transaction: int) -> str:
         return "the initial transaction" if transaction == INITIAL else str(int(self.start[transaction]))
 
     def operations(self, transaction: int) -> list[Operation]:
@@ -136,7 +136,7 @@ class Recorded:
         }
 
     def require_unique_writes(self) -> None:
-        """Raises Refuted if a value was written to a key twice: then no read tells what it is from."""
+        """Raises Refuted if a value was written to a key twice: then no read shows which write it is from."""
         writes = np.flatnonzero(self.is_write)
         value = self.value.take(pa.array(writes))
         if value.null_count:
@@ -149,7 +149,7 @@ class Recorded:
             raise Refuted(f"{self.keys[key[at]]} was written as {value[at]} more than once")
 
 
-def recorded(path: Path, *, lists: bool) -> Recorded:
+def read_history(path: Path, *, lists: bool) -> TransactionHistory:
     """Raises OSError, and ValueError (of Arrow) for a file that is no Parquet; Refuted for one of something else."""
     rows = pq.read_table(path, columns=["index", "process", "type", "key", "value"])
     index, process = _integers(rows["index"]), _integers(rows["process"])
@@ -186,7 +186,7 @@ def recorded(path: Path, *, lists: bool) -> Recorded:
     if lists:
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         elements = _integers(values.flatten()).tobytes() if len(values) else b""
-    return Recorded(
+    return TransactionHistory(
         lists=lists,
         start=index[begin],
         end=np.where(answered, index[completion], np.iinfo(np.int64).max),

@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from checkers.linearizable.models import FailedCas, cas_register
+from checkers.linearizable.model import FailedCas
+from checkers.linearizable.objects.register import cas_register
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
 from checkers.linearizable.search.problem import Row, recorded
 

@@ -30,10 +30,10 @@ from log_check import ROW_GROUP_ROWS, TYPES, names_column
 from measured import measured
 
 from checkers.in_process.engine import InProcessEngine
-from checkers.kernels.columns import Bool, Int8, Int64
+from checkers.kernels.columns import NONE, Bool, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.objects.deciders import DECIDERS
-from checkers.linearizable.objects.spans import NEVER, NONE, Ordered, Spans
+from checkers.linearizable.deciders.spans import Ordered, Spans
+from checkers.linearizable.values import NEVER
 from checkers.plan import CheckRequest
 from harness.compiled import compiled
 from harness.record.history import history_schema
@@ -306,7 +306,7 @@ def planted(name: str, told: Story) -> Story:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--object", choices=sorted(OBJECTS), nargs="+", default=sorted(set(OBJECTS) & set(DECIDERS)))
+    parser.add_argument("--object", choices=sorted(OBJECTS), nargs="+", default=sorted(OBJECTS))
     parser.add_argument("--operations", type=int, default=1_000_000)
     parser.add_argument("--clients", type=int, nargs="+", default=[16])
     parser.add_argument("--indefinite", type=float, nargs="+", default=[0.0, 0.01, 0.05])
@@ -337,7 +337,9 @@ def main() -> None:
 def decided(model: str, spans: Spans, warm: Spans) -> str:
     """What the decider says of the spans, and how long that takes once it has judged `warm`, which loads what numba has
     compiled."""
-    decider = DECIDERS[model]
+    decided = MODELS[model].decided
+    assert decided is not None, f"{model} is always searched"
+    decider = decided.by
     decider.decide(warm, ())
     begun = time.process_time()
     outcome = decider.decide(spans, ())

@@ -37,9 +37,9 @@ from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.linearizable import registers
-from checkers.linearizable.failed_attempts import with_failed_attempts
-from checkers.linearizable.models import Model
+from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
+from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
+from checkers.linearizable.model import Model
 from checkers.linearizable.object_findings import (
     MALFORMED,
     OBJECTS,
@@ -48,7 +48,7 @@ from checkers.linearizable.object_findings import (
     object_findings,
     object_orders,
 )
-from checkers.linearizable.recorded import COLUMNS, ROWS, object_rows
+from checkers.linearizable.registers import findings as registers
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import CheckerResult
 from harness.record.history import MalformedHistory

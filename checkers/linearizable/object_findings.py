@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from checkers.findings import Example, Findings, said_of
 from checkers.kernels.columns import Int64, codes
-from checkers.linearizable.models import Model, describe, shown, tellable
-from checkers.linearizable.objects.contradicted import contradicted
-from checkers.linearizable.objects.question import Question, asked
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered
-from checkers.linearizable.operations import NEVER
-from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
-from checkers.linearizable.recorded import objects, rows_of
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered
+from checkers.linearizable.evidence.contradicted import contradicted
+from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
+from checkers.linearizable.evidence.window import Window, window
+from checkers.linearizable.history.calls import Calls, calls_of
+from checkers.linearizable.history.rows import objects, rows_of
+from checkers.linearizable.model import Model, describe, tellable
+from checkers.linearizable.question import Question, asked
 from checkers.linearizable.search.decision import (
     AT_FIRST,
     ENDLESS,
@@ -25,9 +26,8 @@ from checkers.linearizable.search.decision import (
     Decision,
     decide_with_orders,
 )
-from checkers.linearizable.search.problem import Calls, calls_of
-from checkers.linearizable.surroundings import Operations, longest_prefix, surroundings
-from checkers.linearizable.window import Window, window
+from checkers.linearizable.search.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.values import NEVER, shown
 from checkers.verdict import EXAMPLES
 
 NONLINEARIZABLE = "nonlinearizable"

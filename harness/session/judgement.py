@@ -14,8 +14,7 @@ import pyarrow as pa
 from checkers.certified import CertifiedHistory
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
-from checkers.linearizable.models import frozen
-from checkers.linearizable.recorded import repeats_of
+from checkers.linearizable.history.repeats import repeats_of
 from checkers.names import TRANSACTIONAL
 from checkers.plan import CheckRequest, Engine
 from checkers.repeats import Repeats
@@ -182,11 +181,10 @@ def _beginning_with(model: Model, initial: str) -> Model:
         value = json.loads(initial, parse_constant=_no_json)
     except (ValueError, RecursionError):
         raise UsageError(f"--initial takes a value as JSON, e.g. 0 or null, got {initial!r}") from None
-    is_one, expected = _BEGINNINGS.get(model.name, (_is_anything, "a value"))
+    expected = model.begins.expected
     try:
-        if is_one(value):
-            begun = model.beginning_with(value if isinstance(value, dict) else frozen(value))
-            return dataclasses.replace(begun, initial_json=initial)
+        if model.begins.accepts(value):
+            return dataclasses.replace(model.beginning_with(value), initial_json=initial)
     except TypeError:
         expected += " that can be compared with each other"
     raise UsageError(f"--initial of model {model.name} must be {expected}, it is {initial}")
@@ -194,46 +192,6 @@ def _beginning_with(model: Model, initial: str) -> Model:
 
 def _no_json(constant: str) -> None:
     raise ValueError(constant)
-
-
-def _is_anything(value: Any) -> bool:
-    return True
-
-
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_integer(value: Any) -> bool:
-    return type(value) is int
-
-
-def _is_token(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-_ELEMENTS = (_is_list, "a list of elements, e.g. [1, 2]")
-_BEGINNINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "mutex": (_is_boolean, "true for held, or false"),
-    "fenced-lock": (_is_token, "the last token given away, an integer of at least 0"),
-    "counter": (_is_integer, "an integer"),
-    "multi-register": (_is_map, 'a map from registers to values, e.g. {"x": 0}'),
-    "set": _ELEMENTS,
-    "fifo-queue": _ELEMENTS,
-    "unordered-queue": _ELEMENTS,
-    "priority-queue": _ELEMENTS,
-    "stack": _ELEMENTS,
-    "append-log": _ELEMENTS,
-}
-"""What else than any value an object can begin with, by the name of its model."""
 
 
 def _is_integer_or_null(value: Any) -> bool:

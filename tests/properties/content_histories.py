@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from checkers.linearizable.models import ANYTHING, UNTOLD, Call, Model, Truth, frozen
-from checkers.linearizable.objects.spans import NEVER, NONE, Lists, Spans
+from checkers.kernels.columns import NONE
+from checkers.linearizable.deciders.spans import Lists, Spans
+from checkers.linearizable.model import ANYTHING, UNTOLD, Call, Model
+from checkers.linearizable.values import NEVER, Truth, frozen
 
 Rows = list[dict[str, Any]]
 Asked = tuple[str, int | None]

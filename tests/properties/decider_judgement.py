@@ -6,8 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from checkers.linearizable import replay
-from checkers.linearizable.objects.deciders import DECIDERS
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.deciders.spans import Contradiction, Decider, Open, Ordered, Outcome, Spans
+from checkers.linearizable.objects import MODELS
+
+
+def decider(name: str) -> Decider:
+    decided = MODELS[name].decided
+    assert decided is not None, f"{name} is always searched"
+    return decided.by
 
 
 def held_against_all_orders(
@@ -19,7 +25,7 @@ def held_against_all_orders(
 ) -> Outcome:
     """What the decider of this model says. Unless it leaves the case open: `orderable`, which tries all orders of
     operations by their positions, agrees; an order replays; and witnesses convict alone."""
-    outcome = DECIDERS[name].decide(spans, initial)
+    outcome = decider(name).decide(spans, initial)
     if isinstance(outcome, Open):
         return outcome
     expected = orderable(range(len(spans)))
@@ -34,5 +40,5 @@ def held_against_all_orders(
 
 def fault_of_order(name: str, rows: list[dict[str, Any]], spans: Spans, initial: tuple[int, ...]) -> str | None:
     """What the replay says against the decider's order."""
-    order = spans.start[DECIDERS[name].order(spans, initial)].tolist()
+    order = spans.start[decider(name).order(spans, initial)].tolist()
     return replay.fault(rows, {"k": order}, lambda: replay.OBJECTS[name](list(initial)), False)

@@ -6,7 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from checkers.linearizable.models import ANYTHING, FAILED, MODELS, UNTOLD, Call, FailedCas, Model, cas_register, frozen
+from checkers.linearizable.model import ANYTHING, FAILED, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.objects.register import cas_register
+from checkers.linearizable.values import frozen
 
 Rows = list[dict[str, Any]]
 Asked = tuple[str, Any]

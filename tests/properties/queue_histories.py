@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from checkers.linearizable.models import UNTOLD, Call, Model
-from checkers.linearizable.objects.spans import NEVER, NONE, Spans
+from checkers.kernels.columns import NONE
+from checkers.linearizable.deciders.spans import Spans
+from checkers.linearizable.model import UNTOLD, Call, Model
+from checkers.linearizable.values import NEVER
 
 Rows = list[dict[str, Any]]
 

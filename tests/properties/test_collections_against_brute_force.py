@@ -11,8 +11,8 @@ from decider_judgement import held_against_all_orders
 from queue_histories import linearizable, made_up_rows, spans_of
 from thousands import thousands
 
-from checkers.linearizable.models import MODELS
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.objects import MODELS
 
 NAMES = ["priority-queue", "stack"]
 MOST_OPERATIONS = 8

@@ -12,8 +12,8 @@ from decider_judgement import held_against_all_orders
 from queue_histories import has_order
 from thousands import thousands
 
-from checkers.linearizable.models import MODELS
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.objects import MODELS
 
 NAMES = ["append-log", "set"]
 MOST_OPERATIONS = 8

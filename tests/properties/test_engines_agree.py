@@ -147,7 +147,7 @@ def test_both_engines_say_the_same_of_vast_registers(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 800)
-    monkeypatch.setattr("checkers.linearizable.vast_registers.VAST_ROWS", 18)
+    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", 18)
     rows = random_register_rows(random.Random(4), registers=150)
     request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
     checkers = {"linearizable": Linearizable(MODELS["cas-register"])}

@@ -15,13 +15,14 @@ from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
 from thousands import thousands
 
 from checkers.linearizable import replay
-from checkers.linearizable.models import FailedCas, Model, frozen
-from checkers.linearizable.operations import NEVER
-from checkers.linearizable.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.evidence.window import Window, window
+from checkers.linearizable.history.calls import Calls, Row, calls_of
+from checkers.linearizable.model import FailedCas, Model
 from checkers.linearizable.search import decision
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
-from checkers.linearizable.search.problem import Calls, Row, calls_of, problem_of
-from checkers.linearizable.window import Window, window
+from checkers.linearizable.search.parts import Part, decide_parts, order_of_parts, parts
+from checkers.linearizable.search.problem import problem_of
+from checkers.linearizable.values import NEVER, frozen
 
 LIMIT = 1_000_000
 MOST_OPERATIONS = 8

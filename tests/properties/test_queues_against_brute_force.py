@@ -6,13 +6,12 @@ import random
 from collections import Counter
 
 import pytest
-from decider_judgement import fault_of_order, held_against_all_orders
+from decider_judgement import decider, fault_of_order, held_against_all_orders
 from queue_histories import linearizable, made_up_rows, spans_of
 from thousands import thousands
 
-from checkers.linearizable.models import MODELS
-from checkers.linearizable.objects.deciders import DECIDERS
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
+from checkers.linearizable.objects import MODELS
 
 MOST_OPERATIONS = 8
 
@@ -36,7 +35,7 @@ def test_a_long_history_of_a_true_queue_is_ordered(name: str, unknown: float) ->
     initial = (0, 1, 2)
     rows = made_up_rows(MODELS[name], initial, rng, 400, lies=0.0, unknown=unknown)
     spans = spans_of(MODELS[name], rows)
-    assert isinstance(DECIDERS[name].decide(spans, initial), Ordered)
+    assert isinstance(decider(name).decide(spans, initial), Ordered)
     assert fault_of_order(name, rows, spans, initial) is None
 
 

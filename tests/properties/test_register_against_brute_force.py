@@ -14,14 +14,15 @@ from thousands import thousands
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
 from checkers.linearizable import FailedCas, cas_register
+from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ, WRITE
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
 from checkers.linearizable.objects.register import Register, suspects
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Spans
-from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ, WRITE
-from checkers.linearizable.parts import decide_parts, parts
-from checkers.linearizable.register_rows import SPANS, Recorded, all_whole, from_table
-from checkers.linearizable.registers import calls_of_spans
+from checkers.linearizable.registers.findings import calls_of_spans
+from checkers.linearizable.registers.rows import SPANS, Recorded, all_whole, from_table
 from checkers.linearizable.replay import OBJECTS, fault
 from checkers.linearizable.search.decision import LINEARIZABLE
+from checkers.linearizable.search.parts import decide_parts, parts
+from checkers.linearizable.values import NEVER
 
 MOST_OPERATIONS = 7
 LIMIT = 100_000

@@ -14,11 +14,12 @@ from content_histories import Rows, made_up_contents, operations_in, spans_of_co
 from queue_histories import has_order
 
 from checkers.linearizable import replay
-from checkers.linearizable.models import MODELS, Model
+from checkers.linearizable.deciders.spans import Contradiction
+from checkers.linearizable.history.rows import object_rows
+from checkers.linearizable.model import Model
 from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
-from checkers.linearizable.objects.question import Question, asked
-from checkers.linearizable.objects.spans import Contradiction
-from checkers.linearizable.recorded import object_rows
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.question import Question, asked
 from harness.record.history import history_schema
 
 LIMIT = 1_000_000

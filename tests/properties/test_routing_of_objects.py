@@ -13,11 +13,13 @@ import pytest
 from queue_histories import Rows, linearizable, made_up_rows, spans_of
 
 from checkers.linearizable import replay
-from checkers.linearizable.models import MODELS, Model
-from checkers.linearizable.object_findings import NONLINEARIZABLE, contradicted, object_findings, object_orders
-from checkers.linearizable.objects.question import Question, asked
-from checkers.linearizable.objects.spans import Contradiction
-from checkers.linearizable.recorded import object_rows
+from checkers.linearizable.deciders.spans import Contradiction
+from checkers.linearizable.evidence import contradicted
+from checkers.linearizable.history.rows import object_rows
+from checkers.linearizable.model import Model
+from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.question import Question, asked
 from harness.record.history import history_schema
 
 LIMIT = 1_000_000

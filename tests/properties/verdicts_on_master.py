@@ -17,7 +17,8 @@ from checkers import buckets
 from checkers.availability import Availability
 from checkers.by_workload import checker_for
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable, vast_registers
+from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.registers import vast as vast_registers
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.replication import ClusterChecker, write_node_events
 from checkers.run import check_history

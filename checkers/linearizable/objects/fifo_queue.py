@@ -17,9 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.objects.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty, proof
-from checkers.linearizable.objects.spans import Contradiction, Ordered, Outcome, Spans
+from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty, proof
+from checkers.linearizable.deciders.spans import Contradiction, Ordered, Outcome, Spans
+from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
+from checkers.linearizable.objects.elements import element_needed, element_put
 from harness.compiled import compiled
 
 
@@ -117,3 +120,26 @@ def _order_broken(spans: Spans, known: Lifetimes, first: int, second: int) -> Co
         frozenset(witnesses),
         f"{one} {before} {after}, but {other} was dequeued ({spans.when(take)}){overtaken}",
     )
+
+
+# The model.
+
+
+def _fifo_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "enqueue":
+        return [((*state, call.argument), ANYTHING)]
+    return [(state[1:], state[0])] if state else [(state, None)]
+
+
+MODEL = Model(
+    name="fifo-queue",
+    initial=(),
+    functions=("enqueue", "dequeue"),
+    apply=_fifo_queue,
+    effect=element_put,
+    needs=element_needed,
+    begins=elements(),
+    repeats=repeating("enqueue"),
+    evidence=always(*any_ok("dequeue")),
+    decided=Decided(by=FifoQueue()),
+)

@@ -16,16 +16,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.objects.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
-from checkers.linearizable.objects.spans import NEVER, Spans
-from checkers.linearizable.objects.takers import (
+from checkers.linearizable.deciders.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
+from checkers.linearizable.deciders.spans import Spans
+from checkers.linearizable.deciders.takers import (
     Clash,
     Collection,
     Due,
     never_empty,
     never_empty_because,
 )
+from checkers.linearizable.model import (
+    ANYTHING,
+    Call,
+    Columns,
+    Decided,
+    Model,
+    State,
+    Value,
+    always,
+    elements,
+    repeating,
+)
+from checkers.linearizable.objects.elements import element_needed, element_put
+from checkers.linearizable.values import NEVER, frozen
 from harness.compiled import compiled
 
 STAYS = -1
@@ -91,9 +106,6 @@ class _PriorityQueue:
         position, time, phase, turn = (np.concatenate([part[i] for part in parts]) for i in range(4))
         ordered = position[np.lexsort((turn, phase, time))]
         return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
-
-
-PRIORITY_QUEUE = Collection(_PriorityQueue())
 
 
 def _first_chance(known: Lifetimes, element: int) -> int:
@@ -168,3 +180,27 @@ def _due(value: Int64, moment: Int64, latest: Int64, left: Int64, put_end: Int64
                     soon[i] = first[node]
             node -= node & -node
     return soon, by
+
+
+# The model.
+
+
+def _priority_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    """dequeue tells the least element."""
+    if call.f == "enqueue":
+        return [(tuple(sorted((*state, call.argument))), ANYTHING)]
+    return [(state[1:], state[0])] if state else [(state, None)]
+
+
+MODEL = Model(
+    name="priority-queue",
+    initial=(),
+    functions=("enqueue", "dequeue"),
+    apply=_priority_queue,
+    effect=element_put,
+    needs=element_needed,
+    begins=elements(lambda value: tuple(sorted(map(frozen, value)))),
+    repeats=repeating("enqueue"),
+    evidence=always(*any_ok("dequeue")),
+    decided=Decided(by=Collection(_PriorityQueue()), columns=Columns.ORDERED_VALUES),
+)

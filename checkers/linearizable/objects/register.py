@@ -12,13 +12,17 @@ chains of a cas are ours, and held against a search through all orders.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from checkers.evidence import Evidence, any_ok, shows_a_value, without_error
 from checkers.kernels.columns import NONE, Int64
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Outcome, Spans
-from checkers.linearizable.objects.zones import (
+from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.deciders.zones import (
     NOBODY,
     Chains,
     Registers,
@@ -30,7 +34,8 @@ from checkers.linearizable.objects.zones import (
     seats,
     zones,
 )
-from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ
+from checkers.linearizable.model import ANYTHING, FAILED, Call, Decided, Does, FailedCas, Model, State, Value, repeating
+from checkers.linearizable.values import NEVER
 
 LINKS = 16
 """At most so many cas between two operations of a chain are named as witnesses."""
@@ -218,3 +223,92 @@ class _Told:
                 at = int(seers[np.argmin(registers.end[seers])])
                 proven.add(at)
         return Contradiction(frozenset(proven), because)
+
+
+# The model.
+
+
+def _apply(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "read":
+        return [(state, state)]
+    if call.f == "write":
+        return [(call.argument, ANYTHING)]
+    expected, new = _pair(call.argument)
+    if call.result is FAILED:
+        return [] if state == expected else [(state, ANYTHING)]
+    return [(new, ANYTHING)] if state == expected else []
+
+
+def _pair(value: Hashable) -> tuple[Hashable, Hashable]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise ValueError(f"expected a pair, got {value!r}")
+    return value
+
+
+def _register_does(call: Call) -> Does:
+    if call.f == "write":
+        return Does.OVERWRITES
+    return Does.READS if call.f == "read" or call.result is FAILED else Does.CHANGES
+
+
+def _register_effect(call: Call) -> Hashable:
+    value = call.argument if call.f == "write" else _pair(call.argument)[1]
+    return ("value", value)
+
+
+def _register_needs(call: Call) -> Collection[Hashable] | None:
+    if call.result is FAILED:
+        return None
+    if call.f == "cas":
+        return (("value", _pair(call.argument)[0]),)
+    return (("value", call.result),) if call.f == "read" else ()
+
+
+def _register_evidence(state: State) -> tuple[Evidence, ...]:
+    """Where null cannot be, a read of it was not seen."""
+    return any_ok("read") if state is None else (shows_a_value("read"),)
+
+
+def _cas_register_evidence(failed_cas: FailedCas, state: State) -> tuple[Evidence, ...]:
+    answer = Evidence(f="cas", type="fail", which=without_error, columns=("error",), words="without an error")
+    return (*_register_evidence(state), *any_ok("cas"), *([answer] if failed_cas is FailedCas.ANSWER else []))
+
+
+def _only_in(call: Call) -> tuple[State] | None:
+    if call.f == "read":
+        return (call.result,)
+    if call.f == "cas" and call.result is not FAILED and isinstance(call.argument, tuple):
+        return (call.argument[0],)
+    return None
+
+
+def _held(state: State) -> tuple[Hashable]:
+    return (state,)
+
+
+MODEL = Model(
+    name="register",
+    initial=None,
+    functions=("read", "write"),
+    apply=_apply,
+    does=_register_does,
+    effect=_register_effect,
+    needs=_register_needs,
+    only_in=_only_in,
+    repeats=repeating("write"),
+    evidence=_register_evidence,
+    decided=Decided(by=Register(), holds=_held),
+)
+
+
+def cas_register(failed_cas: FailedCas) -> Model:
+    """Searched, unless it holds integers alone (`registers`)."""
+    return replace(
+        MODEL,
+        name="cas-register",
+        functions=("read", "write", "cas"),
+        failed_cas=failed_cas,
+        repeats=repeating("write", "cas"),
+        evidence=partial(_cas_register_evidence, failed_cas),
+        decided=None,
+    )

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.objects.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
-from checkers.linearizable.objects.nesting import UNPLACED, Nesting, nested
-from checkers.linearizable.objects.spans import NEVER, Spans
-from checkers.linearizable.objects.takers import (
+from checkers.linearizable.deciders.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
+from checkers.linearizable.deciders.nesting import UNPLACED, Nesting, nested
+from checkers.linearizable.deciders.spans import Spans
+from checkers.linearizable.deciders.takers import (
     Clash,
     Collection,
     Due,
     never_empty,
     never_empty_because,
 )
+from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
+from checkers.linearizable.objects.elements import element_needed, element_put
+from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 REDUCED = 200
@@ -103,9 +107,6 @@ class _Stack:
         return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
 
 
-STACK = Collection(_Stack())
-
-
 def _nesting(known: Lifetimes) -> tuple[Int64, Nesting]:
     """The elements that are not brief, and how they are nested."""
     zoned = np.flatnonzero(known.put_end < known.take_start)
@@ -173,3 +174,26 @@ def _enclosing(left: Int64, right: Int64, latest: Int64, start: Int64, end: Int6
             inner[i] = pile[low - 1]
             outer[i] = first[low - 1]
     return inner, outer
+
+
+# The model.
+
+
+def _stack(state: State, call: Call) -> list[tuple[State, Value]]:
+    if call.f == "push":
+        return [((*state, call.argument), ANYTHING)]
+    return [(state[:-1], state[-1])] if state else [(state, None)]
+
+
+MODEL = Model(
+    name="stack",
+    initial=(),
+    functions=("push", "pop"),
+    apply=_stack,
+    effect=element_put,
+    needs=element_needed,
+    begins=elements(),
+    repeats=repeating("push"),
+    evidence=always(*any_ok("pop")),
+    decided=Decided(by=Collection(_Stack())),
+)

@@ -9,13 +9,29 @@ order; takes of unknown outcome are ours, and held against a search through all 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
+from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.objects.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty
-from checkers.linearizable.objects.spans import Ordered, Outcome, Spans
+from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty
+from checkers.linearizable.deciders.spans import Ordered, Outcome, Spans
+from checkers.linearizable.model import (
+    ANYTHING,
+    UNTOLD,
+    Call,
+    Decided,
+    Model,
+    State,
+    Value,
+    always,
+    elements,
+    repeating,
+)
+from checkers.linearizable.values import frozen
 
 EMPTY, PUT, TAKE = range(3)
 
@@ -46,3 +62,57 @@ class UnorderedQueue:
         position = np.concatenate((known.nothing, known.put, known.taken[~stays]))
         ordered = position[np.lexsort((what, at))]
         return np.asarray(ordered[ordered != NOBODY])
+
+
+# The model.
+
+
+def _unordered_queue(state: State, call: Call) -> list[tuple[State, Value]]:
+    """State: how often each element is there."""
+    counts = Counter(dict(state))
+    if call.f == "enqueue":
+        counts[call.argument] += 1
+        return [(frozenset(counts.items()), ANYTHING)]
+    wanted = [call.result] if call.result is not UNTOLD and call.result in counts else sorted(counts, key=repr)
+    return [(frozenset((counts - Counter([one])).items()), one) for one in wanted] or [(state, None)]
+
+
+def _bag_effect(call: Call) -> Hashable:
+    return ("element", call.argument) if call.f == "enqueue" else "emptiness"
+
+
+def _bag_needs(call: Call) -> Collection[Hashable]:
+    """Who dequeues null needs that elements were taken; whoever takes one needs only that it was there."""
+    if call.f == "enqueue" or call.result is UNTOLD:
+        return ()
+    return ("emptiness",) if call.result is None else (("element", call.result),)
+
+
+def _bag_parts(call: Call) -> Collection[Hashable] | None:
+    """An element is a part. Null is told of all of them, and a dequeue that nobody saw end may have taken any."""
+    if call.f == "enqueue":
+        return (call.argument,)
+    return None if call.result is UNTOLD or call.result is None else (call.result,)
+
+
+def _counted(value: Value) -> State:
+    return frozenset(Counter(map(frozen, value)).items())
+
+
+def _held(state: State) -> tuple[Hashable, ...]:
+    return tuple(Counter(dict(state)).elements())
+
+
+MODEL = Model(
+    name="unordered-queue",
+    initial=frozenset(),
+    functions=("enqueue", "dequeue"),
+    apply=_unordered_queue,
+    effect=_bag_effect,
+    needs=_bag_needs,
+    parts=_bag_parts,
+    begins=elements(_counted),
+    repeats=repeating("enqueue"),
+    evidence=always(*any_ok("dequeue")),
+    decided=Decided(by=UnorderedQueue(), holds=_held),
+)

@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.operations import NEVER
 from checkers.linearizable.search.kernel import (
     COMPLETED,
     DONE,
@@ -50,6 +49,7 @@ from checkers.linearizable.search.kernel import (
 from checkers.linearizable.search.orders import order_of_trail
 from checkers.linearizable.search.timeline import Layout, Problem, layout
 from checkers.linearizable.search.transitions import Step, Transitions
+from checkers.linearizable.values import NEVER
 
 __all__ = ["Decision", "Problem", "Step", "decide", "decide_with_orders"]
 

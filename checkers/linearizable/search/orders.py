@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.operations import NEVER
 from checkers.linearizable.search.kernel import OVERWRITES
 from checkers.linearizable.search.timeline import Problem
+from checkers.linearizable.values import NEVER
 
 
 def order_of_trail(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.operations import NEVER
 from checkers.linearizable.search.kernel import BITS, COMPLETED, INVOKED, MAY_HAPPEN, OVER, UNCOUNTED, Timeline
 from checkers.linearizable.search.transitions import Step
+from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 

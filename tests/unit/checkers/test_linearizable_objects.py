@@ -16,7 +16,7 @@ import pytest
 from checkers.evidence import Evidence, any_ok
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
-from checkers.linearizable.models import ANYTHING
+from checkers.linearizable.model import ANYTHING
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from checkers.linearizable import MODELS
-from checkers.linearizable.models import Truth, frozen
-from checkers.linearizable.parts import components, decide_parts, order_of_parts, parts
+from checkers.linearizable.history.calls import Row, calls_of
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE
-from checkers.linearizable.search.problem import Row, calls_of
+from checkers.linearizable.search.parts import components, decide_parts, order_of_parts, parts
+from checkers.linearizable.values import Truth, frozen
 
 LIMIT = 100_000
 

@@ -8,9 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checkers.linearizable.models import MODELS, shown
-from checkers.linearizable.objects.spans import NEVER, NONE
-from checkers.linearizable.recorded import object_rows, objects, rows_of, spans_of
+from checkers.kernels.columns import NONE
+from checkers.linearizable.history.columns import spans_of
+from checkers.linearizable.history.rows import object_rows, objects, rows_of
+from checkers.linearizable.model import Columns
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.values import NEVER, shown
 from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])
@@ -56,7 +59,7 @@ def test_names_of_another_type_are_read_too() -> None:
 
 
 def test_values_are_numbered_in_their_own_order() -> None:
-    spans, held = spans_of(QUEUE, json_table("b", "a", "c"), ("ab", "b"))
+    spans, held = spans_of(QUEUE, json_table("b", "a", "c"), ("ab", "b"), Columns.VALUES)
     assert spans.argument.tolist() == [2, 0, 3]
     assert held == (1, 2)
     assert [spans.shown(number) for number in (*held, NONE)] == ['"ab"', '"b"', "null"]
@@ -64,21 +67,21 @@ def test_values_are_numbered_in_their_own_order() -> None:
 
 
 def test_values_that_equal_each_other_have_one_number() -> None:
-    spans, _ = spans_of(QUEUE, json_table(2, 2.0, 1.5, [1]).slice(0, 3), ())
+    spans, _ = spans_of(QUEUE, json_table(2, 2.0, 1.5, [1]).slice(0, 3), (), Columns.VALUES)
     assert spans.argument.tolist() == [1, 1, 0]
 
 
 def test_values_without_an_order_have_numbers_only_where_nobody_compares_them() -> None:
     values = ("a", 1, [1, None], [1, 2], "a")
-    spans, _ = spans_of(QUEUE, json_table(*values), ())
+    spans, _ = spans_of(QUEUE, json_table(*values), (), Columns.VALUES)
     assert [spans.value(number) for number in spans.argument] == ["a", 1, (1, None), (1, 2), "a"]
     assert spans.argument[0] == spans.argument[4]
     with pytest.raises(TypeError):
-        spans_of(MODELS["priority-queue"], json_table(*values), ())
+        spans_of(MODELS["priority-queue"], json_table(*values), (), Columns.ORDERED_VALUES)
 
 
 def test_the_least_integer_is_not_taken_for_null() -> None:
-    spans, _ = spans_of(QUEUE, table([{"value": NONE}, {"value": 3}, {"value": None}], INTEGERS), ())
+    spans, _ = spans_of(QUEUE, table([{"value": NONE}, {"value": 3}, {"value": None}], INTEGERS), (), Columns.VALUES)
     assert spans.argument.tolist() == [0, 1, NONE]
     assert spans.shown(0) == str(NONE)
 
@@ -97,7 +100,7 @@ def test_what_failed_is_left_out_and_objects_come_by_name_in_order() -> None:
         for i, (p, t, k, v) in enumerate(rows)
     ]
     written = object_rows(pa.Table.from_pylist(events[::-1], schema=history_schema(JSON)), buckets=1)
-    found = {key: spans_of(QUEUE, own, ())[0] for key, own in objects(written)}
+    found = {key: spans_of(QUEUE, own, (), Columns.VALUES)[0] for key, own in objects(written)}
     assert {key: (spans.start.tolist(), spans.end.tolist()) for key, spans in found.items()} == {
         "a": ([1], [2]),
         "b": ([4], [NEVER]),

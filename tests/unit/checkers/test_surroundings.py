@@ -13,7 +13,7 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.surroundings import SHOWN_CANDIDATES, SHOWN_OPERATIONS
+from checkers.linearizable.evidence.surroundings import SHOWN_CANDIDATES, SHOWN_OPERATIONS
 from checkers.plan import CheckRequest
 from harness.record.history import history_schema
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int64, compact
-from checkers.linearizable.objects.spans import Contradiction, Open, Spans
+from checkers.linearizable.deciders.spans import Contradiction, Open, Spans
 from harness.compiled import compiled
 
 PUT, TAKE = range(2)

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from checkers.buckets import bucket_count
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.linearizable.models import FailedCas
-from checkers.linearizable.objects.zones import (
+from checkers.linearizable.deciders.register_functions import CAS, READ
+from checkers.linearizable.deciders.zones import (
     NOBODY,
     Chains,
     Clusters,
@@ -34,8 +34,8 @@ from checkers.linearizable.objects.zones import (
     crossed,
     zones,
 )
-from checkers.linearizable.operations import CAS, READ
-from checkers.linearizable.register_rows import SPANS, Recorded, all_whole, from_batch, from_table
+from checkers.linearizable.model import FailedCas
+from checkers.linearizable.registers.rows import SPANS, Recorded, all_whole, from_batch, from_table
 from checkers.plan import Dataset, Engine
 from harness.compiled import compiled
 

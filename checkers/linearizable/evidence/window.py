@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.operations import NEVER
-from checkers.linearizable.search.decision import NOT_LINEARIZABLE, Decision, Problem, approaching, decide
+from checkers.linearizable.search.decision import NOT_LINEARIZABLE, Decision, approaching, decide
 from checkers.linearizable.search.kernel import READS
+from checkers.linearizable.search.timeline import Problem
+from checkers.linearizable.values import NEVER
 
 TRIED = 128
 """At most so many operations are left out of a window to make it smaller."""

@@ -14,7 +14,11 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, said_of
 from checkers.kernels.columns import NONE, Bool, Int64
-from checkers.linearizable.models import FAILED, MODELS, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
+from checkers.linearizable.evidence.contradicted import contradicted
+from checkers.linearizable.history.calls import Calls
+from checkers.linearizable.model import FAILED, UNTOLD, Call, FailedCas, Model
 from checkers.linearizable.object_findings import (
     NONLINEARIZABLE,
     ORDERS,
@@ -22,15 +26,13 @@ from checkers.linearizable.object_findings import (
     findings_of_objects,
     searched,
 )
-from checkers.linearizable.objects.contradicted import contradicted
-from checkers.linearizable.objects.question import Question
+from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
-from checkers.linearizable.objects.spans import Contradiction, Open, Ordered, Spans
-from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
-from checkers.linearizable.parts import order_of_parts, parts
-from checkers.linearizable.register_rows import SPANS, all_whole, from_batch, from_table
-from checkers.linearizable.search.problem import Calls
-from checkers.linearizable.vast_registers import telling_operations, vast_registers
+from checkers.linearizable.question import Question
+from checkers.linearizable.registers.rows import SPANS, all_whole, from_batch, from_table
+from checkers.linearizable.registers.vast import telling_operations, vast_registers
+from checkers.linearizable.search.parts import order_of_parts, parts
+from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
 from checkers.verdict import EXAMPLES
 
@@ -38,7 +40,7 @@ from checkers.verdict import EXAMPLES
 def hold_integers(model: Model, history: Dataset) -> bool:
     """Is it a register, and is all that this history can tell of it an integer or null?"""
     value = history.schema.field("value").type
-    if model.apply is not MODELS["register"].apply or not pa.types.is_struct(value):
+    if model.apply is not register.MODEL.apply or not pa.types.is_struct(value):
         return False
     told = [field.type for field in value if field.name in ("value", "expected", "json")]
     integers = all(pa.types.is_signed_integer(kind) or pa.types.is_null(kind) for kind in told)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.models import FAILED, MODELS, Call, Does, Model, Truth, describe, shown
-from checkers.linearizable.operations import NEVER
+from checkers.linearizable.model import Call, Does, Model, describe
+from checkers.linearizable.objects import map as map_objects
+from checkers.linearizable.values import NEVER, shown
 
 SHOWN_OPERATIONS = 20
 """Of those that were concurrent, and the last of an order."""
@@ -187,7 +188,7 @@ class _Candidates:
 
     def _undone(self, done: int) -> str:
         """Which operation changed the object, or saw it changed, after `done` and before the one that fits nowhere."""
-        operations, holding = self.operations, _holding(self.model, self.operations.call(self.stuck))
+        operations, holding = self.operations, self.model.only_in(self.operations.call(self.stuck))
         if holding is None:
             return ""
         between = np.flatnonzero((operations.start > done) & (operations.end < operations.start[self.stuck]))
@@ -228,17 +229,4 @@ class _Candidates:
 
 
 def _is_map(model: Model) -> bool:
-    return model.apply is MODELS["map"].apply
-
-
-def _holding(model: Model, stuck: Call) -> tuple[Hashable] | None:
-    """The only state in which the operation is possible, as far as it concerns it, of objects that hold one value at a
-    time; None if there is no such state, or it is not known."""
-    is_register = model.apply is MODELS["register"].apply
-    if (is_register and stuck.f == "read") or (_is_map(model) and stuck.f == "get"):
-        return (stuck.result,)
-    if is_register and stuck.f == "cas" and stuck.result is not FAILED and isinstance(stuck.argument, tuple):
-        return (stuck.argument[0],)
-    if model.apply is MODELS["set"].apply and stuck.f == "contains" and stuck.result is Truth.TRUE:
-        return (frozenset((stuck.argument,)),)
-    return None
+    return model.apply is map_objects.MODEL.apply

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly
 from checkers.kernels.columns import FAIL, INVOKE
-from checkers.linearizable.models import Call, describe, frozen
-from checkers.linearizable.recorded import object_rows
-from checkers.linearizable.surroundings import SHOWN_CANDIDATES
+from checkers.linearizable.evidence.surroundings import SHOWN_CANDIDATES
+from checkers.linearizable.history.rows import object_rows
+from checkers.linearizable.model import Call, describe
+from checkers.linearizable.values import frozen
 from checkers.plan import Dataset, Engine
 from checkers.verdict import AnomalySummary
 from harness.record.history import NO_PARTNER, pairs

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64, codes, integers
-from checkers.linearizable.models import UNTOLD, Call, Model, Truth, frozen
-from checkers.linearizable.objects.spans import NEVER, Lists, Open, Spans
-from checkers.linearizable.recorded import happened
+from checkers.linearizable.deciders.spans import Lists, Open, Spans
+from checkers.linearizable.history.columns import happened
+from checkers.linearizable.model import UNTOLD, Call, Model
+from checkers.linearizable.values import NEVER, Truth, frozen
 
 CONTENTS = ("append-log", "set")
 """Models of such objects."""

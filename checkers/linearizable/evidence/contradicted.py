@@ -17,10 +17,11 @@ import numpy as np
 
 from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
-from checkers.linearizable.models import Model, describe, shown, tellable
-from checkers.linearizable.objects.question import Question, call_of
-from checkers.linearizable.objects.spans import NEVER, Contradiction, Ordered, Spans
-from checkers.linearizable.surroundings import Operations, longest_prefix, surroundings
+from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
+from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
+from checkers.linearizable.model import Model, describe, tellable
+from checkers.linearizable.question import Question, call_of
+from checkers.linearizable.values import NEVER, shown
 
 NEAR = 4_096
 """So many operations before a failure are looked at first for an earlier one, and for a smaller window."""

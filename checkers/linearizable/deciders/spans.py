@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
-from checkers.linearizable.models import shown
-from checkers.linearizable.operations import NEVER
+from checkers.linearizable.values import NEVER, shown
 
 __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outcome", "Spans"]
 

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.objects.lifetimes import (
+from checkers.linearizable.deciders.lifetimes import (
     NOBODY,
     Lifetimes,
     Words,
@@ -26,7 +26,8 @@ from checkers.linearizable.objects.lifetimes import (
     named,
     told_lifetimes,
 )
-from checkers.linearizable.objects.spans import NEVER, Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
+from checkers.linearizable.values import NEVER
 
 
 @dataclass(frozen=True)

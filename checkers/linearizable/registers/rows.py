@@ -30,10 +30,11 @@ from checkers.kernels.columns import (
     translated,
 )
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
-from checkers.linearizable.models import FailedCas
-from checkers.linearizable.objects.spans import Spans
-from checkers.linearizable.objects.zones import Registers, numbered
-from checkers.linearizable.operations import CAS, CAS_MISS, FUNCTIONS, NEVER, READ
+from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
+from checkers.linearizable.deciders.spans import Spans
+from checkers.linearizable.deciders.zones import Registers, numbered
+from checkers.linearizable.model import FailedCas
+from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 from harness.record.history import NO_PARTNER, pairs
 

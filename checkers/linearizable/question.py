@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import NONE, Bool, Int64
-from checkers.linearizable.contents import CONTENTS, content_call, contents_of
-from checkers.linearizable.models import MODELS, UNTOLD, Call, Model
-from checkers.linearizable.objects.deciders import DECIDERS
-from checkers.linearizable.objects.spans import NEVER, Decider, Open, Outcome, Spans
-from checkers.linearizable.recorded import spans_of, tells_nothing
+from checkers.linearizable.deciders.spans import Decider, Open, Outcome, Spans
+from checkers.linearizable.history.columns import spans_of, tells_nothing
+from checkers.linearizable.history.contents import content_call, contents_of
+from checkers.linearizable.model import UNTOLD, Call, Columns, Model
+from checkers.linearizable.objects import decided
+from checkers.linearizable.values import NEVER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,26 +75,21 @@ class Question:
 
 def asked(model: Model, rows: pa.Table) -> Question | Open:
     """The rows of one object, in order. Raises ValueError for a value that is no JSON."""
-    decider = DECIDERS.get(model.name)
-    if decider is None or model.apply is not MODELS[model.name].apply:
+    how = decided(model)
+    if how is None:
         return Open("")
+    held = how.holds(model.initial)
     try:
-        found = contents_of(model, rows, held(model)) if model.name in CONTENTS else spans_of(model, rows, held(model))
+        if how.columns is Columns.CONTENTS:
+            found = contents_of(model, rows, held)
+        else:
+            found = spans_of(model, rows, held, how.columns)
     except TypeError:
         return Open("its values have no order")
     if isinstance(found, Open):
         return found
     spans, initial = found
-    return Question(decider=decider, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
-
-
-def held(model: Model) -> Sequence[Hashable]:
-    """What an object of this model holds at first, in its own order."""
-    if "write" in model.functions:
-        return (model.initial,)
-    if model.name == "unordered-queue":
-        return tuple(Counter(dict(model.initial)).elements())
-    return tuple(model.initial)
+    return Question(decider=how.by, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
 
 
 def call_of(model: Model, spans: Spans, position: int) -> Call:

@@ -15,16 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.linearizable.models import Model
-from checkers.linearizable.search.decision import (
-    LINEARIZABLE,
-    NOT_LINEARIZABLE,
-    Decision,
-    Problem,
-    decide,
-    decide_with_orders,
-)
-from checkers.linearizable.search.problem import Calls, problem_of, useful
+from checkers.linearizable.history.calls import Calls
+from checkers.linearizable.model import Model
+from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, Decision, decide, decide_with_orders
+from checkers.linearizable.search.problem import problem_of, useful
+from checkers.linearizable.search.timeline import Problem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
-from checkers.linearizable.operations import CAS, CAS_MISS, NEVER, READ
+from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ
+from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 BEFORE_ALL = -1

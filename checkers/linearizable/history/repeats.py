@@ -1,0 +1,75 @@
+"""Which completions of objects may only repeat their invocation, and which of these differ from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.kernels.columns import (
+    Bool,
+    Int64,
+    whole,
+)
+from checkers.linearizable.history.rows import numbers_and_texts
+from checkers.linearizable.model import Model, Repeated
+from checkers.repeats import Repeats, members_differ
+
+
+def repeats_of(model: Model) -> tuple[Repeats, ...]:
+    """What ok completions may only repeat; what others say nobody looks at."""
+    if not model.repeats:
+        return ()
+    differs = partial(_answers_differ, repeats=model.repeats)
+    return (Repeats(functions=tuple(model.repeats), differs=differs, columns=("value",), types=("ok",)),)
+
+
+def _holds_integers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_null(kind))
+
+
+def _answers_differ(rows: pa.Table, asked: Int64, told: Int64, *, repeats: Mapping[str, Repeated]) -> Bool:
+    value = whole(rows["value"])
+    if not pa.types.is_struct(value.type) or all(_holds_integers(field.type) for field in value.type):
+        return members_differ(rows, asked, told, of=("expected", "value"))
+    f = whole(rows["f"]).take(pa.array(asked)).cast(pa.string())
+    asked_number, asked_text = numbers_and_texts(f, value.take(pa.array(asked)))
+    told_number, told_text = numbers_and_texts(f, value.take(pa.array(told)))
+    is_told = pc.or_(told_number.is_valid(), told_text.is_valid())
+    same = pc.or_(
+        pc.equal(asked_number, told_number).fill_null(False), pc.equal(asked_text, told_text).fill_null(False)
+    )
+    doubtful = np.flatnonzero(pc.and_not(is_told, same).to_numpy(zero_copy_only=False))
+    found = np.zeros(len(asked), dtype=np.bool_)
+    if not len(doubtful):
+        return found
+    taken = pa.array(doubtful)
+    asked_json = pc.coalesce(asked_text.take(taken), asked_number.take(taken).cast(pa.string()), "null")
+    told_json = pc.coalesce(told_text.take(taken), told_number.take(taken).cast(pa.string()))
+    names = f.take(taken)
+    for name in pc.unique(names).to_pylist():
+        mine = np.flatnonzero(pc.equal(names, name).to_numpy(zero_copy_only=False))
+        at = pa.array(mine)
+        found[doubtful[mine]] = _json_differs(asked_json.take(at), told_json.take(at), repeats[name])
+    return found
+
+
+def _json_differs(asked: pa.Array, told: pa.Array, repeated: Repeated) -> Bool:
+    """Of texts that differ."""
+    is_open = np.ones(len(asked), dtype=np.bool_)
+    if repeated.answer:
+        is_open &= ~pc.match_substring_regex(told, repeated.answer).to_numpy(zero_copy_only=False)
+    if repeated.within:
+        inner = pc.replace_substring_regex(told, repeated.within, r"\1")
+        is_open &= ~pc.equal(asked, inner).to_numpy(zero_copy_only=False)
+        told = inner
+    for number in np.flatnonzero(is_open).tolist():
+        try:
+            is_open[number] = not repeated.same(json.loads(asked[number].as_py()), json.loads(told[number].as_py()))
+        except ValueError:  # no JSON, which the model says
+            is_open[number] = False
+    return is_open

@@ -1,0 +1,273 @@
+"""Models: what an object does when its operations happen one by one.
+
+A model is a function from a state and a call to the states that may follow, each with the result that the call then
+returns. An object of one's own takes a few lines:
+
+    def light(state, call):
+        return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
+
+    Model(
+        name="light", initial=False, functions=("toggle", "read"), apply=light, repeats={},
+        evidence=always(*any_ok("read")),
+    )
+
+States, arguments and results are values as `values.frozen` makes them; a model may return True and False all the same.
+What else it says (which calls only read, which overwrite, what needs what) makes the search faster and changes no
+verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from checkers.evidence import Evidence
+from checkers.linearizable.deciders.spans import Decider
+from checkers.linearizable.values import frozen, shown
+
+State = Any
+Value = Any
+
+
+# What a call does and returns.
+
+
+class Answer(Enum):
+    """Results that are no values."""
+
+    UNTOLD = "untold"
+    """The call is indefinite: its result is unknown, and so is whether it happened."""
+    FAILED = "failed"
+    """A compare-and-set that ran and found another value."""
+    ANYTHING = "anything"
+    """What a model returns where the result of the call does not depend on the state."""
+
+
+UNTOLD, FAILED, ANYTHING = Answer.UNTOLD, Answer.FAILED, Answer.ANYTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One operation on an object: its function, its argument, and its result."""
+
+    f: str
+    argument: Hashable
+    result: Hashable
+
+
+class Does(Enum):
+    CHANGES = "changes"
+    READS = "reads"
+    """It never changes a state."""
+    OVERWRITES = "overwrites"
+    """It is always possible, and leaves all parts that it touches in one and the same state, whatever they were."""
+
+
+class FailedCas(Enum):
+    """What a failed compare-and-set without an error says."""
+
+    IGNORED = "ignored"
+    """Nothing: it did not happen."""
+    ANSWER = "answer"
+    """It ran, and found another value than the one that it expected."""
+
+
+ASKING = ("read", "get", "dequeue", "pop")
+"""Functions without an argument, which are called for their result."""
+
+
+def describe(call: Call) -> str:
+    argument = "" if call.argument is None else f" {shown(call.argument)}"
+    # A write of null is complete with its name; of a function without an argument, null is the result.
+    is_silent = isinstance(call.result, Answer) or (call.result == call.argument and call.f not in ASKING)
+    result = "" if is_silent else f" that told {shown(call.result)}"
+    failed = " that failed" if call.result is Answer.FAILED else ""
+    return f"{call.f}{argument}{result}{failed}"
+
+
+# What a completion may repeat of its invocation.
+
+
+Same = Callable[[Value, Value], bool]
+"""Whether the value of a completion, decoded from JSON, repeats that of its invocation."""
+
+
+def _equal(asked: Value, completed: Value) -> bool:
+    return frozen(asked) == frozen(completed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """How a completion repeats the value of its invocation; null repeats anything."""
+
+    answer: str = ""
+    """A pattern of JSON that is an answer, and repeats nothing."""
+    within: str = ""
+    """A pattern of JSON that has what is repeated as its group, beside an answer."""
+    same: Same = _equal
+    """For what is neither equal nor of these patterns: numbers may be written in several ways."""
+
+
+PLAINLY = Repeated()
+
+
+def repeating(*functions: str, how: Repeated = PLAINLY) -> Mapping[str, Repeated]:
+    return dict.fromkeys(functions, how)
+
+
+# What could contradict a model.
+
+
+Evidences = Callable[[State], tuple[Evidence, ...]]
+"""What could contradict a model that begins in that state."""
+
+
+def always(*evidence: Evidence) -> Evidences:
+    return partial(_whatever_the_state, evidence)
+
+
+def _whatever_the_state(evidence: tuple[Evidence, ...], state: State) -> tuple[Evidence, ...]:
+    return evidence
+
+
+def is_boolean(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+# What an object can begin with.
+
+
+def _is_anything(value: object) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What `--initial` takes for a model, and the state that it stands for."""
+
+    accepts: Callable[[Value], bool] = _is_anything
+    """Of a value decoded from JSON."""
+    expected: str = "a value"
+    """What is accepted, in the words of a message."""
+    state: Callable[[Value], State] = frozen
+
+
+def elements(state: Callable[[Value], State] = frozen) -> Beginning:
+    """Of an object that holds elements."""
+    return Beginning(accepts=is_list, expected="a list of elements, e.g. [1, 2]", state=state)
+
+
+# How an object is decided without a search.
+
+
+class Columns(Enum):
+    """How the rows of an object become the numbers that its decider takes."""
+
+    VALUES = "values"
+    """Each call has one value (`history.columns`)."""
+    ORDERED_VALUES = "ordered values"
+    """The same, and the decider asks which of two values is less."""
+    CONTENTS = "contents"
+    """Some calls read all that the object holds (`history.contents`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """How objects of a model are decided where no value is given to them twice."""
+
+    by: Decider
+    columns: Columns = Columns.VALUES
+    holds: Callable[[State], Sequence[Hashable]] = tuple
+    """What an object in this state holds, in its own order."""
+
+
+# Models.
+
+
+def _changes(call: Call) -> Does:
+    return Does.CHANGES
+
+
+def reading(*names: str) -> Callable[[Call], Does]:
+    """These functions only read, all others change the state."""
+    return partial(_does_by_name, names)
+
+
+def _does_by_name(names: tuple[str, ...], call: Call) -> Does:
+    return Does.READS if call.f in names else Does.CHANGES
+
+
+def _untraced(call: Call) -> Hashable:
+    return None
+
+
+def _everything(call: Call) -> Collection[Hashable] | None:
+    return None
+
+
+def _unknown(call: Call) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    name: str
+    initial: State
+    functions: tuple[str, ...]
+    apply: Callable[[State, Call], Iterable[tuple[State, Value]]]
+    """The states that may follow, each with the result that the call then has; none where the call is impossible."""
+    does: Callable[[Call], Does] = _changes
+    effect: Callable[[Call], Hashable] = _untraced
+    """By what the effect of an indefinite call is known to those that need it; None if everything may need it."""
+    needs: Callable[[Call], Collection[Hashable] | None] = _everything
+    """The effects without which a call is impossible as it is; None if it may need any."""
+    parts: Callable[[Call], Collection[Hashable] | None] = _everything
+    """What of the object the call reads or changes, by name; None if all of it. Parts change by themselves: what a
+    call does to those that it touches does not depend on the others."""
+    only_in: Callable[[Call], tuple[State] | None] = _unknown
+    """The only state in which the call is possible, as far as it concerns the call; None if there are several, or
+    none. It only serves to explain why an object is not linearizable."""
+    begins: Beginning = Beginning()
+    """What it can begin with instead of `initial`."""
+    failed_cas: FailedCas = FailedCas.IGNORED
+    evidence: Evidences
+    """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
+    repeats: Mapping[str, Repeated]
+    """Functions whose ok completion can only repeat the value of the invocation; of the others it is an answer."""
+    decided: Decided | None = None
+    """None: all objects of this model are searched."""
+    initial_json: str | None = None
+    """The initial value as given, where it is another one than the model's."""
+
+    def beginning_with(self, value: Value) -> Model:
+        """`value`: decoded from JSON, of what `begins` accepts."""
+        return replace(self, initial=self.begins.state(value))
+
+    def step(self, state: State, call: Call) -> list[State]:
+        """The states that may follow if the call had the result that it has."""
+        return [
+            after
+            for after, result in self.apply(state, call)
+            if result is ANYTHING or call.result is UNTOLD or frozen(result) == call.result
+        ]
+
+    def tells_nothing(self, call: Call) -> bool:
+        """A read of null where no null can be was not seen, and what only reads is of no use without its result."""
+        if self.does(call) is not Does.READS:
+            return False
+        return call.result is UNTOLD or (
+            call.f == "read" and call.result is None and self.initial is not None and "write" in self.functions
+        )
+
+
+def tellable(model: Model, state: Any, call: Call) -> list[Any]:
+    """The results that the call could have had in this state."""
+    unknown = replace(call, result=UNTOLD)
+    return [result for _, result in model.apply(state, unknown) if result is not ANYTHING]

@@ -1,0 +1,1 @@
+"""Registers that hold integers: columns from end to end, of any size."""

@@ -35,7 +35,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
 from checkers.causal.spans import NEVER
 from checkers.history_batches import history_rows
@@ -60,8 +59,9 @@ from checkers.log.rows import COLUMNS, is_ok_poll, operation_codes, reads, sends
 from checkers.plan import CheckRequest, Engine
 from checkers.transactions.elle.edges import EDGES, NODES, Dependency, positions
 from checkers.transactions.elle.graph.search import cycles
-from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of, wanted_edges
-from checkers.transactions.evidence.explanation import explained_cycle, transactions_told
+from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, gathered_reasons, positions_of
+from checkers.transactions.evidence.explained import anomalies_of_cycles, indices_of_cycles, unexplained_edges
+from checkers.transactions.evidence.shown_transactions import shown_transactions
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.verdict import AnomalySummary
 from harness.operation import NEMESIS
@@ -107,28 +107,16 @@ def transaction_cycles(engine: Engine, request: CheckRequest) -> tuple[Mapping[s
     with engine.kept(engine.grouped(steps, ("bucket",), events_of, EVENTS)) as events:
         with engine.kept(engine.grouped(events, ("queue",), queue_edges, EDGES)) as dependencies:
             found = cycles(engine, engine.mapped(events, nodes, NODES), dependencies)
-        edges = [edge for name in found.found.values() for cycle in name.examples for edge in cycle.edges]
-        if not edges:
+        if not any(summary.examples for summary in found.found.values()):
             return {}, found.undecided
-        wanted = wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Dependency.RW)
+        wanted = unexplained_edges(found)
         kernel = partial(queue_reasons, wanted=wanted)
         reasons = gathered_reasons(engine, engine.grouped(events, ("queue",), kernel, EDGE_REASONS), wanted)
-        evidence = reasons["evidence"].drop_null().to_pylist()
-        starts = np.array(sorted({*(source for _, source, _ in edges), *evidence}), dtype=np.int64)
+        starts = np.array(sorted(indices_of_cycles(found, reasons)), dtype=np.int64)
         of_cycles = engine.mapped(events, partial(only, starts=starts), EVENTS)
         spans = engine.gather(engine.grouped(of_cycles, ("start",), span_of, SPANS), len(starts))
-    told = {one.index: one for one in transactions_told(spans)}
-    anomalies = {}
-    for name, of_name in found.found.items():
-        examples = []
-        for cycle in of_name.examples:
-            explanation = explained_cycle(cycle, reasons, told)
-            operations = tuple(sorted(set(cycle.transactions)))
-            examples.append(
-                Anomaly(name=name, operations=operations, because=explanation.because, details=explanation.details())
-            )
-        anomalies[name] = AnomalySummary(count=of_name.count, examples=tuple(examples))
-    return anomalies, found.undecided
+    shown = {one.index: one for one in shown_transactions(spans)}
+    return anomalies_of_cycles(found, reasons, shown), found.undecided
 
 
 def steps_of(batch: pa.Table, *, buckets: int) -> pa.Table:

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 from checkers.transactions.evidence.certificate import Names, certificate
-from checkers.transactions.evidence.explanation import explained_proof
+from checkers.transactions.evidence.explained import explained_proof
 from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.evidence.prose import because
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
@@ -123,7 +124,7 @@ class Judge:
                 self.tamper_with_order(rng, told, committed, history)
             else:
                 assert decision.proof is not None
-                assert explained_proof(decision.proof, names, {}).because
+                assert because(explained_proof(decision.proof, names, {}))
                 self.proofs[model] = [*self.proofs[model][-2:], told]
                 self.said["weaker steps"] += self.tamper_with_proof(rng, told, history)
 

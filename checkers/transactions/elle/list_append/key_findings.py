@@ -24,7 +24,7 @@ from checkers.kernels.columns import FAIL, NONE, Bool, Int64, run_starts, witnes
 from checkers.transactions.elle.list_append.dependencies import LEFT_OUT, UNORDERED, edges_left_out, keys_unordered
 from checkers.transactions.elle.list_append.order import ListOrders, append_of, last_shown, orders
 from checkers.transactions.elle.list_append.rows import ListRole
-from checkers.transactions.elle.list_append.wording import told
+from checkers.transactions.elle.values_in_words import list_in_words
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
@@ -88,7 +88,7 @@ def _name(known: ListOrders, key: np.int64) -> str:
 
 def _read(known: ListOrders, row: np.int64, *about: np.int64) -> str:
     """A read in words, with the elements that it is about."""
-    list_read = told(known.lists[int(row)], set(map(int, about)))
+    list_read = list_in_words(known.lists[int(row)], set(map(int, about)))
     # What a list shows again has been left out of it.
     again = "" if known.again[row] == NONE else f", with {int(known.again[row])} again"
     by = f"the transaction at {int(known.reads.start[row])}"
@@ -314,7 +314,7 @@ def _lost_updates(findings: Findings, known: ListOrders) -> None:
         lists.size[rows[first]],
         lambda i: (
             f"{int(count[i])} transactions read {_name(known, reads.key[rows[first[i]]])} as "
-            f"{told(lists[rows[first[i]]])} and then appended to it, none behind another",
-            {"transactions": int(count[i]), "read": told(lists[rows[first[i]]])},
+            f"{list_in_words(lists[rows[first[i]]])} and then appended to it, none behind another",
+            {"transactions": int(count[i]), "read": list_in_words(lists[rows[first[i]]])},
         ),
     )

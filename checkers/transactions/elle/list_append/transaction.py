@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, witness_order
 from checkers.transactions.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
-from checkers.transactions.elle.list_append.wording import told
+from checkers.transactions.elle.values_in_words import list_in_words
 from checkers.transactions.history.key_rows import with_findings
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.transactions.history.micro_operations import APPEND, FUNCTIONS, R
@@ -121,18 +121,19 @@ def _internal(i: int, parts: Parts, linked: Chains, lists: Lists, _: Int64) -> t
     while before >= 0 and parts.f[before] == APPEND:
         appended.insert(0, int(parts.value[before]))
         before = int(linked.previous[before])
-    read = told(lists[i])
+    read = list_in_words(lists[i])
     if before < 0:
-        expected = f"end in its own appends {told(appended)}"
+        expected = f"end in its own appends {list_in_words(appended)}"
     else:
-        expected = f"be {told([*lists[before].tolist(), *appended])} after its own reads and appends"
+        expected = f"be {list_in_words([*lists[before].tolist(), *appended])} after its own reads and appends"
     return f"{_read(parts, i)} as {read}, which had to {expected}", {"read": read, "place": int(parts.place[i])}
 
 
 def _future(i: int, parts: Parts, linked: Chains, lists: Lists, early: Int64) -> tuple[str, dict[str, object]]:
     read, value = int(early[i]), int(parts.value[i])
     return (
-        f"{_read(parts, read)} as {told(lists[read], (value,))}, which shows {value}, and appended that only later",
+        f"{_read(parts, read)} as {list_in_words(lists[read], (value,))}, which shows {value}, "
+        "and appended that only later",
         {"element": value, "place": int(parts.place[read])},
     )
 

@@ -1,4 +1,4 @@
-"""Lists in few words."""
+"""Values of registers and lists as messages show them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Container, Iterable
 from checkers.kernels.columns import NONE, Int64
 
 SHOWN = 12
-"""Of longer lists only the ends are told, and so many that one asks about."""
+"""Of longer lists only the ends are shown, and so many of the elements that the message is about."""
 
 
-def told(values: Int64 | Iterable[int], about: Container[int] = ()) -> str:
+def value_in_words(value: int) -> str:
+    return "null" if value == NONE else str(value)
+
+
+def list_in_words(values: Int64 | Iterable[int], about: Container[int] = ()) -> str:
     """`about` are elements that are never left out, nor what stands before them."""
     elements = list(map(int, values))
     kept = set(range(len(elements)))
@@ -22,6 +26,6 @@ def told(values: Int64 | Iterable[int], about: Container[int] = ()) -> str:
     behind = 0
     for place in sorted(kept):
         words += [f"… {place - behind} more …"] if place > behind else []
-        words.append("null" if elements[place] == NONE else str(elements[place]))
+        words.append(value_in_words(elements[place]))
         behind = place + 1
     return f"[{', '.join(words)}]"

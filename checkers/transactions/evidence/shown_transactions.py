@@ -1,0 +1,76 @@
+"""The transactions that an explanation is about, with what they wrote and what their reads showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import INFO, NONE, Int64
+from checkers.plan import Dataset, Engine
+from checkers.transactions.history.micro_operations import APPEND, R, micro_operations
+
+Value = int | tuple[int, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTransaction:
+    index: int
+    """History index of its invocation."""
+    process: int
+    indefinite: bool = False
+    operations: tuple[tuple[int, str, Value], ...] = ()
+    """(position in FUNCTIONS, key, value or list)."""
+
+    def written(self, key: str) -> int | None:
+        """Its last write of the key."""
+        found = [value for f, of, value in self.operations if f != R and of == key]
+        return found[-1] if found and isinstance(found[-1], int) else None
+
+    def wrote(self, key: str) -> str:
+        value = self.written(key)
+        return f"appended {value} to {key}" if self.appends_to(key) else f"wrote {key} = {value}"
+
+    def appends_to(self, key: str | None) -> bool:
+        return any(f == APPEND and of == key for f, of, _ in self.operations)
+
+    def read(self, key: str, value: int | None) -> Value:
+        """What it read of the key when that was the value, or ended in it; else what shows it; else the first."""
+        reads = [shown for f, of, shown in self.operations if f == R and of == key]
+        ending = (one for one in reads if (one[-1:] == (value,) if isinstance(one, tuple) else one == value))
+        showing = (one for one in reads if isinstance(one, tuple) and value in one)
+        return next(chain(ending, showing, reads), None)
+
+
+def involved(engine: Engine, spans: Dataset, indices: Iterable[int]) -> Mapping[int, ShownTransaction]:
+    """Transactions by the history indices of their invocations; `spans` as of checkers.causal.spans."""
+    wanted = np.array(sorted(set(indices)), dtype=np.int64)
+    rows = engine.gather(engine.mapped(spans, partial(only, wanted=wanted), spans.schema), len(wanted))
+    return {one.index: one for one in shown_transactions(rows)}
+
+
+def only(spans: pa.Table, *, wanted: Int64) -> pa.Table:
+    """Kernel over transactions: those that were invoked at `wanted`."""
+    return spans.filter(pa.array(np.isin(spans["start"].to_numpy(), wanted)))
+
+
+def shown_transactions(spans: pa.Table) -> Iterator[ShownTransaction]:
+    """A list that a read did not show is empty; a register null."""
+    parts = micro_operations(spans["txn"])
+    operations: dict[int, list[tuple[int, str, Value]]] = {}
+    columns = (parts.transaction.tolist(), parts.f.tolist(), parts.key.to_pylist(), parts.value.tolist())
+    nothing = () if (parts.f == APPEND).any() else None
+    for row, f, key, value, values in zip(*columns, parts.values.to_pylist(), strict=True):
+        shown = tuple(values) if values is not None else nothing if value == NONE else value
+        operations.setdefault(row, []).append((f, key, shown))
+    for row, span in enumerate(spans.select(["start", "process", "type"]).to_pylist()):
+        yield ShownTransaction(
+            index=span["start"],
+            process=span["process"],
+            indefinite=span["type"] == INFO,
+            operations=tuple(operations.get(row, ())),
+        )

@@ -11,10 +11,11 @@ numba is imported by the first call, not by the import of a module that has kern
 from __future__ import annotations
 
 import functools
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +26,8 @@ _listeners: list[Callable[[str], None]] = []
 
 class Kernel(Generic[P, R]):
     """A compiled function; other compiled functions may call it."""
+
+    options: ClassVar[Mapping[str, bool]] = {"nogil": True}
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -50,13 +53,35 @@ class Kernel(Generic[P, R]):
             if self._dispatcher is None:
                 from harness.compiled.machine_code import dispatcher_of
 
-                self._dispatcher = cast(Callable[P, R], dispatcher_of(self.function, _compiling))
+                self._dispatcher = cast(Callable[P, R], dispatcher_of(self.function, _compiling, type(self).options))
             return self._dispatcher
+
+
+class Inlined(Kernel[P, R]):
+    """A phase of kernels."""
+
+    options: ClassVar[Mapping[str, bool]] = {"nogil": True, "forceinline": True, "_nrt": False}
+    returned: ClassVar[frozenset[str]] = frozenset({"None", "bool", "int", "tuple"})
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        super().__init__(function)
+        names = set(re.findall(r"\w+", str(function.__annotations__["return"])))
+        if not names <= self.returned:
+            raise TypeError(f"{function.__qualname__} is inlined without counting references: it cannot return arrays")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Machine code from the first call on, which lets other threads run; later processes load it."""
     return Kernel(function)
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """A phase of kernels, which stands in their machine code as if it were written there.
+
+    An ordinary call counts references to each array that it passes on: in a loop over edges that takes longer than the
+    loop. This one does not count them, so it can neither make nor return arrays. Raises TypeError if it says it does.
+    """
+    return Inlined(function)
 
 
 def on_compiling(listener: Callable[[str], None]) -> None:

@@ -34,7 +34,7 @@ def digest_of(function: FunctionType) -> str:
             if isinstance(kernel, FunctionType):
                 if kernel not in reached:
                     reached.append(kernel)
-                told = f"kernel {reached.index(kernel)}"
+                told = f"{type(value).__name__.lower()} {reached.index(kernel)}"
             else:
                 told = _of_value(one, value, name)
             hasher.update(f"\n{name} = {told}".encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -26,7 +26,6 @@ from numba.core.serialize import dumps
 from harness.compiled import store
 from harness.compiled.content import digest_of
 
-OPTIONS = {"nogil": True}
 SIMPLE = (
     types.Number,
     types.Boolean,
@@ -39,20 +38,21 @@ SIMPLE = (
 """Types whose names say all of them."""
 
 
-def dispatcher_of(function: FunctionType, compiling: Callable[[str], None]) -> Any:
+def dispatcher_of(function: FunctionType, compiling: Callable[[str], None], options: Mapping[str, bool]) -> Any:
     """What numba calls by the types of the arguments; `compiling` is called with the module before it compiles."""
-    dispatcher = numba.njit(**OPTIONS)(function)
-    if isinstance(dispatcher, Dispatcher):  # numba gives the function itself where it is told not to compile
-        dispatcher._cache = ByContent(function, compiling)
+    dispatcher = numba.njit(**options)(function)
+    if isinstance(dispatcher, Dispatcher):  # numba returns the function itself where NUMBA_DISABLE_JIT is set
+        dispatcher._cache = ByContent(function, compiling, options)
     return dispatcher
 
 
 class ByContent(_Cache):  # type: ignore[misc]
     """The cache of one kernel, which numba asks while it holds its lock."""
 
-    def __init__(self, function: FunctionType, compiling: Callable[[str], None]) -> None:
+    def __init__(self, function: FunctionType, compiling: Callable[[str], None], options: Mapping[str, bool]) -> None:
         self._function = function
         self._compiling = compiling
+        self._options = sorted(options.items())
         self._digest = ""
 
     @property
@@ -90,7 +90,7 @@ class ByContent(_Cache):  # type: ignore[misc]
         if None in told:
             return None
         self._digest = self._digest or digest_of(self._function)
-        key = repr((compiler(), codegen.magic_tuple(), self._digest, told))
+        key = repr(((*compiler(), self._options), codegen.magic_tuple(), self._digest, told))
         return f"{self._function.__module__}.{self._function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:40]}"
 
 
@@ -111,4 +111,4 @@ def compiler() -> tuple[object, ...]:
     """What else decides how a function is compiled: versions and switches."""
     versions = (sys.implementation.cache_tag, tuple(sys.version_info), numba.__version__, llvmlite.__version__)
     switches = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
-    return (*versions, np.__version__, config.USING_SVML, *switches, sorted(OPTIONS.items()))
+    return (*versions, np.__version__, config.USING_SVML, *switches)

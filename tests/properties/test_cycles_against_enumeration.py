@@ -123,11 +123,11 @@ def test_a_unit_that_is_too_big_is_undecided_and_the_others_are_searched(tmp_pat
 
 
 def plain_ones(cycles: Cycles) -> int:
-    """Knots of dependencies alone. What is told of wider ones depends on what is known of these."""
+    """Strong components of dependencies alone. What is reported of wider ones depends on what is known of these."""
     return sum(count for name, count in counted(cycles).items() if name in FAMILIES)
 
 
-def test_without_patience_every_knot_still_has_a_name_and_what_may_be_missing_is_told() -> None:
+def test_without_patience_every_component_still_has_a_name_and_what_may_be_missing_is_reported() -> None:
     impatient = Patience(beginnings=0, edges=0, steps=0)
     weaker = 0
     for first in range(0, 300, AT_ONCE):

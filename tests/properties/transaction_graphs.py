@@ -176,17 +176,17 @@ def components(
 
 
 def defined_counts(graph: Transactions) -> Counter[str]:
-    """Of each name the knots that it explains."""
+    """Of each name the strong components that it explains."""
     steps = graph.steps()
     counts: Counter[str] = Counter()
     names: dict[tuple[int, ...], dict[tuple[Dependency, ...], set[tuple[str, str]]]] = {}
     for family, data in FAMILIES.items():
         for variant, order in ORDERS.items():
             allowed = (*data, *order)
-            for knot in components(len(graph.nodes), steps, allowed):
-                known = names.setdefault(tuple(knot), {})
+            for component in components(len(graph.nodes), steps, allowed):
+                known = names.setdefault(tuple(component), {})
                 if allowed not in known:
-                    known[allowed] = {called(kinds) for kinds in simple_cycles(steps, knot, allowed)}
+                    known[allowed] = {called(kinds) for kinds in simple_cycles(steps, component, allowed)}
                 mine = (family, variant)
                 if mine in known[allowed] and not any(explains(other, mine) for other in known[allowed]):
                     counts[family + variant] += 1

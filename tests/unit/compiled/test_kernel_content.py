@@ -12,7 +12,7 @@ import pytest
 
 import checkers
 import harness.jepsen
-from harness.compiled import Kernel, compiled
+from harness.compiled import Kernel, compiled, inlined
 from harness.compiled.content import Unseen, digest_of
 
 TABLE = np.arange(4)
@@ -91,3 +91,14 @@ def test_of_every_kernel_of_the_project_the_content_can_be_told() -> None:
     }
     assert len(kernels) > 100
     assert len({digest_of(plain(kernel)) for kernel in kernels.values()}) > 100
+
+
+def test_a_phase_inlined_is_other_content_than_a_kernel_called() -> None:
+    source = "@{}\ndef g(x: int) -> int:\n    return x\n@compiled\ndef f(x):\n    return g(x)"
+    kernels = [of_source(source.format(name), inlined=inlined) for name in ("compiled", "inlined")]
+    assert digest_of(kernels[0]) != digest_of(kernels[1])
+
+
+def test_a_phase_that_returns_an_array_is_refused() -> None:
+    with pytest.raises(TypeError, match="g is inlined without counting references: it cannot return arrays"):
+        of_source("@inlined\ndef g(x) -> 'tuple[int, Int32]':\n    return 1, x", inlined=inlined)

@@ -35,7 +35,7 @@ CYCLES = pa.schema(
     ]
 )
 """A row with `kinds` is an example: an edge of kinds[i] leads from transactions[i] to the next one, from the last one
-to the first. A row without counts knots, and those in which the search for that name was given up."""
+to the first. A row without counts strong components, and those in which the search for that name was given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,9 @@ class Cycle:
 @dataclass(frozen=True, kw_only=True)
 class FoundCycles:
     count: int
-    """Knots: strongly connected components of the edges that this name allows, in which no stronger name explains
-    more."""
+    """Strong components of the edges that this name allows, in which no stronger name explains more."""
     examples: tuple[Cycle, ...]
-    """The shortest that were found, each in a knot of its own."""
+    """The shortest that were found, each in a component of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,8 @@ class Cycles:
     found: Mapping[str, FoundCycles] = field(default_factory=dict)
     """In the order of NAMES."""
     undecided: tuple[str, ...] = ()
-    """What was not searched to the end, and why. No knot is without a name for that, unless it was too big to hold."""
+    """What was not searched to the end, and why. No component is without a name for that, unless it was too
+    big to hold."""
     edges: int = 0
     """Dependencies in which they were sought."""
 
@@ -135,7 +135,7 @@ def found_cycles(merged: pa.Table, undecided: Iterable[str] = (), edges: int = 0
         if count:
             found[name] = FoundCycles(count=count, examples=tuple(_cycle(*one) for one in witnesses[:EXAMPLES]))
         if stopped:
-            reasons.append(f"the search for {name} was given up in {stopped} knots of transactions, which were too big")
+            reasons.append(f"the search for {name} was given up in {stopped} strong components, which were too big")
     return Cycles(found=found, undecided=tuple(reasons), edges=edges)
 
 

@@ -1,8 +1,8 @@
 """From dependencies between transactions to the cycles among them: the plan.
 
 It claims that dependencies, process order and realtime order have a cycle exactly if something is found, and of each
-name how many knots it explains. A knot of a name is a strongly connected component of the edges that the name allows:
-G0 allows WW, G1c WR too, the others RW too; a variant adds its order, realtime that of processes too. It counts
+name how many strong components it explains. Those of a name are components of the edges that the name allows: G0
+allows WW, G1c WR too, the others RW too; a variant adds its order, realtime that of processes too. A component counts
 
   - as G0 or G1c if none of its cycles has a stronger one of these names: G0 is stronger than G1c of the same or a less
     plain variant, and each is stronger the plainer its variant;
@@ -10,9 +10,9 @@ G0 allows WW, G1c WR too, the others RW too; a variant adds its order, realtime 
     its cycles is of a plainer variant of that or of a stronger one of these names; nor, in realtime order, if one is
     G-nonadjacent-item: where there are no snapshots, there are none that keep an order.
 
-So an anomaly is told in the plainest terms that explain it; and so is what else is wrong, though realtime order may tie
-all of a history together. Of several dependencies between the same two transactions the strongest counts, WW before WR
-before RW; an order between them counts beside it.
+So an anomaly is reported in the plainest terms that explain it; and so is what else is wrong, though realtime order
+may tie all of a history together. Of several dependencies between the same two transactions the strongest counts, WW
+before WR before RW; an order between them counts beside it.
 
 It takes the transactions that may have been committed (NODES) and their dependencies (LINKS). It does not establish
 that a history without cycles satisfies a model: dependencies that nobody could infer are not there.
@@ -48,8 +48,8 @@ from checkers.transactions.elle.graph.strong_components import (
     WW,
     Graph,
     graph_of,
-    knots,
     part,
+    strong_components,
 )
 from checkers.transactions.elle.graph.units import (
     BLOCK,
@@ -144,7 +144,7 @@ def _covered(kind: Int8, source: Int32, target: Int32, positions: int) -> Bool:
 
 def graph_cycles(graph: Graph, first: int, patience: Patience) -> pa.Table:
     """CYCLES of one graph; `first` is added to `start` for the names of transactions."""
-    tied = np.flatnonzero(knots(graph, ANY | ORDERS[-1], np.ones(len(graph.start), dtype=np.bool_)) >= 0)
+    tied = np.flatnonzero(strong_components(graph, ANY | ORDERS[-1], np.ones(len(graph.start), dtype=np.bool_)) >= 0)
     if len(tied) == 0:
         return CYCLES.empty_table()
     if len(tied) < len(graph.start):
@@ -154,11 +154,11 @@ def graph_cycles(graph: Graph, first: int, patience: Patience) -> pa.Table:
     strongest = np.full(len(graph.start), len(FAMILIES), dtype=np.int8)
     for variant, allowed, members, bounds in _searched(graph, strongest):
         name, length, least, missed, kinds, transactions = named(graph, members, bounds, allowed, patience)
-        told = np.ones(len(name), dtype=np.bool_)
+        reported = np.ones(len(name), dtype=np.bool_)
         if allowed & 1 << RW:
-            told = _strengthened(strongest, members, bounds, name // len(VARIANTS))
-        for number in np.unique(name[told]).tolist():
-            mine = np.flatnonzero((name == number) & told)
+            reported = _strengthened(strongest, members, bounds, name // len(VARIANTS))
+        for number in np.unique(name[reported]).tolist():
+            mine = np.flatnonzero((name == number) & reported)
             _add(counts, NAMES[number], count=len(mine))
             for i in mine[np.lexsort((least[mine], length[mine]))[:EXAMPLES]].tolist():
                 cycle = slice(bounds[i], bounds[i] + length[i])
@@ -177,7 +177,7 @@ def _add(counts: dict[str, tuple[int, int]], name: str, *, count: int = 0, stopp
 
 
 def _strengthened(strongest: Int8, members: Int32, bounds: Int64, family: Int8) -> Bool:
-    """Of each knot whether its family is stronger than all that were known inside; notes it in `strongest`."""
+    """Of each component whether its family is stronger than all that were known inside; notes it in `strongest`."""
     if not len(family):
         return np.zeros(0, dtype=np.bool_)
     inside = np.minimum.reduceat(strongest[members], bounds[:-1])
@@ -186,21 +186,21 @@ def _strengthened(strongest: Int8, members: Int32, bounds: Int64, family: Int8) 
 
 
 def _searched(graph: Graph, strongest: Int8) -> Iterator[tuple[int, int, Int32, Int64]]:
-    """The knots to search: (variant, allowed kinds as bits, transactions of one knot behind those of another, where
-    each begins). `strongest`, the family with RW that is known of each transaction's knot, is asked for as late as it
-    is needed."""
-    knot: dict[tuple[int, int], Int32] = {}
+    """The strong components to search: (variant, allowed kinds as bits, transactions of one component behind those of
+    another, where each begins). `strongest`, the family with RW that is known of each transaction's component, is read
+    as late as it is needed."""
+    component: dict[tuple[int, int], Int32] = {}
     for variant in reversed(range(len(ORDERS))):
         for base in reversed(range(len(BASES))):
             active = np.ones(len(graph.start), dtype=np.bool_)
             for wider in ((base, variant + 1), (base + 1, variant)):
-                if wider in knot:
-                    active &= knot[wider] >= 0
-            knot[base, variant] = knots(graph, BASES[base] | ORDERS[variant], active)
+                if wider in component:
+                    active &= component[wider] >= 0
+            component[base, variant] = strong_components(graph, BASES[base] | ORDERS[variant], active)
     none = np.zeros(len(graph.start), dtype=np.bool_)
     written, received = none, none
     for variant, order in enumerate(ORDERS):
-        within = [knot[base, variant] for base in range(len(BASES))]
+        within = [component[base, variant] for base in range(len(BASES))]
         yield variant, BASES[0] | order, *_unexplained(within[0], written)
         written = within[0] >= 0
         yield variant, BASES[1] | order, *_unexplained(within[1], written | received)
@@ -210,25 +210,26 @@ def _searched(graph: Graph, strongest: Int8) -> Iterator[tuple[int, int, Int32, 
         yield variant, BASES[2] | order, *_unexplained(np.where(with_anti, within[2], -1), settled)
 
 
-def _unexplained(knot: Int32, explained: Bool) -> tuple[Int32, Int64]:
-    """The knots without any transaction that is explained."""
-    known = np.zeros(int(knot.max(initial=-1)) + 2, dtype=np.bool_)
-    known[knot[explained]] = True
+def _unexplained(component: Int32, explained: Bool) -> tuple[Int32, Int64]:
+    """The components without any transaction that is explained."""
+    known = np.zeros(int(component.max(initial=-1)) + 2, dtype=np.bool_)
+    known[component[explained]] = True
     known[-1] = True
-    members = np.flatnonzero(~known[knot])
-    members = members[np.argsort(knot[members], kind="stable")]
-    bounds = np.append(np.flatnonzero(run_starts(knot[members])), len(members))
+    members = np.flatnonzero(~known[component])
+    members = members[np.argsort(component[members], kind="stable")]
+    bounds = np.append(np.flatnonzero(run_starts(component[members])), len(members))
     return members.astype(np.int32), bounds
 
 
 @compiled
-def _with_anti_dependencies(graph: Graph, knot: Int32) -> Bool:
-    """Of each knot, and of -1 at last: whether it has an RW edge."""
+def _with_anti_dependencies(graph: Graph, component: Int32) -> Bool:
+    """Of each component, and of -1 at last: whether it has an RW edge."""
     first, entries = graph.first, graph.entries
-    nodes = len(knot)
+    nodes = len(component)
     has = np.zeros(nodes + 1, dtype=np.bool_)
     for u in range(nodes):
         for i in range(first[u], first[u + 1]):
-            if entries[i] & KIND_MASK == RW and knot[u] >= 0 and knot[u] == knot[entries[i] >> KIND_BITS]:
-                has[knot[u]] = True
+            v = entries[i] >> KIND_BITS
+            if entries[i] & KIND_MASK == RW and component[u] >= 0 and component[u] == component[v]:
+                has[component[u]] = True
     return has

@@ -1,4 +1,4 @@
-"""Graphs of transactions as arrays, and their knots: strongly connected components of more than one transaction.
+"""Graphs of transactions as arrays, and their strong components: those of more than one transaction.
 
 Realtime order is not stored: with transactions numbered by their beginning, those that began after T had ended are all
 from `after[T]` on. For components it is a chain of gates, one in front of each transaction: T leads to the gate
@@ -16,7 +16,7 @@ import numpy as np
 
 from checkers.kernels.columns import Bool, Int8, Int32
 from checkers.transactions.elle.edges import Dependency
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 INDEFINITELY = int(np.iinfo(np.int32).max)
 """`end` of indefinite transactions."""
@@ -160,99 +160,108 @@ def part(graph: Graph, members: Int32, local: Int32) -> Graph:
 
 
 @compiled
-def knots(graph: Graph, allowed: int, active: Bool) -> Int32:
-    """The knot of each transaction (of each state if SPACED) over edges of the kinds in `allowed` (bits) between active
-    transactions, -1 if it is in none. Numbered by their first states."""
+def strong_components(graph: Graph, allowed: int, active: Bool) -> Int32:
+    """The strong component of each transaction over edges of the kinds in `allowed` (bits) between active transactions;
+    -1 if it is in none. Numbered by their first states. int32[transactions], or int32[2 * transactions] by state if
+    SPACED. Four transactions, the second and the third of one process:
+
+        T0 ──WW──► T1 ──PROCESS──► T2 ──WR──► T3        WW, WR and RW allowed:  [-1 -1 -1 -1]
+        ▲                          │                    PROCESS, too:           [ 0  0  0 -1]
+        └────────────RW────────────┘                    and if no RW edge follows another, of states:
+                                                        [-1  0  0 -1 | 0 -1 -1 -1]
+    """
+    states = 2 * len(active) if allowed & SPACED else len(active)
+    return _renumbered(_numbered(graph, allowed, active, states), states)
+
+
+@compiled
+def _numbered(graph: Graph, allowed: int, active: Bool, states: int) -> Int32:
+    """Of each place (the states, and behind them the gates) the number of its component; 0 if it is not reached."""
     nodes = len(active)
-    first, entries, after = graph.first, graph.entries, graph.after
-    spaced = allowed & SPACED != 0
-    states = 2 * nodes if spaced else nodes
-    gated = allowed >> REALTIME & 1
-    places = states + nodes * gated
-    number = np.zeros(places, dtype=np.int32)  # 0: not reached. From places - 1 down: components that are complete.
+    places = states + nodes * (allowed >> REALTIME & 1)
+    number = np.zeros(places, dtype=np.int32)  # From places - 1 down: components that are complete.
     # Calls grow from the left, those that wait for their component from the right: no place is in both.
     stack = np.empty(places + 1, dtype=np.int32)
     cursor = np.empty(places + 1, dtype=np.int32)
     is_root = np.empty(places + 1, dtype=np.bool_)
-    depth = 0
-    waiting = places + 1
-    index = 1
-    component = places
+    waiting, index, component = places + 1, 1, places
     for begin in range(states):
         if number[begin] or not active[begin % nodes]:
             continue
-        stack[0], cursor[0], is_root[0] = begin, 0, True
-        number[begin] = index
+        stack[0], cursor[0], is_root[0], number[begin] = begin, 0, True, index
         index += 1
         depth = 1
         while depth:
             v = stack[depth - 1]
-            w = -1
-            at = cursor[depth - 1]
-            if v < states:
-                x = v % nodes
-                low = first[x]
-                degree = first[x + 1] - low
-                while at < degree:
-                    entry = entries[low + at]
-                    kind = entry & KIND_MASK
-                    y = entry >> KIND_BITS
-                    if allowed >> kind & 1 and active[y]:
-                        if kind != RW or not spaced:
-                            w = y
-                            break
-                        if v < nodes:
-                            w = nodes + y
-                            break
-                    at += 1
-                if w < 0 and at == degree and gated and after[x] < nodes:
-                    w = states + after[x]
-            else:
-                x = v - states
-                if at == 0 and not active[x]:
-                    at = 1
-                if at == 0:
-                    w = x
-                elif at == 1 and x + 1 < nodes:
-                    w = v + 1
+            w, at = _next_place(graph, allowed, active, states, v, cursor[depth - 1])
+            if w >= 0 and number[w] == 0:
+                cursor[depth - 1] = at
+                stack[depth], cursor[depth], is_root[depth], number[w] = w, 0, True, index
+                index += 1
+                depth += 1
+                continue
             if w >= 0:
-                if number[w] == 0:
-                    cursor[depth - 1] = at
-                    stack[depth], cursor[depth], is_root[depth] = w, 0, True
-                    number[w] = index
-                    index += 1
-                    depth += 1
-                else:
-                    if number[w] < number[v]:
-                        number[v] = number[w]
-                        is_root[depth - 1] = False
-                    cursor[depth - 1] = at + 1
+                if number[w] < number[v]:
+                    number[v] = number[w]
+                    is_root[depth - 1] = False
+                cursor[depth - 1] = at + 1
                 continue
             depth -= 1
-            if is_root[depth]:
-                index -= 1
-                while waiting <= places and number[v] <= number[stack[waiting]]:
-                    number[stack[waiting]] = component
-                    waiting += 1
-                    index -= 1
-                number[v] = component
-                component -= 1
-            else:
+            if not is_root[depth]:
                 waiting -= 1
                 stack[waiting] = v
-    size = stack
-    size[:] = 0
+                continue
+            index -= 1
+            while waiting <= places and number[v] <= number[stack[waiting]]:
+                number[stack[waiting]] = component
+                waiting += 1
+                index -= 1
+            number[v] = component
+            component -= 1
+    return number
+
+
+@inlined
+def _next_place(graph: Graph, allowed: int, active: Bool, states: int, place: int, at: int) -> tuple[int, int]:
+    """Where the next allowed edge of a place leads to, from its edge `at` on, and which one that is; -1 if no other one
+    is left. The edge of a state to its gate comes last; a gate has one to its transaction, and one to the next gate."""
+    nodes = len(active)
+    if place >= states:
+        x = place - states
+        if at == 0 and active[x]:
+            return x, 0
+        return (place + 1, 1) if at <= 1 and x + 1 < nodes else (-1, 2)
+    x = place % nodes
+    low = graph.first[x]
+    degree = graph.first[x + 1] - low
+    while at < degree:
+        entry = graph.entries[low + at]
+        kind, y = entry & KIND_MASK, entry >> KIND_BITS
+        if allowed >> kind & 1 and active[y]:
+            if kind != RW or not allowed & SPACED:
+                return y, at
+            if place < nodes:
+                return nodes + y, at
+        at += 1
+    if at == degree and allowed >> REALTIME & 1 and graph.after[x] < nodes:
+        return states + graph.after[x], at
+    return -1, at
+
+
+@compiled
+def _renumbered(number: Int32, states: int) -> Int32:
+    """Components of more than one state by their first ones, from 0; -1 for all other states."""
+    size = np.zeros(len(number) + 1, dtype=np.int32)
     for v in range(states):
         size[number[v]] += number[v] != 0
-    renumbered = cursor
-    renumbered[:] = -1
+    renumbered = np.full(len(number) + 1, -1, dtype=np.int32)
     count = 0
-    knot = np.full(states, -1, dtype=np.int32)
+    component = np.full(states, -1, dtype=np.int32)
     for v in range(states):
         c = number[v]
         if c and size[c] > 1:
             if renumbered[c] < 0:
                 renumbered[c] = count
                 count += 1
-            knot[v] = renumbered[c]
-    return knot
+            component[v] = renumbered[c]
+    return component

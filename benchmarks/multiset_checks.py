@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, make_engine, names_column
 from measured import measured
 
-from checkers.by_workload import checker_for
 from checkers.multiset.rows import ELEMENTS
 from checkers.plan import CheckRequest
 from harness.record.history import history_schema
+from harness.session.judgement import checker_for
 
 SCHEMA = history_schema(ELEMENTS)
 PROCESSES = 16

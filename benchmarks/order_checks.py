@@ -23,10 +23,11 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, make_engine
 from measured import measured
 
-from checkers.by_workload import WORKLOADS, checker_for
 from checkers.plan import CheckRequest
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from harness.record.history import history_schema
+from harness.session.judgement import checker_for
+from harness.session.resolve import workload as workload_named
 
 PROCESSES = 16
 REGISTERS = 1_000
@@ -41,7 +42,7 @@ def both(asked: pa.Array, told: pa.Array) -> pa.Array:
 
 
 def structs(workload: str, **columns: pa.Array) -> pa.Array:
-    kind = WORKLOADS[workload].value_type
+    kind = workload_named(workload).value_type
     rows = len(next(iter(columns.values())))
     return pa.StructArray.from_arrays(
         [columns.get(field.name, pa.nulls(rows, field.type)) for field in kind], fields=list(kind)
@@ -61,7 +62,7 @@ def transactions(
         fields=list(MICRO_OPERATION),
     )
     lists = pa.ListArray.from_arrays(pa.array(first, pa.int32()), parts)
-    return structs(workload, txn=lists.cast(WORKLOADS[workload].value_type.field("txn").type))
+    return structs(workload, txn=lists.cast(workload_named(workload).value_type.field("txn").type))
 
 
 def long_fork(operations: int) -> Made:
@@ -153,7 +154,7 @@ def write(workload: str, operations: int, path: Path) -> int:
         "error": pa.nulls(rows, pa.string()),
         "node": pa.nulls(rows, pa.string()),
     }
-    schema = history_schema(WORKLOADS[workload].value_type)
+    schema = history_schema(workload_named(workload).value_type)
     table = pa.table([columns[name] for name in schema.names], schema=schema)
     pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS, compression="zstd")
     return rows // 2

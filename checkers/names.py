@@ -20,18 +20,3 @@ MODELS = (
 TRANSACTIONAL = ("list-append", "rw-register")
 """Workloads that are judged for a consistency model of transactions."""
 ASSUMPTIONS = ("wfr-keys", "sequential-keys", "linearizable-keys")
-WORKLOADS = (
-    "bank",
-    "causal",
-    "causal-reverse",
-    "counter",
-    "delay",
-    "list-append",
-    "log",
-    "long-fork",
-    "monotonic",
-    "queue",
-    "rw-register",
-    "set",
-    "unique-ids",
-)

@@ -4,7 +4,8 @@
     class MySettings:
         brokers: Annotated[int, Bounds(1, 100)] = 3
 
-Bounds hold at both ends. Not a number (NaN) lies in none.
+Bounds hold at both ends. Not a number (NaN) lies in none. A field may also be an enum, which takes one of its values,
+or a frozenset of an enum, which takes several with commas between them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import Any, Literal
 
@@ -30,10 +32,16 @@ class Bounds:
     most: float
 
     def __str__(self) -> str:
+        if self == INT64:
+            return "of 64 bits"
         return f"from {_plainly(self.least)} to {_plainly(self.most)}"
 
     def __contains__(self, value: float) -> bool:
         return self.least <= value <= self.most
+
+
+INT64 = Bounds(-(1 << 63) + 1, (1 << 63) - 1)
+"""Of a value in a history, where the least integer of 64 bits stands for null."""
 
 
 def bounds_of(type_: type) -> Mapping[str, Bounds]:
@@ -49,19 +57,55 @@ def fitting(type_: type, name: str, value: Any, *, what: str) -> Any:
     Raises UsageError, where `what` names the field: what it takes, and what came.
     """
     hint = _hints(type_)[name]
-    bounds = _bounds_in(hint)
-    if typing.get_origin(hint) is typing.Annotated:
-        hint = typing.get_args(hint)[0]
+    bounds, hint = _bounds_in(hint), _plain(hint)
     if typing.get_origin(hint) is Literal:
         allowed = typing.get_args(hint)
         if any(value == one and type(value) is type(one) for one in allowed):
             return value
         raise UsageError(f"{what} takes one of {', '.join(map(str, allowed))}, got {shown(value)}")
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    enum = _enum_of(hint)
+    if enum is not None:
+        return _members(hint, enum, value, what)
+    options = _options(hint)
     is_fitting = any(type(value) is option for option in options) or (float in options and type(value) is int)
     if not is_fitting or (bounds is not None and type(value) in (int, float) and value not in bounds):
         raise UsageError(f"{what} takes {_in_words(options, bounds)}, got {shown(value)}")
     return float(value) if float in options and type(value) is int else value
+
+
+def _plain(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+
+
+def _enum_of(hint: Any) -> type[Enum] | None:
+    kind = typing.get_args(hint)[0] if typing.get_origin(hint) is frozenset else hint
+    return kind if isinstance(kind, type) and issubclass(kind, Enum) else None
+
+
+def _members(hint: Any, enum: type[Enum], value: Any, what: str) -> Any:
+    try:
+        return enum(value) if hint is enum else frozenset(enum(word) for word in value.split(","))
+    except (ValueError, AttributeError):
+        raise UsageError(f"{what} takes {_choices(hint, enum)}, got {shown(value)}") from None
+
+
+def _choices(hint: Any, enum: type[Enum]) -> str:
+    values = ", ".join(str(member.value) for member in enum)
+    return f"one of {values}" if hint is enum else f"some of {values}, with commas between them"
+
+
+def kind_of(type_: type, name: str) -> str:
+    """What that field of the dataclass takes, in words."""
+    hint = _hints(type_)[name]
+    bounds, hint = _bounds_in(hint), _plain(hint)
+    if typing.get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, typing.get_args(hint)))}"
+    enum = _enum_of(hint)
+    return _in_words(_options(hint), bounds) if enum is None else _choices(hint, enum)
 
 
 def shown(value: Any) -> str:
@@ -89,8 +133,11 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _in_words(options: tuple[Any, ...], bounds: Bounds | None) -> str:
-    words = " or ".join(_KINDS.get(option, getattr(option, "__name__", str(option))) for option in options)
-    return f"{words} {bounds}" if bounds is not None else words
+    words = [_KINDS.get(option, getattr(option, "__name__", str(option))) for option in options]
+    if bounds is not None:
+        bounded = [option in (int, float) for option in options]
+        words = [f"{word} {bounds}" if is_number else word for word, is_number in zip(words, bounded, strict=True)]
+    return " or ".join(words)
 
 
 def _plainly(number: float) -> str:

@@ -193,6 +193,7 @@ class _Course:
     def _storm(self) -> Generator:
         plan, scenario = self.plan, self.plan.scenario
         seed = Seed(scenario.seed)
+        assert plan.workload.generator is not None
         load = plan.workload.generator(plan.workload_settings, seed.child("workload"), scenario.concurrency)
         if scenario.rate:
             load = stagger(1 / scenario.rate, load, seed=seed.child("stagger"))
@@ -205,6 +206,7 @@ class _Course:
         plan, scenario = self.plan, self.plan.scenario
         replicas = tuple(node.name for node in nodes if node.replica)
         seed = Seed(scenario.seed).child("final")
+        assert plan.workload.final_generator is not None
         return clients(plan.workload.final_generator(plan.workload_settings, seed, scenario.concurrency, replicas))
 
     async def _operate(self, generator: Generator, nemesis_client: Nemesis | None, concurrency: int) -> None:

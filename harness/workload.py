@@ -1,9 +1,15 @@
-"""The Workload protocol: a client's operations, a generator, a checker."""
+"""What a workload is: the operations clients carry out, what must then hold, and who judges it.
+
+A workload is one value, `WORKLOAD`, in a module of its own, found by name through an entry point in
+`stormproof.workloads`. The module's docstring is its specification. One without a generator cannot be run: histories
+that something else recorded are judged as one of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,40 +17,41 @@ from harness.generator import Generator
 from harness.seed import Seed
 
 
-class Workload(Protocol):
-    """What clients do and what must then hold. The module's docstring is its specification."""
+@dataclass(frozen=True, kw_only=True)
+class NoSettings:
+    """Of a workload with nothing to set."""
 
-    @property
-    def name(self) -> str: ...
 
-    @property
-    def settings_type(self) -> type: ...
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    name: str
+    about: str
+    """The promise, in a few words."""
+    value_type: pa.DataType
+    """The Arrow struct of the history's `value` column."""
+    functions: tuple[str, ...]
+    """Every `f` that its operations may have."""
+    checkers: Callable[[Any], Mapping[str, Any]]
+    """From its settings: name -> checkers.plan.Checker."""
+    settings_type: type = NoSettings
+    """A frozen dataclass with what `--set` takes, of the generator and of the checkers."""
+    repeats: tuple[Any, ...] = ()
+    """checkers.repeats.Repeats: what completions may only repeat of what was asked, or it is no history."""
+    evidence: tuple[Any, ...] = ()
+    """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
+    generator: Callable[[Any, Seed, int], Generator] | None = None
+    """(settings, seed, concurrency) -> the storm's client operations, endless; the caller staggers them and limits the
+    time. None for a workload that only judges."""
+    final_generator: Callable[[Any, Seed, int, tuple[str, ...]], Generator] | None = None
+    """(settings, seed, concurrency, names of replicas) -> the final reads, after healing and recovery; ends by itself.
+    Where there is a generator, there is this as well."""
+    anomalies: tuple[str, ...] = ()
+    """Names of broken promises; what exactly they are says the checker's module."""
+    required_ok: Mapping[str, int] = field(default_factory=dict)
+    """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
+    required_share: Mapping[str, float] = field(default_factory=dict)
+    """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
 
-    @property
-    def value_type(self) -> pa.DataType:
-        """The Arrow struct of the history's `value` column."""
-
-    @property
-    def required_ok(self) -> Mapping[str, int]:
-        """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
-
-    @property
-    def required_share(self) -> Mapping[str, float]:
-        """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
-
-    @property
-    def repeats(self) -> tuple[Any, ...]:
-        """checkers.repeats.Repeats: what completions may only repeat of what was asked, or it is no history."""
-
-    @property
-    def evidence(self) -> tuple[Any, ...]:
-        """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
-
-    def generator(self, settings: Any, seed: Seed, concurrency: int) -> Generator:
-        """The storm's client operations, endless; the caller staggers them and limits the time."""
-
-    def final_generator(self, settings: Any, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
-        """The final reads, after healing and recovery; must end by itself."""
-
-    def checkers(self, settings: Any) -> Mapping[str, Any]:
-        """name -> checkers.plan.Checker."""
+    def __post_init__(self) -> None:
+        if (self.generator is None) != (self.final_generator is None):
+            raise TypeError(f"workload {self.name} needs a generator and a final generator, or neither")

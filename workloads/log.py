@@ -15,22 +15,19 @@ offset holds one message, at every replica; consumers and their groups pass noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-import pyarrow as pa
-
-from checkers.evidence import Evidence
 from checkers.log import LogChecker
 from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
-from checkers.repeats import Repeats
+from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator, drawn, invoke
 from harness.operation import Operation
 from harness.seed import Seed
+from harness.workload import Workload
 
 TOPIC = "storm"
 RETRY_S = 0.5
@@ -125,32 +122,48 @@ class FinalReads:
         return FinalReads((*self.reads[:position], read, *self.reads[position + 1 :]))
 
 
-@dataclass(frozen=True)
-class LogWorkload:
-    name: str = "log"
-    settings_type: type = LogSettings
-    value_type: pa.DataType = LOG_MESSAGES
-    required_ok: Mapping[str, int] = field(default_factory=lambda: {"send": 20, "poll": 20})
-    required_share: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(("send", "poll"), OK_SHARE))
-    repeats: tuple[Repeats, ...] = REPEATS
-    evidence: tuple[Evidence, ...] = EVIDENCE
+def generator(settings: LogSettings, seed: Seed, concurrency: int) -> Generator:
+    def operation(draw: Draw, number: int) -> Operation:
+        key = queue_key(draw.below(settings.queues))
+        if draw.uniform() < settings.send_share:
+            return invoke("send", {"message": number, "offset": None, "messages": None}, key=key)
+        return invoke("poll", None, key=key)
 
-    def generator(self, settings: LogSettings, seed: Seed, concurrency: int) -> Generator:
-        def operation(draw: Draw, number: int) -> Operation:
-            key = queue_key(draw.below(settings.queues))
-            if draw.uniform() < settings.send_share:
-                return invoke("send", {"message": number, "offset": None, "messages": None}, key=key)
-            return invoke("poll", None, key=key)
-
-        return drawn(seed, operation)
-
-    def final_generator(self, settings: LogSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
-        return FinalReads(
-            tuple(FinalRead(queue_key(queue), node) for queue in range(settings.queues) for node in nodes)
-        )
-
-    def checkers(self, settings: LogSettings) -> Mapping[str, Any]:
-        return {"log": LogChecker()}
+    return drawn(seed, operation)
 
 
-WORKLOAD = LogWorkload()
+def final_generator(settings: LogSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    return FinalReads(tuple(FinalRead(queue_key(queue), node) for queue in range(settings.queues) for node in nodes))
+
+
+WORKLOAD = Workload(
+    name="log",
+    about="what was acked is kept, at its offset",
+    settings_type=LogSettings,
+    value_type=LOG_MESSAGES,
+    functions=("send", "poll", "final-poll", "caught-up", "txn"),
+    repeats=REPEATS,
+    evidence=EVIDENCE,
+    checkers=lambda settings: {"log": LogChecker()},
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"send": 20, "poll": 20},
+    required_share={"send": OK_SHARE, "poll": OK_SHARE},
+    anomalies=(
+        *CYCLES,
+        "aborted-read",
+        "consumer-offset-skip",
+        "dirty-read",
+        "diverging-replicas",
+        "duplicate",
+        "inconsistent-offsets",
+        "internal-nonmonotonic",
+        "internal-skip",
+        "lost-write",
+        "nonmonotonic-poll",
+        "nonmonotonic-send",
+        "poll-skip",
+        "unexpected-read",
+        "unseen",
+    ),
+)

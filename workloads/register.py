@@ -10,21 +10,20 @@ With `unique` (the default) no value is written twice to a key, which makes ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import pyarrow as pa
 
-from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
-from checkers.repeats import Repeats, members
+from checkers.repeats import members
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
 from harness.generator import Generator, indexed, invoke
 from harness.operation import Operation
 from harness.seed import Seed
+from harness.workload import Workload
 
 VALUE_TYPE = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 OBJECT = MODELS["cas-register"]
@@ -89,33 +88,33 @@ class _Stream:
         return Draw.at(self.base + 2, number).choice(recent) if recent else None
 
 
-@dataclass(frozen=True)
-class RegisterWorkload:
-    name: str = "register"
-    settings_type: type = RegisterSettings
-    value_type: pa.DataType = VALUE_TYPE
-    required_ok: Mapping[str, int] = field(default_factory=lambda: {"read": 20, "write": 20})
-    required_share: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(("read", "write"), OK_SHARE))
-    repeats: tuple[Repeats, ...] = (members("write"), members("cas", of=("expected", "value")))
-    evidence: tuple[Evidence, ...] = OBJECT.evidence(OBJECT.initial)
-
-    def generator(self, settings: RegisterSettings, seed: Seed, concurrency: int) -> Generator:
-        return indexed(_Stream(settings, seed.integer()).operation)
-
-    def final_generator(
-        self, settings: RegisterSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]
-    ) -> Generator:
-        """One read of every key once all is calm."""
-
-        def read(number: int) -> Operation | None:
-            if number >= settings.keys:
-                return None
-            return invoke("read", {"value": None, "expected": None}, key=f"r{number}")
-
-        return indexed(read)
-
-    def checkers(self, settings: RegisterSettings) -> Mapping[str, Any]:
-        return {"linearizable": Linearizable(OBJECT)}
+def generator(settings: RegisterSettings, seed: Seed, concurrency: int) -> Generator:
+    return indexed(_Stream(settings, seed.integer()).operation)
 
 
-WORKLOAD = RegisterWorkload()
+def final_generator(settings: RegisterSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    """One read of every key once all is calm."""
+
+    def read(number: int) -> Operation | None:
+        if number >= settings.keys:
+            return None
+        return invoke("read", {"value": None, "expected": None}, key=f"r{number}")
+
+    return indexed(read)
+
+
+WORKLOAD = Workload(
+    name="register",
+    about="reads, writes and compare-and-sets of each key happen at one moment each, in some order",
+    settings_type=RegisterSettings,
+    value_type=VALUE_TYPE,
+    functions=OBJECT.functions,
+    repeats=(members("write"), members("cas", of=("expected", "value"))),
+    evidence=OBJECT.evidence(OBJECT.initial),
+    checkers=lambda settings: {"linearizable": Linearizable(OBJECT)},
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"read": 20, "write": 20},
+    required_share={"read": OK_SHARE, "write": OK_SHARE},
+    anomalies=("nonlinearizable",),
+)

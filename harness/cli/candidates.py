@@ -81,16 +81,8 @@ def settings_of_run(context: click.Context) -> Iterable[str]:
 
 def settings_of_check(context: click.Context) -> Iterable[str]:
     """`key=` for each setting of the workload that was typed."""
-    from checkers.by_workload import WORKLOADS
-
-    name = str(context.params.get("workload"))
-    if name in registry.names("workloads"):
-        return _keys(field.name for field in dataclasses.fields(registry.workload(name).settings_type))
-    return _keys(WORKLOADS[name].options if name in WORKLOADS else ())
-
-
-def checked_workloads(context: click.Context) -> Iterable[str]:
-    return registry.checkable()
+    workload = registry.workload(str(context.params.get("workload")))
+    return _keys(field.name for field in dataclasses.fields(workload.settings_type))
 
 
 def consistency_models(context: click.Context) -> Iterable[str]:

@@ -13,8 +13,8 @@ from checkers.names import ASSUMPTIONS, MODELS
 from checkers.verdict import Vacuous
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import (
-    checked_workloads,
     consistency_models,
+    named,
     one_of,
     one_or_a_file,
     run_directories,
@@ -22,7 +22,7 @@ from harness.cli.candidates import (
 )
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.cli.usage import OneOf
-from harness.session.resolve import checkable
+from harness.session.resolve import names
 
 EXAMPLES = """
 stormproof check runs/latest
@@ -46,8 +46,8 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
 @click.option(
     "--workload",
     metavar="W",
-    help=f"What a history without its run is a history of: {', '.join(checkable())}.",
-    shell_complete=one_of(checked_workloads),
+    help=f"What a history without its run is a history of: {', '.join(names('workloads'))}.",
+    shell_complete=one_of(named("workloads")),
 )
 @click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
 @click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 unless told.")

@@ -35,7 +35,7 @@ from harness.session import engines
 from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.session.judge import check_line, check_run, checking, vacuity_arguments, versions
 from harness.session.judgement import Judgement, converted
-from harness.session.resolve import checkable
+from harness.session.resolve import names
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
 
@@ -153,7 +153,7 @@ def _no_judgement(path: Path) -> UsageError:
     if not is_there(path) and path.suffix not in OWN_SUFFIXES:
         return UsageError(f"{path} is no run directory and no history; stormproof list shows runs")
     return UsageError(
-        f"{path} is a history without its run: say what it is one of with --workload ({', '.join(checkable())}) "
+        f"{path} is a history without its run: say what it is one of with --workload ({', '.join(names('workloads'))}) "
         f"or --model ({', '.join(MODELS)})"
     )
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.bounds import bounds_of
+from harness.bounds import INT64, bounds_of, kind_of
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.usage import OneOf
 from harness.reading import json_kept
 from harness.session import resolve as registry
 from harness.session.suite_file import load_suite, shipped
+
+if TYPE_CHECKING:
+    from harness.workload import Workload
 
 RUNS_SHOWN = 20
 
@@ -111,18 +115,18 @@ def _mutants() -> list[Entry]:
 
 
 def _checks() -> list[Entry]:
-    from checkers.by_workload import WORKLOADS, allowed  # which checkers there are takes half a second to import
+    return [_judged(registry.workload(entry["name"])) for entry in _plugins("workloads") if "problem" not in entry]
 
-    return [
-        {
-            "name": name,
-            "about": judged.about,
-            "operations": list(judged.functions),
-            "anomalies": list(judged.anomalies),
-            "settings": {option: allowed(kind) for option, kind in judged.options.items()},
-        }
-        for name, judged in WORKLOADS.items()
-    ]
+
+def _judged(workload: Workload) -> Entry:
+    settings = workload.settings_type
+    return {
+        "name": workload.name,
+        "about": workload.about,
+        "operations": list(workload.functions),
+        "anomalies": list(workload.anomalies),
+        "settings": {field.name: kind_of(settings, field.name) for field in dataclasses.fields(settings)},
+    }
 
 
 def _models() -> list[Entry]:
@@ -169,11 +173,20 @@ def _described(kind: registry.Kind, name: str) -> Entry:
     settings = getattr(loaded, "settings_type", None)
     if isinstance(settings, type) and dataclasses.is_dataclass(settings):
         entry["settings"] = {
-            field.name: None if field.default is dataclasses.MISSING else field.default
+            field.name: None if field.default is dataclasses.MISSING else _plain(field.default)
             for field in dataclasses.fields(settings)
         }
-        entry["bounds"] = {name: [bounds.least, bounds.most] for name, bounds in bounds_of(settings).items()}
+        entry["bounds"] = {
+            name: [bounds.least, bounds.most] for name, bounds in bounds_of(settings).items() if bounds != INT64
+        }
     return entry
+
+
+def _plain(default: Any) -> Any:
+    """As it is written behind --set: of several values of an enum, with commas between them."""
+    if isinstance(default, frozenset):
+        return ",".join(sorted(member.value for member in default))
+    return default.value if isinstance(default, Enum) else default
 
 
 def _show(name: str, entries: list[Entry], console: Console) -> None:

@@ -16,7 +16,7 @@ from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
 from checkers.names import TRANSACTIONAL
-from checkers.plan import CheckRequest, Engine
+from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import Repeats
 from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, model_named
@@ -27,6 +27,7 @@ from harness.jepsen import Shape, convert
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
 from harness.session import resolve as registry
+from harness.workload import Workload
 
 INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 ANYTHING = pa.struct([("json", pa.string())])
@@ -99,9 +100,7 @@ def demands(workload: str, consistency_model: str | None, assume: Sequence[str])
         except ValueError:
             raise UsageError(unknown("consistency model", consistency_model, consistency_models())) from None
     if assume:
-        from checkers.by_workload import WORKLOADS
-
-        if "assume" not in WORKLOADS[workload].options:
+        if "assume" not in _settings_of(registry.workload(workload)):
             raise UsageError(f"--assume is for registers: the reads of {workload} show the order of versions")
         settings.append(f"assume={','.join(assume)}")
     return tuple(settings)
@@ -109,47 +108,36 @@ def demands(workload: str, consistency_model: str | None, assume: Sequence[str])
 
 def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> Judgement:
     """`settings` read key=value. Raises UsageError."""
-    known = registry.checkable()
-    if name not in known:
-        raise UsageError(unknown("workload", name, known))
-    typed = dict(registry.parse_setting(text) for text in settings)
-    if name not in registry.names("workloads"):
-        return _of_checked_workload(name, {key: str(value) for key, value in typed.items()}, certificate)
     workload = registry.workload(name)
-    _refuse_unknown_settings(name, typed, [field.name for field in dataclasses.fields(workload.settings_type)])
-    checkers = workload.checkers(registry.typed_settings(workload.settings_type, typed))
+    checkers = _checkers_of(workload, settings)
     enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
     return Judgement(
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
-        shape=Shape(value_type=workload.value_type),
+        shape=Shape(value_type=workload.value_type, functions=workload.functions),
         repeats=workload.repeats,
-    )
-
-
-def _refuse_unknown_settings(workload: str, given: Iterable[str], known: Sequence[str]) -> None:
-    for name in sorted(set(given) - set(known)):
-        raise UsageError(unknown("setting", name, known, of=f" of workload {workload}"))
-
-
-def _of_checked_workload(name: str, options: Mapping[str, str], certificate: Path | None) -> Judgement:
-    """One that is only checked here, never run. Raises UsageError."""
-    # Not before: who judges an object needs no checker of transactions, which take longest to import.
-    from checkers.by_workload import WORKLOADS, checker_for
-
-    _refuse_unknown_settings(name, options, list(WORKLOADS[name].options))
-    try:
-        checker = checker_for(name, options)
-    except ValueError as error:
-        raise UsageError(f"--set: {error}") from None
-    judged = WORKLOADS[name]
-    enough = Vacuity(subject=f"workload {name}", evidence=judged.evidence)
-    return Judgement(
-        checkers={checker.name: checker, "statistics": Statistics(), enough.name: enough},
-        shape=Shape(value_type=judged.value_type, functions=judged.functions),
-        repeats=judged.repeats,
-        certifier=checker if isinstance(checker, Certifier) else None,
+        certifier=next((checker for checker in checkers.values() if isinstance(checker, Certifier)), None),
         certificate=certificate,
     )
+
+
+def checker_for(workload: str, settings: Mapping[str, str]) -> Checker:
+    """The one checker of a workload, with these settings. Raises UsageError."""
+    (checker,) = _checkers_of(
+        registry.workload(workload), [f"{key}={value}" for key, value in settings.items()]
+    ).values()
+    return checker
+
+
+def _checkers_of(workload: Workload, settings: Sequence[str]) -> Mapping[str, Checker]:
+    given = dict(registry.parse_setting(text) for text in settings)
+    known = _settings_of(workload)
+    for key in sorted(set(given) - set(known)):
+        raise UsageError(unknown("setting", key, known, of=f" of workload {workload.name}"))
+    return workload.checkers(registry.typed_settings(workload.settings_type, given))
+
+
+def _settings_of(workload: Workload) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(workload.settings_type))
 
 
 def of_model(name: str, *, initial: str | None, failed_cas: str | None, certificate: Path | None = None) -> Judgement:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from checkers.names import WORKLOADS
 from harness.bounds import fitting, shown
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.record.scenario import NONE, Scenario, SettingValue
+
+if TYPE_CHECKING:
+    from harness.workload import Workload
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 _SINGULAR: Mapping[Kind, str] = {
@@ -24,11 +26,6 @@ _SINGULAR: Mapping[Kind, str] = {
 
 def names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=f"stormproof.{kind}")}))
-
-
-def checkable() -> tuple[str, ...]:
-    """Workloads that a history can be judged as."""
-    return tuple(sorted({*names("workloads"), *WORKLOADS}))
 
 
 def find(kind: Kind, name: str) -> Any:
@@ -58,8 +55,14 @@ def system(name: str) -> Any:
     return find("systems", name)
 
 
-def workload(name: str) -> Any:
-    return find("workloads", name)
+def workload(name: str) -> Workload:
+    found: Workload = find("workloads", name)
+    return found
+
+
+def workloads() -> Mapping[str, Workload]:
+    """All of them by name, imported, and with them every checker."""
+    return {name: workload(name) for name in names("workloads")}
 
 
 def nemesis(name: str) -> Any:
@@ -127,7 +130,7 @@ class Parts:
 
     system: Any
     system_settings: Any
-    workload: Any
+    workload: Workload
     workload_settings: Any
     packages: tuple[Any, ...]
     nemesis_settings: tuple[Any, ...]
@@ -143,6 +146,8 @@ def resolve(scenario: Scenario) -> Parts:
             f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
             f"{', '.join(chosen_system.workloads)}"
         )
+    if chosen_workload.generator is None:
+        raise UsageError(f"workload {scenario.workload!r} judges histories and cannot be run: it has no generator")
     if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
         raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]

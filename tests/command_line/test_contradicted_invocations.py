@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.by_workload import WORKLOADS
 from checkers.linearizable import MODELS
+from harness.session.resolve import names
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
@@ -133,7 +133,7 @@ def cases(of: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
 
 
 def test_every_model_and_workload_is_here() -> None:
-    known = {f"--model {name}" for name in MODELS} | {f"--workload {name}" for name in {*WORKLOADS, "register"}}
+    known = {f"--model {name}" for name in MODELS} | {f"--workload {name}" for name in names("workloads")}
     assert CONTRADICTED.keys() == REPEATED.keys() == known
 
 

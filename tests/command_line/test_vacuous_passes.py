@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.by_workload import WORKLOADS
 from checkers.linearizable import MODELS
+from harness.session.resolve import names
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
@@ -167,7 +167,7 @@ CASES = [
 
 def test_every_model_and_workload_is_here() -> None:
     assert MODEL_CASES.keys() == MODELS.keys()
-    assert WORKLOAD_CASES.keys() == {*WORKLOADS, "register"}
+    assert WORKLOAD_CASES.keys() == set(names("workloads"))
 
 
 @pytest.mark.parametrize(("option", "name", "nothing", "proofs"), CASES, ids=[" ".join(case[:2]) for case in CASES])

@@ -42,14 +42,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.by_workload import WORKLOADS
 from checkers.log.rows import LOG_MESSAGES
 from harness.record.history import history_schema
+from harness.session.resolve import workloads
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])
 VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability": LOG_MESSAGES} | {
-    name: judged.value_type for name, judged in WORKLOADS.items()
+    name: workload.value_type for name, workload in workloads().items()
 }
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from checkers.by_workload import WORKLOADS
 from checkers.linearizable import MODELS
 from checkers.spark.java import JavaMissing, find_java
 from harness.cli import main
+from harness.session.resolve import names
 from results.verdict_file import ACCEPTED
 
 FOREIGN = Path(__file__).parents[3] / "shared" / "histories"
@@ -271,7 +271,7 @@ def test_an_operation_that_the_model_has_not_is_malformed(tmp_path: Path, capsys
 def test_help_names_all_models_and_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["check", "--help"]) == 0
     told = "".join(capsys.readouterr().out.split())
-    assert all(name in told for name in (*MODELS, *WORKLOADS))
+    assert all(name in told for name in (*MODELS, *names("workloads")))
 
 
 def test_a_history_checked_alone_gets_a_report_with_what_it_became(
@@ -323,7 +323,7 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         (["--workload", "set", "--certify", "orders"], "--certify is for a single history with --model"),
         (
             ["--workload", "heap"],
-            "known are: " + ", ".join(sorted({*WORKLOADS, "register"})),
+            "known are: " + ", ".join(names("workloads")),
         ),
         (
             ["--workload", "queue", "--set", "reads=current"],
@@ -331,11 +331,11 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         ),
         (
             ["--workload", "queue", "--set", "delivery=twice"],
-            "option delivery must be one of at-most-once, at-least-once, exactly-once, it is 'twice'",
+            "setting delivery takes one of at-most-once, at-least-once, exactly-once, got 'twice'",
         ),
         (
             ["--workload", "bank", "--set", "total=much"],
-            "--set: option total must be a whole number of 64 bits, it is 'much'",
+            "setting total takes a whole number of 64 bits or nothing, got 'much'",
         ),
         ([], "say what it is one of with --workload"),
     ],

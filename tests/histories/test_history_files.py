@@ -9,7 +9,6 @@ import pytest
 from history_language import WrittenHistory, parse_history
 
 from checkers.availability import Availability
-from checkers.by_workload import WORKLOADS, checker_for
 from checkers.evidence import Evidence
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
@@ -18,6 +17,9 @@ from checkers.plan import Checker, CheckRequest
 from checkers.run import check_history
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict, merge
+from harness.session.judgement import checker_for
+from harness.session.resolve import names
+from harness.session.resolve import workload as workload_named
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
@@ -35,8 +37,8 @@ def checker_of(written: WrittenHistory) -> Checker:
 
 
 def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
-    if written.checker in WORKLOADS:
-        return WORKLOADS[written.checker].evidence
+    if written.checker in names("workloads"):
+        return workload_named(written.checker).evidence
     if written.checker == "availability":
         return ()
     model = MODELS[written.model or "cas-register"]
@@ -93,16 +95,16 @@ def test_there_are_histories_of_each_model(model: str) -> None:
     assert {history.verdict for history in written if history.model == model} >= {"valid", "invalid"}
 
 
-@pytest.mark.parametrize("checker", ["object", "register", *WORKLOADS])
+@pytest.mark.parametrize("checker", ["object", *names("workloads")])
 def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
     verdicts = {parse_history(file.read_text()).verdict for file in FILES if file.parent.name == checker}
     assert verdicts >= {"valid", "invalid", "unknown"}
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", names("workloads"))
 def test_every_anomaly_has_its_smallest_history(workload: str) -> None:
     written = [parse_history(file.read_text()) for file in FILES if file.parent.name == workload]
-    assert {name for history in written for name in history.anomalies} == set(WORKLOADS[workload].anomalies)
+    assert {name for history in written for name in history.anomalies} == set(workload_named(workload).anomalies)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from element_histories import defined_latencies, operations_of, random_bank
 from thousands import thousands
 from workload_cases import CASES, Case, many
 
-from checkers.by_workload import WORKLOADS, checker_for
 from checkers.in_process.engine import InProcessEngine
 from checkers.multiset.set import QUANTILES
 from checkers.plan import CheckRequest
@@ -27,21 +26,24 @@ from checkers.spark.java import JavaMissing, find_java
 from checkers.spark.session import spark_session
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, merge
+from harness.errors import UsageError
 from harness.record.history import history_schema
+from harness.session.judgement import checker_for
+from harness.session.resolve import workload as workload_named
 
 ROW_NS = 1_000
 
 
 def written(rows: list[dict[str, Any]], workload: str, path: Path) -> Path:
     numbered = [{"index": i, "time": i * ROW_NS, **row} for i, row in enumerate(rows)]
-    table = pa.Table.from_pylist(numbered, schema=history_schema(WORKLOADS[workload].value_type))
+    table = pa.Table.from_pylist(numbered, schema=history_schema(workload_named(workload).value_type))
     pq.write_table(table, path, row_group_size=97)
     return path
 
 
 def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
     """By the checker, with the verdict that evidence leaves of it."""
-    enough = Vacuity(subject=case.workload, evidence=WORKLOADS[case.workload].evidence)
+    enough = Vacuity(subject=case.workload, evidence=workload_named(case.workload).evidence)
     checkers = {"checker": checker_for(case.workload, case.options), enough.name: enough}
     results = check_history(CheckRequest(history=path), checkers, engine)
     return replace(results["checker"], verdict=merge(result.verdict for result in results.values()))
@@ -113,7 +115,7 @@ def test_bank_reads_are_judged_by_their_totals(tmp_path: Path, monkeypatch: pyte
     ("workload", "options"), [("shelf", {}), ("queue", {"reads": "current"}), ("queue", {"delivery": "twice"})]
 )
 def test_what_cannot_be_judged_is_said(workload: str, options: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"shelf|reads|twice"):
+    with pytest.raises(UsageError, match=r"shelf|reads|twice"):
         checker_for(workload, options)
 
 

@@ -23,7 +23,6 @@ from transaction_histories import history_rows, parsed
 from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
-from checkers.by_workload import checker_for
 from checkers.delay import DELAYED, DelayChecker
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
@@ -43,6 +42,7 @@ from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 from checkers.verdict import Verdict
 from harness.record.history import history_schema
+from harness.session.judgement import checker_for
 from results import output
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checkers.by_workload import checker_for
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.elle.graph.units import BLOCK
+from harness.session.judgement import checker_for
 from tests.histories.history_language import VALUE_TYPES, write_rows
 
 Row = dict[str, Any]

@@ -15,7 +15,6 @@ from transaction_stores import Level, Store, Values, rows
 
 from checkers import buckets
 from checkers.availability import Availability
-from checkers.by_workload import checker_for
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.registers import vast as vast_registers
@@ -25,6 +24,7 @@ from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
+from harness.session.judgement import checker_for
 from tests.histories.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
 from tests.properties.node_histories import random_cluster, write_cluster
 from tests.properties.register_histories import random_register_rows

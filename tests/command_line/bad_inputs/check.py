@@ -29,12 +29,12 @@ good.edn --model priority-queue --initial '[1, "a"]' => that can be compared wit
 good.edn --model register --failed-cas answer => --failed-cas is for --model cas-register
 good.edn --model cas-register --failed-cas maybe => 'maybe'; known are: ignored, answer
 good.edn --model register --set x=1 => --set is for --workload
-good.edn --workload queue --set delivery=maybe => option delivery must be one of
+good.edn --workload queue --set delivery=maybe => setting delivery takes one of at-most-once
 good.edn --workload queue --set delivery= => the value of 'delivery' is empty
 good.edn --workload queue --set x=1 => unknown setting 'x' of workload queue
-good.edn --workload bank --set total=x => option total must be a whole number of 64 bits, it is 'x'
-good.edn --workload bank --set total=1e309 => option total must be a whole number of 64 bits
-good.edn --workload bank --set total=<9999> => option total must be a whole number of 64 bits
+good.edn --workload bank --set total=x => setting total takes a whole number of 64 bits or nothing, got 'x'
+good.edn --workload bank --set total=1e309 => setting total takes a whole number of 64 bits or nothing
+good.edn --workload bank --set total=<9999> => setting total takes a whole number of 64 bits or nothing
 good.edn --workload log --set queues=17 => setting queues takes a whole number from 1 to 16, got 17
 good.edn --workload log --set x=1 => unknown setting 'x' of workload log
 good.edn --workload register --set keys=0 => setting keys takes a whole number from 1 to 10000, got 0

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import pytest
 
-from checkers.by_workload import checker_for
 from harness.cli import main
 from harness.cli.main import group
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
 from harness.session.judge import run_scenario
+from harness.session.judgement import checker_for
 from harness.session.suite_file import parse_suite
 from stormproof import log, rocketmq, storm
 
@@ -91,7 +91,7 @@ def test_none_alone_means_no_faults_and_no_planted_bug() -> None:
     ("key", "words"),
     [
         ("system", "empty name of a system; known are: "),
-        ("workload", "empty name of a workload; known are: log, register"),
+        ("workload", "empty name of a workload; known are: bank, causal"),
         ("environment", "empty name of an environment; known are: docker, simulated"),
         ("mutant", "empty name of a mutant of rocketmq; known are: "),
         ("name", "name must be text, got ''"),
@@ -118,7 +118,7 @@ def test_a_setting_without_a_value_is_refused() -> None:
 
 @pytest.mark.parametrize("assumed", ["", ",", "realtime,"])
 def test_an_empty_word_in_a_list_of_assumptions_is_refused(assumed: str) -> None:
-    with pytest.raises(ValueError, match="option assume must be some of"):
+    with pytest.raises(UsageError, match=r"setting assume takes some of|the value of 'assume' is empty"):
         checker_for("rw-register", {"assume": assumed})
 
 

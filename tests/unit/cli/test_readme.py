@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from pathlib import Path
 
 import click
 
-from checkers.by_workload import WORKLOADS
 from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from harness.cli import run
@@ -17,6 +17,7 @@ from harness.cli.main import group
 from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
 from harness.session.judgement import of_model
+from harness.session.resolve import workloads
 from harness.session.suite_file import parse_suite
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -103,11 +104,12 @@ def is_below(anomaly: str) -> bool:
 def test_the_table_of_histories_has_all_that_is_judged() -> None:
     table = (ROOT / "docs" / "histories.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line.split("|") for line in table.splitlines() if line.startswith("| `")}
-    assert set(rows) == set(WORKLOADS)
-    for name, judged in WORKLOADS.items():
+    assert set(rows) == set(workloads())
+    for name, judged in workloads().items():
         _, _, operations, options, anomalies, module, _ = rows[name]
+        settings = [field.name for field in dataclasses.fields(judged.settings_type)]
         assert set(re.findall(r"`([\w-]+)`", operations)) >= {f for f in judged.functions if f != "txn"}
-        assert {option.partition("=")[0] for option in re.findall(r"`([\w=-]+)`", options)} >= set(judged.options)
+        assert {option.partition("=")[0] for option in re.findall(r"`([\w=-]+)`", options)} >= set(settings)
         named = {re.sub(r" \(.*", "", anomaly.strip()) for anomaly in anomalies.split(",")} - {"cycles"}
         assert named == {anomaly for anomaly in judged.anomalies if not is_below(anomaly)}
         assert (ROOT / module.split("`")[1]).exists()

@@ -1,0 +1,24 @@
+"""Strict order of writes: who sees a write sees all that were over before it began.
+
+Operations (key: the table): `write` {value}, and `read` {}: ok with all values that the table has. It is judged, not
+run.
+"""
+
+from __future__ import annotations
+
+from checkers.evidence import shows_a_value, shows_members
+from checkers.multiset.causal_reverse import CausalReverseChecker
+from checkers.multiset.rows import ELEMENTS
+from checkers.repeats import members
+from harness.workload import Workload
+
+WORKLOAD = Workload(
+    name="causal-reverse",
+    about="who sees a write sees all that were over before it began",
+    value_type=ELEMENTS,
+    functions=("write", "read"),
+    repeats=(members("write"),),
+    evidence=(shows_members("read", "values", "that shows a write"), shows_a_value("read")),
+    checkers=lambda settings: {"causal-reverse": CausalReverseChecker()},
+    anomalies=("aborted-read", "causal-reverse", "unexpected"),
+)

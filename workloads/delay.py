@@ -1,0 +1,42 @@
+"""Delayed messages: what is due later is delivered then, and not before.
+
+Operations: `send` {message, due} and `deliver` {messages}; what they promise says `checkers/delay.py`. It is judged,
+not run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from checkers.delay import DELAYED, DelayChecker
+from checkers.evidence import any_ok
+from checkers.plan import Checker
+from checkers.repeats import members
+from harness.bounds import INT64
+from harness.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelaySettings:
+    tolerance_ms: Annotated[int, INT64] = 0
+    """So much too early is no matter: clocks differ."""
+    latest_ms: Annotated[int | None, INT64] = None
+    """So long after it was due a message must be delivered; otherwise any time will do."""
+
+
+def checkers(settings: DelaySettings) -> dict[str, Checker]:
+    return {"delay": DelayChecker(tolerance_ms=settings.tolerance_ms, latest_ms=settings.latest_ms)}
+
+
+WORKLOAD = Workload(
+    name="delay",
+    about="what is due later is delivered then, and not before",
+    settings_type=DelaySettings,
+    value_type=DELAYED,
+    functions=("send", "deliver"),
+    repeats=(members("send", of=("message",)),),
+    evidence=any_ok("deliver"),
+    checkers=checkers,
+    anomalies=("delivered-early", "delivered-late"),
+)

@@ -1,0 +1,17 @@
+"""Final reads: each is tried again until it succeeds, for what was not read proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.generator import Generator, as_generator, delay, limit, repeat, until_ok
+from harness.operation import Operation
+
+RETRY_S = 0.5
+ATTEMPTS = 60
+"""So many failures of one read, and it is given up: the verdict names what is missing."""
+
+
+def each_until_ok(reads: Iterable[Operation]) -> Generator:
+    """One after the other, each until it is ok."""
+    return as_generator([until_ok(limit(ATTEMPTS, delay(RETRY_S, repeat(read)))) for read in reads])

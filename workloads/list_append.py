@@ -1,0 +1,40 @@
+"""Transactions on lists: they are isolated as the demanded consistency model says.
+
+Operation `txn`: micro-operations `r` {key} and `append` {key, value}; every element is appended at most once to a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checkers.evidence import reading
+from checkers.plan import Checker
+from checkers.repeats import parts
+from checkers.transactions.checker import ListAppend
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
+from checkers.transactions.reported import OF_LISTS
+from harness.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListAppendSettings:
+    model: Model = Model.STRICT_SERIALIZABLE
+    """The consistency model that is demanded."""
+
+
+def checkers(settings: ListAppendSettings) -> dict[str, Checker]:
+    return {"list-append": ListAppend(model=settings.model)}
+
+
+WORKLOAD = Workload(
+    name="list-append",
+    about="transactions on lists are isolated as a consistency model says",
+    settings_type=ListAppendSettings,
+    value_type=TRANSACTION,
+    functions=("txn",),
+    repeats=(parts("txn", written=("w", "append")),),
+    evidence=(reading("txn", "r"),),
+    checkers=checkers,
+    anomalies=OF_LISTS,
+)

@@ -1,0 +1,43 @@
+"""Transactions on registers: they are isolated as the demanded consistency model says.
+
+Operation `txn`: micro-operations `r` {key} and `w` {key, value}; no value is written twice to a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checkers.evidence import reading
+from checkers.plan import Checker
+from checkers.repeats import parts
+from checkers.transactions.checker import RwRegister
+from checkers.transactions.elle.rw_register import Assumption
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import Model
+from checkers.transactions.reported import OF_REGISTERS
+from harness.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class RwRegisterSettings:
+    model: Model = Model.STRICT_SERIALIZABLE
+    """The consistency model that is demanded."""
+    assume: frozenset[Assumption] = frozenset()
+    """What the system is known to promise of each key."""
+
+
+def checkers(settings: RwRegisterSettings) -> dict[str, Checker]:
+    return {"rw-register": RwRegister(model=settings.model, assume=settings.assume)}
+
+
+WORKLOAD = Workload(
+    name="rw-register",
+    about="transactions on registers are isolated as a consistency model says",
+    settings_type=RwRegisterSettings,
+    value_type=TRANSACTION,
+    functions=("txn",),
+    repeats=(parts("txn", written=("w", "append")),),
+    evidence=(reading("txn", "r"),),
+    checkers=checkers,
+    anomalies=OF_REGISTERS,
+)

@@ -15,6 +15,8 @@ class PythonProgram:
     """A program written against a `Host`: the same in every environment."""
 
     main: str
-    """`package.module:function`, a `Main`."""
+    """`package.module:function`, a `Main`. Whatever it imports is copied into its image, package by package."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON data."""
+    requirements: tuple[str, ...] = ()
+    """Requirements that pip installs into the image instead of copying: packages with compiled parts."""

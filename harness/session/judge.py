@@ -27,6 +27,7 @@ from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, judged_a
 from harness import path_name
 from harness.bounds import shown
 from harness.environments.environment import Environment
+from harness.environments.kind import Setting
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.progress import Moment, Progress, unwatched
@@ -59,6 +60,7 @@ RECORDED: Mapping[str, type] = {
     "trace_hash": str,
     "trace_events": int,
     "reached": dict,
+    "images": dict,
     "world": object,
 }
 """What `scenario.json` holds beside the scenario itself."""
@@ -152,12 +154,12 @@ def run_scenario(
     failure: HarnessError | None = None
     facts = RunFacts()
     try:
-        _, report = world.run(
+        nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+        _, found = world.run(
             lambda environment: execute(plan_of(scenario, parts), environment, directory, facts, progress),
-            seed=Seed(scenario.seed),
-            recording=recording,
+            Setting(nodes=nodes, seed=Seed(scenario.seed), say=progress, recording=recording),
         )
-        record.update(report.facts)
+        record.update(found)
     except (HarnessError, OSError) as error:
         failure = first_failure(error)
         progress(f"harness: {failure}")

@@ -22,17 +22,17 @@ class LosesItsLogs:
 
     faults = simulated.faults
 
-    def run(self, main: Any, **rest: Any) -> Any:
-        simulated.run(main, **rest)
+    def run(self, main: Any, setting: Any) -> Any:
+        simulated.run(main, setting)
         raise HarnessError("the nodes' logs could not be brought home")
 
 
 class BreaksDown:
-    """A world that ends before anything happened, and then cannot even be tidied up."""
+    """An environment that ends before anything happened, and then cannot even be tidied up."""
 
     faults = simulated.faults
 
-    def run(self, main: Any, **rest: Any) -> Any:
+    def run(self, main: Any, setting: Any) -> Any:
         try:
             raise HarnessError("the engine went away")
         finally:

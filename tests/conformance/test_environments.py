@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import beacon
 import pytest
 from beacon import ask
 
-import system_under_test
-from harness.environments.docker import DockerEnvironment, engine, node_image
+from harness.environments.docker import DockerEnvironment, engine, node_images
 from harness.environments.environment import Environment, Link
 from harness.environments.simulated.environment import run_simulation
 from harness.environments.simulated.regime import Regime
@@ -30,10 +28,15 @@ World = Callable[[Body], None]
 ATTEMPTS = 200
 
 
-def nodes(main: str) -> list[NodeSpec]:
+def nodes() -> list[NodeSpec]:
     pairs = (("a", "b"), ("b", "a"))
     return [
-        NodeSpec(name=name, groups=(), program=PythonProgram(main=main, config={"other": other}), ports=(beacon.PORT,))
+        NodeSpec(
+            name=name,
+            groups=(),
+            program=PythonProgram(main="beacon:main", config={"other": other}),
+            ports=(beacon.PORT,),
+        )
         for name, other in pairs
     ]
 
@@ -50,7 +53,7 @@ async def until_answered(environment: Environment, node: str, question: str = "w
 def simulated(logs: Path) -> World:
     def run(body: Body) -> None:
         async def inside(environment: Environment) -> None:
-            await environment.start(nodes("beacon:main"), logs)
+            await environment.start(nodes(), logs)
             await body(environment)
             await environment.stop()
 
@@ -61,21 +64,20 @@ def simulated(logs: Path) -> World:
 
 def docker(logs: Path) -> World:
     def run(body: Body) -> None:
-        package = logs / "system_under_test"
-        shutil.copytree(Path(system_under_test.__file__).parent, package)
-        shutil.copy(beacon.__file__, package / "beacon.py")
-
         async def inside(environment: Environment) -> None:
             try:
-                await environment.start(nodes("system_under_test.beacon:main"), logs)
+                await environment.start(nodes(), logs)
                 await body(environment)
             finally:
                 await environment.stop()
 
         with engine() as client:
-            image = node_image(client, package=package, base=None, say=print)
+            images = node_images(client, nodes(), base=None, say=print)
             name = f"stormproof-test-{secrets.token_hex(4)}"
-            asyncio.run(inside(DockerEnvironment(client, image=image, client_hosts=RealHost, run=name, say=print)))
+            environment = DockerEnvironment(
+                client, image_of=images.__getitem__, client_hosts=RealHost, run=name, say=print
+            )
+            asyncio.run(inside(environment))
 
     return run
 

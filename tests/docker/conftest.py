@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from probe_cluster import PROBE, Cluster, MakeCluster, probe, run_id
+from probe_cluster import Cluster, MakeCluster, probe, run_id
 
-import system_under_test
-from harness.environments.docker import DockerEnvironment, engine, node_image
+from harness.environments.docker import DockerEnvironment, engine, node_images
 from system_under_test.runtime.real import RealHost
 
 
 @pytest.fixture(scope="session")
-def probe_image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The usual image with the probe's program beside the node's."""
-    package = tmp_path_factory.mktemp("image") / "system_under_test"
-    shutil.copytree(Path(system_under_test.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROBE, package / "probe.py")
+def probe_image() -> str:
+    """The image of a node whose program is the module `probe`."""
     with engine() as client:
-        return node_image(client, package=package, base=None, say=print)
+        return node_images(client, [probe("p1")], base=None, say=print)["p1"]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +25,9 @@ def make_cluster(probe_image: str) -> Iterator[MakeCluster]:
 
         def make() -> Cluster:
             run = run_id()
-            environment = DockerEnvironment(client, image=probe_image, client_hosts=RealHost, run=run, say=print)
+            environment = DockerEnvironment(
+                client, image_of=lambda node: probe_image, client_hosts=RealHost, run=run, say=print
+            )
             made.append(Cluster(environment, client))
             return made[-1]
 

@@ -16,7 +16,7 @@ from system_under_test.runtime.real import RealHost
 
 
 async def main(client: object, image: str, run: str, logs: str) -> None:
-    environment = DockerEnvironment(client, image=image, client_hosts=RealHost, run=run, say=print)
+    environment = DockerEnvironment(client, image_of=lambda node: image, client_hosts=RealHost, run=run, say=print)
     try:
         await environment.start([probe("p1")], Path(logs))
         await Cluster(environment, client).until_serving("p1")

@@ -7,20 +7,18 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from harness.environments.docker import DockerEnvironment
 from harness.program import PythonProgram
 from harness.system import NodeSpec
 
-PROBE = Path(__file__).parent / "probe.py"
 ASK = 7000
 ANSWER_TIMEOUT_S = 20.0
 
 
 def probe(name: str, function: str = "main") -> NodeSpec:
-    main = f"system_under_test.probe:{function}"
+    main = f"probe:{function}"
     return NodeSpec(
         name=name, groups=("probes",), program=PythonProgram(main=main, config={"name": name}), ports=(ASK,)
     )

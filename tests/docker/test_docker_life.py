@@ -18,7 +18,7 @@ import docker
 import pytest
 from probe_cluster import MakeCluster, leftovers, probe, run_id
 
-from harness.environments.docker import cleanup, engine, network, node
+from harness.environments.docker import cleanup, container, engine, network
 from harness.environments.docker import leftovers as remover
 from harness.environments.leftover import Leftover
 from harness.errors import HarnessError
@@ -50,8 +50,8 @@ def test_logs_come_home_on_the_harness_clock_and_nothing_stays(make_cluster: Mak
     served_ns = timeline.now_ns()
     cluster.do(cluster.environment.stop())
     assert cluster.leftovers() == []
-    told = {event["event"]: event["time"] for event in events(tmp_path, "p1")}
-    assert 0 < told["started"] <= told["serving"] < served_ns < told["stopping"] < timeline.now_ns()
+    seen = {event["event"]: event["time"] for event in events(tmp_path, "p1")}
+    assert 0 < seen["started"] <= seen["serving"] < served_ns < seen["stopping"] < timeline.now_ns()
     assert '"event": "serving"' in (tmp_path / "p1" / "node.log").read_text()
     cluster.do(cluster.environment.stop())
 
@@ -119,8 +119,8 @@ def test_after_a_killed_harness_cleanup_removes_all_of_it_and_spares_the_living(
             Leftover(kind="network", name=alive_run),
         }
         assert str(tmp_path / "dead" / "p1") in cleaned.brought_home
-        told = {event["event"]: event["time"] for event in events(tmp_path / "dead", "p1")}
-        assert 0 < told["started"] <= told["serving"] < PATIENCE_S * 1e9, "on the clock of the harness that was killed"
+        seen = {event["event"]: event["time"] for event in events(tmp_path / "dead", "p1")}
+        assert 0 < seen["started"] <= seen["serving"] < PATIENCE_S * 1e9, "on the clock of the harness that was killed"
         assert leftovers(client, dead_run) == []
         assert len(leftovers(client, alive_run)) == 2
         (orphan,) = [path for path in scratch.orphans() if f"+{dead.pid}+" in path.name]
@@ -147,7 +147,7 @@ def test_a_start_that_is_cancelled_half_way_leaves_nothing(make_cluster: MakeClu
 
 def test_a_start_that_fails_leaves_nothing(make_cluster: MakeCluster, tmp_path: Path) -> None:
     cluster = make_cluster()
-    cluster.environment._image = "stormproof-node:no-such-image"
+    cluster.environment._image_of = lambda node: "stormproof-node:no-such-image"
     with pytest.raises(HarnessError, match=r"starting container p1 failed: .*No such image"):
         cluster.do(cluster.environment.start([probe("p1")], tmp_path))
     cluster.do(cluster.environment.stop())
@@ -162,7 +162,7 @@ def test_a_port_taken_meanwhile_is_said_and_another_is_tried(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         offers = iter([[taken.getsockname()[1]]])
-        monkeypatch.setattr(node, "free_ports", lambda count: next(offers, None) or network.free_ports(count))
+        monkeypatch.setattr(container, "free_ports", lambda count: next(offers, None) or network.free_ports(count))
         cluster.do(cluster.environment.start([probe("p1")], tmp_path))
     assert "port in use" in capsys.readouterr().out
     cluster.do(cluster.until_serving("p1"))
@@ -176,8 +176,8 @@ def test_ports_that_stay_taken_are_one_clear_error(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        monkeypatch.setattr(node, "free_ports", lambda count: [taken.getsockname()[1]])
-        monkeypatch.setattr(node, "PORT_TRIES", 2)
+        monkeypatch.setattr(container, "free_ports", lambda count: [taken.getsockname()[1]])
+        monkeypatch.setattr(container, "PORT_TRIES", 2)
         with pytest.raises(HarnessError, match="port in use"):
             cluster.do(cluster.environment.start([probe("p1")], tmp_path))
     cluster.do(cluster.environment.stop())

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.docker import leftovers
+from harness.environments.docker.container import Container, Place
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
-from harness.environments.docker.node import ContainerNode, Place
 from harness.environments.environment import Effect, Link
 from harness.environments.monotonic_timeline import MonotonicTimeline
+from harness.environments.remote.launch import launch_of
+from harness.environments.remote.node import RemoteNode
 from harness.errors import HarnessError
 from harness.lifetime import scratch
 from harness.system import NodeSpec
@@ -44,19 +46,27 @@ class DockerEnvironment:
     faults = frozenset({"partition", "kill", "pause", "clock"})
 
     def __init__(
-        self, client: Any, *, image: str, client_hosts: ClientHosts, run: str, say: Callable[[str], None]
+        self,
+        client: Any,
+        *,
+        image_of: Callable[[str], str],
+        client_hosts: ClientHosts,
+        run: str,
+        say: Callable[[str], None],
     ) -> None:
+        """`image_of`: node -> the image of its container."""
         self.timeline = MonotonicTimeline()
         self.run = run
         self._client = client
-        self._image = image
+        self._image_of = image_of
         self._client_hosts = client_hosts
         self._say = say
         self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
         self._open = contextlib.ExitStack()
         self._scratch: Path | None = None
-        self._nodes: dict[str, ContainerNode] = {}
+        self._containers: dict[str, Container] = {}
+        self._nodes: dict[str, RemoteNode] = {}
         self._names: dict[str, str] = {}
         self._hosts: dict[str, Any] = {}
         self._logs: Path | None = None
@@ -65,10 +75,10 @@ class DockerEnvironment:
         self._rates: dict[str, float] = {}
         self._clock_ahead_ns = 0
 
-    # Life of the world ----------------------------------------------------------------------------------------
+    # Life of the nodes ----------------------------------------------------------------------------------------
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
-        if self._nodes:
+        if self._containers:
             raise HarnessError("an environment of containers is started once")
         names = [spec.name for spec in nodes]
         if len(set(names)) < len(names):
@@ -76,15 +86,29 @@ class DockerEnvironment:
         self._logs = logs
         network, ips = await self._in_thread(lambda: make_network(self._client, self.run, self._labels, names))
         self._names = {ip: name for name, ip in ips.items()}
-        place = Place(run=self.run, image=self._image, labels=self._home(logs), network=network.name, ips=ips)
-        self._nodes = {
-            spec.name: ContainerNode(client=self._client, place=place, spec=spec, say=self._say) for spec in nodes
+        place = Place(run=self.run, labels=self._home(logs), network=network.name, ips=ips)
+        self._containers = {
+            spec.name: Container(
+                client=self._client,
+                place=place,
+                name=spec.name,
+                image=self._image_of(spec.name),
+                ports=spec.ports,
+                say=self._say,
+            )
+            for spec in nodes
         }
-        clocks = await self._on(names, lambda node: node.create() - time.monotonic_ns())
-        self._clock_ahead_ns = min(clocks.values(), key=abs, default=0)
+        clocks = await self._together([partial(self._prepare, spec) for spec in nodes])
+        self._clock_ahead_ns = min(clocks, key=abs, default=0)
         if abs(self._clock_ahead_ns) < SAME_CLOCK_NS:
             self._clock_ahead_ns = 0
-        await self._on(names, ContainerNode.boot)
+        await self._on(names, RemoteNode.boot)
+
+    def _prepare(self, spec: NodeSpec) -> int:
+        """Start a node's container; returns how far its CLOCK_MONOTONIC is ahead of this machine's, in ns."""
+        shell = self._containers[spec.name].start()
+        self._nodes[spec.name] = node = RemoteNode(name=spec.name, shell=shell, launch=launch_of(spec))
+        return node.prepare() - time.monotonic_ns()
 
     def _home(self, logs: Path) -> dict[str, str]:
         """Labels by which clean-up brings logs home, if this process cannot."""
@@ -104,10 +128,10 @@ class DockerEnvironment:
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
         try:
-            made = [name for name, node in self._nodes.items() if node.exists]
-            await self._on(made, self._end)
+            await self._on(list(self._nodes), self._end)
         finally:
             self._nodes.clear()
+            self._containers.clear()
             await asyncio.to_thread(self.remove)
             self._threads.shutdown(wait=False)
 
@@ -118,29 +142,28 @@ class DockerEnvironment:
         leftovers.remove_run(self._client, self.run)
 
     def client_host(self, name: str) -> Any:
-        if name in self._nodes:
+        if name in self._containers:
             raise HarnessError(f"{name!r} is a node; a client needs a name of its own")
         if name not in self._hosts:
             if self._scratch is None:
                 self._scratch = self._open.enter_context(scratch.directory())
-            addresses = {known: here for node in self._nodes.values() for known, here in node.addresses.items()}
+            addresses = {known: here for one in self._containers.values() for known, here in one.addresses.items()}
             self._hosts[name] = self._client_hosts(name, self._scratch / name, addresses)
         return self._hosts[name]
 
     def panics(self) -> Mapping[str, str]:
         """Asks the engine, a few milliseconds a node: not for use while clients are served."""
         for node in self._nodes.values():
-            if node.exists:
-                node.look()
+            node.look()
         return {name: "\n".join(node.deaths) for name, node in self._nodes.items() if node.deaths}
 
-    def _end(self, node: ContainerNode) -> None:
+    def _end(self, node: RemoteNode) -> None:
         try:
             node.terminate()
         finally:
             assert self._logs is not None
             zero_ns = self.timeline.start_ns + self._clock_ahead_ns
-            node.bring_logs_home(self._logs / node.spec.name, zero_ns=zero_ns)
+            node.bring_logs_home(self._logs / node.name, zero_ns=zero_ns)
 
     # Verbs ----------------------------------------------------------------------------------------------------
 
@@ -162,26 +185,28 @@ class DockerEnvironment:
         return _effect(f"packets pass again: {words}" if newly else "", "no link that was cut")
 
     async def kill(self, nodes: Sequence[str]) -> Effect:
-        return await self._apply(nodes, ContainerNode.kill, "killed", "no process that was running")
+        return await self._apply(nodes, RemoteNode.kill, "killed", "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
         raise HarnessError("containers cannot lose power: they share the page cache of their machine")
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
-        return await self._apply(nodes, ContainerNode.boot, "booted", "no node that was down")
+        return await self._apply(nodes, RemoteNode.boot, "booted", "no node that was down")
 
     async def pause(self, nodes: Sequence[str]) -> Effect:
-        return await self._apply(nodes, ContainerNode.pause, "paused", "no process that was running")
+        return await self._apply(nodes, RemoteNode.pause, "paused", "no process that was running")
 
     async def resume(self, nodes: Sequence[str]) -> Effect:
-        return await self._apply(nodes, ContainerNode.resume, "resumed", "no process that was paused")
+        return await self._apply(nodes, RemoteNode.resume, "resumed", "no process that was paused")
 
     async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
-        told = (await self._on([node], lambda one: one.set_clock(offset_s, rate)))[node]
-        before_s, after_s, was = told["before_s"], told["after_s"], self._rates.get(node, 1.0)
-        if told["drifts"] != (rate != 1.0):
-            raise HarnessError(f"the clock of {node} does not drift as it should: {told}")
+        answer = (await self._on([node], lambda one: one.set_clock(offset_s, rate)))[node]
+        before_s, after_s, was = answer["before_s"], answer["after_s"], self._rates.get(node, 1.0)
+        if answer["drifts"] != (rate != 1.0):
+            raise HarnessError(f"the clock of {node} does not drift as it should: {answer}")
         self._rates[node] = rate
+        if answer["unreached"]:
+            return _effect("", f"{node} reads the true time: {', '.join(answer['unreached'])}")
         return Effect(
             abs(before_s - after_s) > CLOCK_NOTICED_S or was != rate,
             f"{node}: {before_s:+.6f} s at rate {was} became {after_s:+.6f} s at rate {rate}",
@@ -192,33 +217,32 @@ class DockerEnvironment:
     async def _enforce(self, targets: set[str]) -> None:
         """Let each target drop what the cuts now say, and count what it has dropped so far."""
 
-        def drop(node: ContainerNode) -> Mapping[str, Any]:
+        def drop(node: RemoteNode) -> Mapping[str, Any]:
             ips = {name: ip for ip, name in self._names.items()}
-            return node.drop([ips[link.source] for link in sorted(self._cut) if link.target == node.spec.name])
+            return node.drop([ips[link.source] for link in sorted(self._cut) if link.target == node.name])
 
-        for target, told in (await self._on(sorted(targets), drop)).items():
-            for ip, packets in told["counted"].items():
+        for target, answer in (await self._on(sorted(targets), drop)).items():
+            for ip, packets in answer["counted"].items():
                 link = Link(self._names[ip], target)
                 self._dropped[link] = self._dropped.get(link, 0) + packets
 
-    async def _apply(
-        self, nodes: Sequence[str], verb: Callable[[ContainerNode], str], done: str, nothing: str
-    ) -> Effect:
+    async def _apply(self, nodes: Sequence[str], verb: Callable[[RemoteNode], str], done: str, nothing: str) -> Effect:
         words = ", ".join(word for word in (await self._on(nodes, verb)).values() if word)
         return _effect(f"{done}: {words}" if words else "", nothing)
 
-    async def _on(self, names: Sequence[str], verb: Callable[[ContainerNode], T]) -> dict[str, T]:
+    async def _on(self, names: Sequence[str], verb: Callable[[RemoteNode], T]) -> dict[str, T]:
         """Carry a verb out on several nodes at once; all are waited for, then the first failure is raised."""
         self._known(names)
-        results = await asyncio.gather(
-            *(self._in_thread(partial(verb, self._nodes[name])) for name in names), return_exceptions=True
-        )
+        results = await self._together([partial(verb, self._nodes[name]) for name in names])
+        return dict(zip(names, results, strict=True))
+
+    async def _together(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Several at once, each in a thread; all are waited for, then the first failure is raised."""
+        results = await asyncio.gather(*map(self._in_thread, works), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
-        return {
-            name: result for name, result in zip(names, results, strict=True) if not isinstance(result, BaseException)
-        }
+        return [result for result in results if not isinstance(result, BaseException)]
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

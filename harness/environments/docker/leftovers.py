@@ -14,6 +14,7 @@ from typing import Any
 
 import docker
 
+from harness.environments.docker.container import ContainerShell
 from harness.environments.docker.engine import (
     LABEL_LOGS,
     LABEL_NODE,
@@ -24,8 +25,8 @@ from harness.environments.docker.engine import (
     engine,
     speaking,
 )
-from harness.environments.docker.logs import bring_home
 from harness.environments.leftover import Cleaned, Leftover
+from harness.environments.remote.logs import bring_home
 from harness.errors import HarnessError
 from harness.lifetime.owner import State, state_of
 
@@ -139,7 +140,8 @@ def _save_logs(container: Any, cleaned: Cleaned) -> None:
         return
     try:
         start_ns = int(container.labels.get(LABEL_START, ""))
-        bring_home(container, node, logs / node, zero_ns=start_ns + _clock_ahead_ns(container))
+        shell = ContainerShell(client=container.client, container=container, name=node)
+        bring_home(shell, logs / node, zero_ns=start_ns + _clock_ahead_ns(container))
     except (HarnessError, OSError, ValueError) as error:
         cleaned.failed[Leftover(kind="logs", name=str(logs / node))] = f"not brought home: {error}"
     else:
@@ -150,8 +152,8 @@ def _clock_ahead_ns(container: Any) -> int:
     """Of the container's CLOCK_MONOTONIC, if its engine is in a machine of its own; 0 where it does not run."""
     try:
         here = time.monotonic_ns()
-        told = container.exec_run(CLOCK)
+        read = container.exec_run(CLOCK)
     except docker.errors.APIError:
         return 0
-    ahead_ns = int(told.output) - here if told.exit_code == 0 else 0
+    ahead_ns = int(read.output) - here if read.exit_code == 0 else 0
     return ahead_ns if abs(ahead_ns) > SAME_CLOCK_NS else 0

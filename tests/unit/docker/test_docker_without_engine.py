@@ -9,13 +9,14 @@ from typing import cast
 import pytest
 
 from harness.cli.main import run
-from harness.environments.docker import DockerEnvironment, engine, image
+from harness.environments.docker import DockerEnvironment, engine, kind
+from harness.environments.docker.image import python_files
+from harness.environments.docker.kind import DOCKER
 from harness.environments.docker.network import free_ports, is_port_taken
 from harness.errors import HarnessError
 from harness.lifetime import interruption
-from harness.session import environments
+from harness.program import PythonProgram
 from harness.session import resolve as registry
-from harness.session.environments import docker as world
 
 NOWHERE = "unix:///nowhere/docker.sock"
 
@@ -50,8 +51,8 @@ def test_a_nemesis_of_power_is_refused_before_anything_starts(
 
 
 def test_the_world_is_found_by_its_name() -> None:
-    assert registry.environment("docker") == world
-    assert world.faults == {"partition", "kill", "pause", "clock"}
+    assert registry.environment("docker") is DOCKER
+    assert DOCKER.faults == {"partition", "kill", "pause", "clock"}
 
 
 def test_free_ports_are_free_and_different() -> None:
@@ -64,18 +65,59 @@ def test_a_taken_port_is_told_from_other_failures() -> None:
     assert not is_port_taken(Exception("no such image"))
 
 
-def test_the_image_follows_the_package_and_nothing_else(tmp_path: Path) -> None:
-    package = tmp_path / "system_under_test"
-    (package / "image").mkdir(parents=True)
-    (package / "image" / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
-    (package / "one.py").write_text("1")
-    before = image._context(package)
-    (package / "__pycache__").mkdir()
-    (package / "__pycache__" / "one.pyc").write_text("compiled")
-    os.utime(package / "one.py", (0, 0))
-    assert image._context(package) == before
-    (package / "one.py").write_text("2")
-    assert image._context(package) != before
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the Python path with packages that import each other."""
+    for path, text in {
+        "vault_system/__init__.py": "",
+        "vault_system/node.py": "from . import disk\ndef late():\n    import vault_words.long",
+        "vault_system/disk.py": "import json, not_installed_anywhere",
+        "vault_system/table.txt": "data",
+        "vault_words/__init__.py": "",
+        "vault_words/long.py": "",
+        "vault_words/by_name.py": "",
+        "vault_stranger.py": "",
+        "vault_compiled/__init__.py": "",
+        "vault_compiled/fast.so": "",
+        "vault_fast.py": "import vault_compiled",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_an_image_holds_whole_packages_of_all_that_the_program_imports(installed: Path) -> None:
+    files = python_files(PythonProgram(main="vault_system.node:main"))
+    assert {path for path in files if path.startswith("vault")} == {
+        "vault_system/__init__.py",
+        "vault_system/disk.py",
+        "vault_system/node.py",
+        "vault_system/table.txt",
+        "vault_words/__init__.py",
+        "vault_words/by_name.py",
+        "vault_words/long.py",
+    }
+    assert "system_under_test/runtime/real.py" in files, "what runs the program"
+
+
+def test_the_image_follows_the_files_and_nothing_else(installed: Path) -> None:
+    before = python_files(PythonProgram(main="vault_system.node:main"))
+    (installed / "vault_system" / "__pycache__").mkdir()
+    (installed / "vault_system" / "__pycache__" / "node.pyc").write_text("compiled")
+    os.utime(installed / "vault_system" / "node.py", (0, 0))
+    assert python_files(PythonProgram(main="vault_system.node:main")) == before
+    (installed / "vault_words" / "by_name.py").write_text("2")
+    assert python_files(PythonProgram(main="vault_system.node:main")) != before
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [("vault_fast:main", "package vault_compiled has compiled parts"), ("vault_lost:main", "no module 'vault_lost'")],
+)
+def test_what_cannot_be_copied_is_named(installed: Path, main: str, words: str) -> None:
+    with pytest.raises(HarnessError, match=words):
+        python_files(PythonProgram(main=main))
 
 
 def test_an_interrupted_run_says_whether_all_was_removed_and_what_removes_the_rest() -> None:
@@ -89,11 +131,11 @@ def test_an_interrupted_run_says_whether_all_was_removed_and_what_removes_the_re
 
     interruption.forget_words()
     with pytest.raises(HarnessError):
-        environments._remove(cast(DockerEnvironment, Refusing()))
+        kind._remove(cast(DockerEnvironment, Refusing()))
     assert interruption.described() == (
         "interrupted: not all of it could be removed (network n could not be removed: it has active endpoints); "
         "when the engine answers: stormproof cleanup"
     )
-    environments._remove(cast(DockerEnvironment, Obliging()))
+    kind._remove(cast(DockerEnvironment, Obliging()))
     assert interruption.described() == "interrupted: faults were healed, containers and their network are removed"
     interruption.forget_words()

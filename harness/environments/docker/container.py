@@ -1,0 +1,133 @@
+"""One node's container: made once, with a shell into it. Everything here blocks; the environment has threads."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import docker
+
+from harness.environments.docker.engine import LABEL_NODE, speaking
+from harness.environments.docker.network import free_ports, is_port_taken
+from harness.environments.remote import agent
+from harness.environments.remote.shell import Finished
+from harness.errors import HarnessError
+
+PORT_TRIES = 5
+CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
+"""To drop packets, and to see which processes of another user read the faked clock."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a run's containers live."""
+
+    run: str
+    labels: Mapping[str, str]
+    network: str
+    ips: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerShell:
+    """A `Shell` into a container."""
+
+    client: Any
+    container: Any
+    name: str
+    """Of the node, for messages."""
+
+    def run(self, argv: Sequence[str]) -> Finished:
+        with speaking(f"{argv[0]} in {self.name}"):
+            api = self.client.api
+            program = api.exec_create(self.container.id, list(argv), user="root")["Id"]
+            output, errors = api.exec_start(program, demux=True)
+            code = api.exec_inspect(program)["ExitCode"]
+        return Finished(exit_code=code, output=output or b"", errors=errors or b"")
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        with speaking(f"writing {', '.join(files)} in {self.name}"):
+            self.container.put_archive("/", _tar(files))
+
+    def fetch(self, path: str) -> bytes:
+        with speaking(f"fetching {path} from {self.name}"):
+            try:
+                chunks, _ = self.container.get_archive(path)
+                packed = io.BytesIO(b"".join(chunks))
+            except docker.errors.NotFound:
+                return b""
+        with tarfile.open(fileobj=packed) as archive:
+            file = archive.extractfile(archive.getmembers()[0])
+            return b"" if file is None else file.read()
+
+
+@dataclass(kw_only=True)
+class Container:
+    """A container that sleeps, for a node's program to come and go in."""
+
+    client: Any
+    place: Place
+    name: str
+    image: str
+    ports: Sequence[int]
+    say: Callable[[str], None]
+    addresses: dict[str, str] = field(default_factory=dict)
+    """`name:port` as nodes know it -> where this machine reaches it."""
+    container: Any = None
+    """The engine's own, once it was made."""
+
+    def start(self) -> ContainerShell:
+        """Make and start it. Raises HarnessError."""
+        for _ in range(PORT_TRIES):
+            ports = dict(zip(self.ports, free_ports(len(self.ports)), strict=True))
+            with speaking(f"starting container {self.name}"):
+                self.container = self._made(ports)
+                try:
+                    self.container.start()
+                except docker.errors.APIError as error:
+                    if not is_port_taken(error):
+                        raise
+                    self.say(f"port in use: one of {ports} for {self.name} was taken meanwhile, trying others")
+                    self.container.remove(force=True, v=True)
+                    continue
+            self.addresses = {f"{self.name}:{port}": f"127.0.0.1:{here}" for port, here in ports.items()}
+            return ContainerShell(client=self.client, container=self.container, name=self.name)
+        raise HarnessError(
+            f"port in use: {PORT_TRIES} times another program took a free port of 127.0.0.1 before {self.name} had it"
+        )
+
+    def _made(self, ports: Mapping[int, int]) -> Any:
+        api, place, name = self.client.api, self.place, self.name
+        made = api.create_container(
+            self.image,
+            entrypoint=["sleep"],
+            command=["1d"],
+            name=f"{place.run}-{name}",
+            hostname=name,
+            labels={**place.labels, LABEL_NODE: name},
+            ports=list(ports),
+            volumes=[agent.NODE],
+            host_config=api.create_host_config(
+                port_bindings={port: ("127.0.0.1", here) for port, here in ports.items()},
+                cap_add=CAPABILITIES,
+                # Names resolve without a server, so that looking up a node that is down never stalls.
+                extra_hosts=dict(place.ips),
+            ),
+            networking_config=api.create_networking_config(
+                {place.network: api.create_endpoint_config(ipv4_address=place.ips[name])}
+            ),
+        )
+        return self.client.containers.get(made["Id"])
+
+
+def _tar(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name.lstrip("/"))
+            entry.size, entry.mode = len(data), 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()

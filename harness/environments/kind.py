@@ -1,0 +1,50 @@
+"""What an entry point of `stormproof.environments` names: a kind of environment, which can carry a whole test out.
+
+Each has its own way to run a coroutine to its end: the simulator brings an event loop with virtual time, the real ones
+use asyncio's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from harness.environments.environment import Environment
+from harness.seed import Seed
+from harness.system import NodeSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a test is carried out with, beside its own coroutine."""
+
+    nodes: Sequence[NodeSpec]
+    """Those that the test will start, for what has to be made before: images."""
+    seed: Seed
+    say: Callable[[str], None]
+    """Takes a line about what is going on."""
+    recording: Path | None = None
+    """Where to keep the whole event trace, in environments that have one."""
+
+
+class EnvironmentKind(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def faults(self) -> frozenset[str]:
+        """As in `Environment`, known before there is one."""
+
+    @property
+    def about(self) -> str:
+        """In a few words, for `stormproof list environments`."""
+
+    def run(
+        self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting
+    ) -> tuple[T, Mapping[str, Any]]:
+        """Make a fresh environment and run `main` in it to its end; returns with its result what it adds to the facts
+        of the run, JSON-able: a trace's hash, names of images. Raises HarnessError, UsageError."""

@@ -1,0 +1,361 @@
+"""What is done inside a node: copied there and run by the node's own Python, one verb a call.
+
+    python3 agent.py VERB [JSON]        prints one line of JSON
+
+A container outlives the node's program: its first process only sleeps. So a killed program leaves its network
+namespace behind, as a dead process leaves its machine: connections to it are reset or refused, and what is cut
+stays cut without a gap while it boots. Pausing is SIGSTOP of the program, not the freezing of the container, for
+a frozen container takes no verbs, and links of a paused node must be cut and healed as well.
+
+Each life of a program has a supervisor, which adopts whatever its processes leave behind: a program is all
+processes beneath it, daemons that left their session included, and it has ended when the last of them has.
+
+Standard library only. Verbs are run outside the faked clock; the program runs inside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import glob
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+NODE = "/node"
+"""What a node leaves: `config.json`, `node.log`, and `data/` with a Python program's disk and events."""
+LOG = f"{NODE}/node.log"
+STATE = "/dev/shm"
+"""In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
+SUPERVISOR, PROGRAM, EXIT = f"{STATE}/supervisor", f"{STATE}/program", f"{STATE}/exit"
+DRIFT, CLOCK = f"{STATE}/drift", f"{STATE}/clock"
+CHAIN = "STORM"
+LIBFAKETIME = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
+BUILT_BY_GO = b"\xff Go buildinf:"
+PR_SET_CHILD_SUBREAPER = 36
+PATIENCE_S = 10.0
+DRIFT_STEP_S = 0.01
+LAST_WORDS_BYTES = 4096
+
+Answer = Mapping[str, Any]
+
+
+def main(arguments: Sequence[str]) -> int:
+    verb, *rest = arguments
+    answer = VERBS[verb](json.loads(rest[0]) if rest else {})
+    print(json.dumps(answer), flush=True)
+    return 0
+
+
+# Processes
+
+
+def _stat(pid: int) -> tuple[str, int, int] | None:
+    """State, parent and start time in ticks; None where there is no such process, or only its zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else (fields[0], int(fields[1]), int(fields[19]))
+
+
+def _remember(place: str, pid: int) -> None:
+    stat = _stat(pid)
+    if stat is not None:
+        _write(place, f"{pid} {stat[2]}")
+
+
+def _alive(place: str) -> int | None:
+    """The process noted there, if it is still the same one."""
+    try:
+        with open(place, encoding="ascii") as file:
+            pid, started = map(int, file.read().split())
+    except (OSError, ValueError):
+        return None
+    stat = _stat(pid)
+    return pid if stat is not None and stat[2] == started else None
+
+
+def _write(path: str, text: str) -> None:
+    with open(f"{path}.new", "w", encoding="ascii") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+
+
+def _processes() -> dict[int, str]:
+    """The program's processes, all beneath its supervisor -> the state of each."""
+    supervisor = _alive(SUPERVISOR)
+    if supervisor is None:
+        return {}
+    everybody = {pid: stat for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if (stat := _stat(pid))}
+    found: dict[int, str] = {}
+    parents = {supervisor}
+    while parents:
+        children = {pid for pid, (_, parent, _) in everybody.items() if parent in parents}
+        found |= {pid: everybody[pid][0] for pid in children}
+        parents = children
+    return found
+
+
+def _state() -> str:
+    if _alive(SUPERVISOR) is None:
+        return "gone"
+    processes = _processes()
+    return "paused" if processes and all(state in "Tt" for state in processes.values()) else "running"
+
+
+def _until(seen: Callable[[], bool], timeout_s: float = PATIENCE_S) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not seen():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _signal(number: int, wanted: tuple[str, ...]) -> Answer:
+    """Send it to every process of the program, also those that are started meanwhile, until it has the wanted state."""
+    before = _state()
+
+    def arrived() -> bool:
+        if _state() in wanted:
+            return True
+        for pid, state in _processes().items():
+            if (number == signal.SIGSTOP) != (state in "Tt") or number == signal.SIGKILL:
+                _send(pid, number)
+        return False
+
+    if before not in ("gone", *wanted):
+        _until(arrived)
+    return {"before": before, "after": _state()}
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def boot(arguments: Answer) -> Answer:
+    """Start the program under a supervisor of its own; answers when it runs, or why it could not be started."""
+    before = _state()
+    if before == "gone":
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(EXIT)
+        environment = {**os.environ, **arguments["environment"], **_faked()}
+        started, failed = os.pipe()
+        if os.fork() == 0:
+            os.close(started)
+            _supervise(arguments["argv"], environment, failed)
+        os.close(failed)
+        with os.fdopen(started, encoding="utf-8") as words:
+            if why := words.read():
+                raise SystemExit(why)
+    return {"before": before, "after": _state()}
+
+
+def _supervise(argv: Sequence[str], environment: Mapping[str, str], failed: int) -> NoReturn:
+    """Start the program, adopt what it leaves behind, keep its exit code, and end with the last of its processes."""
+    os.setsid()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.makedirs(NODE, exist_ok=True)
+    log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, target in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
+        os.dup2(descriptor, target)
+    _remember(SUPERVISOR, os.getpid())
+    program = os.fork()
+    if program == 0:
+        try:
+            os.execvpe(argv[0], list(argv), environment)
+        except OSError as error:
+            os.write(failed, f"{argv[0]} cannot be started: {error.strerror}".encode())
+        os._exit(127)
+    _remember(PROGRAM, program)
+    os.close(failed)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.wait()
+            if pid == program:
+                _write(EXIT, str(os.waitstatus_to_exitcode(status)))
+    os._exit(0)
+
+
+def kill(_: Answer) -> Answer:
+    return _signal(signal.SIGKILL, ("gone",))
+
+
+def pause(_: Answer) -> Answer:
+    return _signal(signal.SIGSTOP, ("paused", "gone"))
+
+
+def resume(_: Answer) -> Answer:
+    return _signal(signal.SIGCONT, ("running", "gone"))
+
+
+def terminate(arguments: Answer) -> Answer:
+    """A clean stop within a bound, by force after that. Daemons whose parent is gone are asked themselves."""
+    before = resume({})["after"]
+    program = _alive(PROGRAM)
+    for pid in [program] if program is not None else _processes():
+        _send(pid, signal.SIGTERM)
+    _until(lambda: _state() == "gone", arguments["timeout_s"])
+    return {"before": before, "after": kill({})["after"]}
+
+
+def look(_: Answer) -> Answer:
+    """The state and, of a program that has ended, its exit code (negative: the signal) and last words."""
+    state = _state()
+    if state != "gone":
+        return {"state": state}
+    try:
+        with open(EXIT, encoding="ascii") as file:
+            exit_code = int(file.read())
+    except OSError:
+        exit_code = None
+    return {"state": state, "exit_code": exit_code, "last_words": _last_words()}
+
+
+def _last_words() -> str:
+    """The end of the log without the events, which have a file of their own."""
+    try:
+        with open(LOG, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_WORDS_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return "\n".join(line for line in lines if not line.startswith('{"time"'))
+
+
+# Packets
+
+
+def _tool(*arguments: str, given: str | None = None) -> str:
+    tool = subprocess.run(arguments, input=given, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    if tool.returncode:
+        raise SystemExit(f"{' '.join(arguments)}: {tool.stderr.strip()}")
+    return tool.stdout
+
+
+def guard(_: Answer) -> Answer:
+    """Make the chain in which cuts stand, before anything that the kernel would let pass; also gives the time here."""
+    family = "iptables"
+    if subprocess.run(["iptables", "-w", "-S"], capture_output=True, check=False).returncode:
+        family = "iptables-legacy"
+    _write(f"{STATE}/iptables", family)
+    _tool(family, "-w", "-N", CHAIN)
+    _tool(family, "-w", "-I", "INPUT", "1", "-j", CHAIN)
+    return {"monotonic_ns": time.monotonic_ns()}
+
+
+def drop(arguments: Answer) -> Answer:
+    """Drop all packets from these addresses and from no others, in one step.
+
+    Answers whose packets were dropped until now, how many since the last change, and whose are from now on.
+    """
+    with open(f"{STATE}/iptables", encoding="ascii") as file:
+        family = file.read()
+    counted: dict[str, int] = {}
+    for line in _tool(family, "-w", "-L", CHAIN, "-n", "-v", "-x").splitlines()[2:]:
+        fields = line.split()
+        counted[fields[7]] = int(fields[0])
+    rules = [f"-A {CHAIN} -s {address}/32 -j DROP" for address in arguments["sources"]]
+    given = "\n".join(["*filter", f":{CHAIN} - [0:0]", *rules, "COMMIT", ""])
+    _tool(f"{family}-restore", "-w", "--noflush", given=given)
+    now = [line.split() for line in _tool(family, "-w", "-S", CHAIN).splitlines()]
+    return {"counted": counted, "sources": [rule[3].removesuffix("/32") for rule in now if rule[0] == "-A"]}
+
+
+# Clocks
+
+
+def _faked() -> dict[str, str]:
+    """What the program's wall clock reads is in a file, looked into at every reading.
+
+    Rates are not left to libfaketime: it would stretch the time-outs of poll and epoll with them, so that a
+    wrong wall clock slowed down timers that are on monotonic time. A process moves the offset instead.
+    """
+    found = next((path for pattern in LIBFAKETIME for path in sorted(glob.glob(pattern))), None)
+    if found is None:
+        raise SystemExit("the image has no libfaketime")
+    if not os.path.exists(CLOCK):
+        _write(CLOCK, "+0\n")
+    return {
+        "LD_PRELOAD": found,
+        "FAKETIME_TIMESTAMP_FILE": CLOCK,
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
+def _wall_minus_monotonic_ns(environment: Mapping[str, str]) -> int:
+    program = "import time; print(time.time_ns() - time.monotonic_ns())"
+    command = [sys.executable, "-I", "-S", "-c", program]
+    read = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    return int(read.stdout)
+
+
+def clock_error_s() -> float:
+    """How far the program's wall clock is from the true one, asked of a process that is started as it was."""
+    return round((_wall_minus_monotonic_ns(_faked()) - (time.time_ns() - time.monotonic_ns())) / 1e9, 6)
+
+
+def set_clock(arguments: Answer) -> Answer:
+    before_s = clock_error_s()
+    drifting = _alive(DRIFT)
+    if drifting is not None:
+        os.kill(drifting, signal.SIGKILL)
+        _until(lambda: _alive(DRIFT) is None)
+    offset_s, rate = float(arguments["offset_s"]), float(arguments["rate"])
+    _write_clock(offset_s)
+    if rate != 1.0:
+        command = [sys.executable, "-I", "-S", __file__, "drift", json.dumps({"offset_s": offset_s, "rate": rate})]
+        quiet = subprocess.DEVNULL
+        started = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        _remember(DRIFT, started.pid)
+    return {
+        "before_s": before_s,
+        "after_s": clock_error_s(),
+        "drifts": _alive(DRIFT) is not None,
+        "unreached": [why for pid in _processes() if (why := _why_not_faked(pid))],
+    }
+
+
+def _why_not_faked(pid: int) -> str:
+    """Why a process of the program reads the true time all the same; empty if it does not, or has ended."""
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+            maps = file.read()
+        program = os.readlink(f"/proc/{pid}/exe")
+        with open(f"/proc/{pid}/exe", "rb") as binary, mmap.mmap(binary.fileno(), 0, access=mmap.ACCESS_READ) as code:
+            is_go = code.find(BUILT_BY_GO) >= 0
+    except OSError as error:
+        return "" if _stat(pid) is None else f"process {pid} cannot be looked into: {error.strerror}"
+    if "libfaketime" not in maps:
+        return f"{program} has not loaded libfaketime (a static program?)"
+    return f"{program} is built by Go, which asks the kernel for the time" if is_go else ""
+
+
+def drift(arguments: Answer) -> Answer:
+    """Move the clock's file until killed."""
+    start, offset_s, rate = time.monotonic(), arguments["offset_s"], arguments["rate"]
+    while True:
+        _write_clock(offset_s + (time.monotonic() - start) * (rate - 1.0))
+        time.sleep(DRIFT_STEP_S)
+
+
+def _write_clock(offset_s: float) -> None:
+    _write(CLOCK, f"{offset_s:+.9f}\n")
+
+
+VERBS: Mapping[str, Callable[[Answer], Answer]] = {
+    verb.__name__: verb for verb in (boot, kill, pause, resume, terminate, look, guard, drop, set_clock, drift)
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

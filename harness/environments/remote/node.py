@@ -1,0 +1,104 @@
+"""One node that runs somewhere else, with the verbs that act on it. Everything here blocks."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.environments.remote import agent
+from harness.environments.remote.launch import Launch
+from harness.environments.remote.logs import bring_home
+from harness.environments.remote.shell import Shell
+from harness.errors import HarnessError
+
+CLEAN_STOP_S = 10.0
+AGENT = "/stormproof/agent.py"
+
+
+@dataclass(kw_only=True)
+class RemoteNode:
+    """The agent beside the node's program, which comes and goes, asked through a shell."""
+
+    name: str
+    shell: Shell
+    launch: Launch
+    deaths: list[str] = field(default_factory=list)
+    """The last words of each life that ended of its own accord."""
+    _should_run: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def prepare(self) -> int:
+        """Bring the agent to the node; returns what CLOCK_MONOTONIC is there. Raises HarnessError."""
+        self.shell.put({AGENT: Path(agent.__file__).read_bytes()})
+        here: int = self._ask("guard")["monotonic_ns"]
+        return here
+
+    # Verbs: each returns what it did, or "" where there was nothing to do ----------------------------------------
+
+    def boot(self) -> str:
+        self.look()
+        if self._should_run:
+            return ""
+        self.shell.put(self.launch.files)
+        answer = self._ask("boot", {"argv": self.launch.argv, "environment": dict(self.launch.environment)})
+        self._should_run = True
+        return f"{self.name} ({answer['after']})"
+
+    def kill(self) -> str:
+        self.look()
+        self._should_run = False
+        return self._changed(self._ask("kill"))
+
+    def pause(self) -> str:
+        return self._changed(self._ask("pause"))
+
+    def resume(self) -> str:
+        return self._changed(self._ask("resume"))
+
+    def drop(self, sources: Sequence[str]) -> Mapping[str, Any]:
+        """Drop packets from these addresses and no others; `counted` says how many were dropped until now."""
+        answer = self._ask("drop", {"sources": list(sources)})
+        if sorted(answer["sources"]) != sorted(sources):
+            raise HarnessError(f"{self.name} should drop packets from {sources}, but does from {answer}")
+        return answer
+
+    def set_clock(self, offset_s: float, rate: float) -> Mapping[str, Any]:
+        """The clock's error before and after, whether it drifts, and which processes do not read it."""
+        return self._ask("set_clock", {"offset_s": offset_s, "rate": rate})
+
+    def terminate(self) -> None:
+        self.look()
+        if self._should_run:
+            self._should_run = False
+            self._ask("terminate", {"timeout_s": CLEAN_STOP_S})
+
+    def look(self) -> None:
+        """Note if the program has ended of its own accord."""
+        if not self._should_run:
+            return
+        seen = self._ask("look")
+        if seen["state"] == "gone":
+            self._should_run = False
+            self.deaths.append(f"exit code {seen['exit_code']}\n{seen['last_words']}".strip())
+
+    def bring_logs_home(self, directory: Path, *, zero_ns: int) -> None:
+        bring_home(self.shell, directory, zero_ns=zero_ns)
+
+    def _changed(self, answer: Mapping[str, Any]) -> str:
+        before, after = answer["before"], answer["after"]
+        return "" if before == after else f"{self.name} ({before} → {after})"
+
+    def _ask(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        # One at a time: a verb whose caller gave up still runs, and the next must find what it left.
+        with self._lock:
+            # The program's Python is not isolated as the agent's is: it finds its packages through PYTHONPATH.
+            finished = self.shell.run(["python3", "-I", "-S", AGENT, verb, json.dumps(dict(arguments or {}))])
+        if finished.exit_code:
+            last = finished.errors.decode(errors="replace").strip().rpartition("\n")[2]
+            raise HarnessError(f"{verb} in {self.name} failed: {last}")
+        answer: Mapping[str, Any] = json.loads(finished.output)
+        return answer

@@ -1,0 +1,48 @@
+"""The simulator as a kind of environment: one seed, one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from harness.environments.environment import Environment
+from harness.environments.kind import Setting
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.trace import Trace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """`EnvironmentKind`."""
+
+    name: str = "simulated"
+    faults: frozenset[str] = SimulatedEnvironment.faults
+    about: str = "deterministic simulator in virtual time; needs nothing"
+
+    def run(
+        self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting
+    ) -> tuple[T, Mapping[str, Any]]:
+        trace = Trace(recording=setting.recording)
+        made: list[SimulatedEnvironment] = []
+
+        async def inside(environment: SimulatedEnvironment) -> T:
+            made.append(environment)
+            return await main(environment)
+
+        try:
+            result = run_simulation(inside, setting.seed.child("world"), trace)
+        finally:
+            trace.close()
+        (environment,) = made
+        return result, {
+            "trace_hash": trace.digest(),
+            "trace_events": trace.count,
+            "regime": environment.regime.to_json(),
+            "reached": dict(environment.reached()),
+        }
+
+
+SIMULATED = Simulated()

@@ -20,7 +20,7 @@ from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PREC
 from harness.operation import Operation
 from harness.program import PythonProgram
 from harness.record.fault_log import Storm
-from harness.system import LegalLoss, NodeSpec
+from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 
 NAME, PORT = "memo-1", 7000
@@ -129,11 +129,14 @@ class Memo:
         return (
             NodeSpec(
                 name=NAME,
-                groups=(),
+                groups=("memos",),
                 program=PythonProgram(main="memo:node", config={"keep": settings.keep}),
                 ports=(PORT,),
             ),
         )
+
+    def cluster(self, settings: MemoSettings) -> Declaration:
+        return Declaration(groups=("memos",), data=("memos",), roles={"primary": "memos"})
 
     def client(self, workload: str, settings: MemoSettings, host: Host, process: int) -> Client:
         return MemoClient(host)

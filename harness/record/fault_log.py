@@ -59,7 +59,7 @@ class Window:
     start_ns: int
     stop_ns: int
     shape: str = ""
-    """What was done to whom, in the nemesis' words: `isolate primary`."""
+    """What was done to whom, in the nemesis' words: `kill one of all`."""
 
     def to_json(self) -> dict[str, Any]:
         """What checkers are told of it."""

@@ -43,7 +43,7 @@ from harness.session import resolve as registry
 from harness.session.resolve import Parts
 from harness.system import NodeSpec
 from nemesis.beat import QUORUM, quorum
-from nemesis.nemesis import Nemesis, groups_of
+from nemesis.nemesis import Nemesis
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -323,13 +323,13 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
     ]
     if scenario.liveness_s:
-        schedules.append(quorum(from_s=storm_s, until_s=scenario.time_limit_s))
+        schedules.append(quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s))
     schedule = together(schedules)
 
     def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
-            groups=groups_of(nodes),
+            groups=parts.vocabulary.groups,
             roles=roles,
             schedule=schedule,
             seed=seed,
@@ -348,7 +348,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
 
 
 def progress_window(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """From the moment in which only dispensable nodes were down, to the one in which they came back."""
+    """From the moment in which only nodes were down that the system can do without, until they came back."""
     told = {row["phase"]: row["time"] for row in rows if row["package"] == QUORUM}
     if not told.keys() >= {"start", "stop"}:
         return {}

@@ -309,7 +309,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert checks["queue"]["settings"]["order"] == "one of none, producer, key"
     assert stormproof("list", "shapes", "--json") == 0
     shapes = json.loads(capsys.readouterr().out)["shapes"]
-    assert {"name": "isolate primary", "fault": "partition"} in shapes
+    assert {"name": "isolate PART", "fault": "partition"} in shapes
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse"]

@@ -7,12 +7,15 @@ import pytest
 from harness.generator import Context
 from harness.record.fault_log import storm, windows
 from harness.seed import Seed
+from nemesis import package
 from nemesis.cluster import Cluster
-from nemesis.package import PACKAGES
 from nemesis.schedule import NemesisSettings, Scheduled, together
 from nemesis.shape import Isolate, MajoritiesRing, OneWay, between
-from nemesis.target import PRIMARY, Majority, Minority
+from nemesis.target import Majority, Minority, Role
+from tests.unit.nemesis.systems import ROCKETMQ
 
+PRIMARY = Role("primary")
+PACKAGES = {name: make(ROCKETMQ) for name, make in package.PACKAGES.items()}
 GROUPS = {
     "brokers": ("b1", "b2", "b3"),
     "controllers": ("c1", "c2", "c3"),

@@ -14,7 +14,7 @@ from harness.client import Client
 from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.record.fault_log import Storm
-from harness.system import LegalLoss, NodeSpec
+from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState
@@ -130,6 +130,15 @@ class Rocketmq:
                 )
             )
         return tuple(nodes)
+
+    def cluster(self, settings: RocketmqSettings) -> Declaration:
+        return Declaration(
+            groups=("brokers", "controllers"),
+            data=("brokers",),
+            voters=("controllers",),
+            roles={"primary": "brokers", "active-controller": "controllers"},
+            spare="dispensable",
+        )
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from history_language import WrittenHistory, parse_history
 
 from checkers.availability import Availability
 from checkers.evidence import Evidence
@@ -20,6 +19,7 @@ from checkers.verdict import CheckerResult, Verdict, merge
 from harness.session.judgement import checker_for
 from harness.session.resolve import names
 from harness.session.resolve import workload as workload_named
+from tests.references.history_language import WrittenHistory, parse_history
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))

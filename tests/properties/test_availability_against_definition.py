@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from outage_histories import MS, Outage, Stream, blamed, defined_outages, random_operations, streams
 
 from checkers.availability import Availability
 from checkers.availability.checker import LASTING, runs_of_streams
@@ -22,6 +21,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.verdict import CheckerResult
+from tests.references.outage_histories import MS, Outage, Stream, blamed, defined_outages, random_operations, streams
 
 CLIENTS = 20
 

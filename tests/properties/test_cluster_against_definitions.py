@@ -10,7 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from node_histories import (
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.replication import ClusterChecker, write_node_events
+from checkers.replication.claims import EVENTS, confirmed_pieces
+from checkers.verdict import CheckerResult
+from tests.references.node_histories import (
     Cluster,
     defined_anomalies,
     defined_leaders,
@@ -18,13 +24,7 @@ from node_histories import (
     random_cluster,
     write_cluster,
 )
-from thousands import thousands
-
-from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.replication import ClusterChecker, write_node_events
-from checkers.replication.claims import EVENTS, confirmed_pieces
-from checkers.verdict import CheckerResult
+from tests.references.thousands import thousands
 
 TOGETHER = 50
 """Clusters that are checked at once: their electors are then taken for one group."""

@@ -11,15 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from content_histories import made_up_contents
-from delay_histories import random_delays
-from log_histories import random_history
-from log_transactions import random_transactions
-from node_histories import random_cluster, write_cluster
-from outage_histories import MS, random_operations
-from queue_histories import made_up_rows
-from register_histories import random_register_rows
-from transaction_histories import history_rows, parsed
 from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
@@ -44,6 +35,15 @@ from checkers.verdict import Verdict
 from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from results import output
+from tests.references.content_histories import made_up_contents
+from tests.references.delay_histories import random_delays
+from tests.references.log_histories import random_history
+from tests.references.log_transactions import random_transactions
+from tests.references.node_histories import random_cluster, write_cluster
+from tests.references.outage_histories import MS, random_operations
+from tests.references.queue_histories import made_up_rows
+from tests.references.register_histories import random_register_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 pytestmark = pytest.mark.xdist_group("spark")
 """One session: its tests share a worker, so that it is started once."""

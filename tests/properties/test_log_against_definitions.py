@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from log_histories import defined_anomalies, random_history
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
@@ -19,6 +18,7 @@ from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from harness.record.history import history_schema
+from tests.references.log_histories import defined_anomalies, random_history
 
 CHECKERS = {"log": LogChecker(), "statistics": Statistics()}
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
 from harness.cli import checking, main, replay, run, suite
@@ -18,6 +17,7 @@ from harness.record.history import MalformedHistory
 from harness.record.scenario import Scenario
 from harness.session import engines
 from harness.session import judge as pipeline_module
+from tests.unit.cli.fake_pipeline import FakePipeline, outcome
 
 Stormproof = Callable[..., int]
 

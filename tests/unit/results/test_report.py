@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
@@ -22,6 +21,7 @@ from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, row
 from results.report.run_files import RoleSpan, fault_windows, read_run, role_spans
 from results.report.witness import numbers_in, value_words
 from results.verdict_file import VerdictFile, write_verdict
+from tests.unit.results.synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
 
 @pytest.fixture(scope="module")

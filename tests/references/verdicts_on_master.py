@@ -25,9 +25,9 @@ from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from harness.session.judgement import checker_for
-from tests.histories.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
-from tests.properties.node_histories import random_cluster, write_cluster
-from tests.properties.register_histories import random_register_rows
+from tests.references.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
+from tests.references.node_histories import random_cluster, write_cluster
+from tests.references.register_histories import random_register_rows
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 IN_PROCESS = "inprocess"

@@ -10,7 +10,7 @@ from harness import path_name
 from harness.client import Client
 from harness.errors import UsageError
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
+from harness.record.fault_log import FaultWindow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,5 +97,5 @@ class System(Protocol):
     async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
         """Role -> the nodes that play it now, for the roles of `cluster` and its spare one; those that are known."""
 
-    def legal_loss(self, settings: Any, storm: Storm) -> LegalLoss:
-        """The cell of the table of legal losses for this configuration and what struck."""
+    def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+        """What this configuration may lose under the faults that had an effect."""

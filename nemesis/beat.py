@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
+from harness.record.fault_log import QUORUM
 from harness.seed import Seed
 from nemesis.schedule import Step
 from nemesis.shape import Shape, kill
 from nemesis.target import Role
-
-QUORUM = "quorum"
-"""The name of the steps that leave only a quorum."""
 
 MOST_STRIKES = 10_000
 """Of one beat in one storm. Each becomes two steps of the schedule and two rows of `nemesis.jsonl`."""

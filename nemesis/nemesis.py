@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.environments.environment import Effect, Environment, Link
 from harness.operation import Operation
+from harness.record.fault_row import FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
 from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
@@ -53,8 +53,8 @@ class Nemesis:
     """Asks the system who plays which part; best effort."""
     schedule: tuple[Step, ...]
     seed: Seed
-    record: Callable[[dict[str, Any]], None]
-    """Takes one JSON-able row of `nemesis.jsonl` for every step."""
+    record: Callable[[FaultRow], None]
+    """Takes one row of the fault log for every step."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -82,22 +82,19 @@ class Nemesis:
     def _record(
         self, package: str, number: int, shape: str, fault: Fault | None, effect: Effect, *, starts: bool
     ) -> None:
-        phase = "start" if starts else "stop"
         self.record(
-            {
-                "time": self.environment.timeline.now_ns(),
-                "type": "info",
-                "f": f"{phase}-{package}",
-                "kind": fault.kind if fault else package,
-                "phase": phase,
-                "package": package,
-                "number": number,
-                "shape": shape,
-                "targets": list(fault.nodes) if fault else [],
-                "fault": fault.to_json() if fault else None,
-                "happened": effect.happened,
-                "evidence": effect.evidence,
-            }
+            FaultRow(
+                time_ns=self.environment.timeline.now_ns(),
+                package=package,
+                number=number,
+                starts=starts,
+                kind=fault.kind if fault else package,
+                shape=shape,
+                nodes=fault.nodes if fault else (),
+                fault=fault.to_json() if fault else None,
+                happened=effect.happened,
+                evidence=effect.evidence,
+            )
         )
 
     async def _start(self, step: Step) -> tuple[Fault | None, Effect]:

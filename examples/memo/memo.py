@@ -19,7 +19,7 @@ from harness.client import Client
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
+from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 
@@ -153,7 +153,7 @@ class Memo:
     async def roles(self, settings: MemoSettings, host: Host) -> Mapping[str, tuple[str, ...]]:
         return {"primary": (NAME,)}
 
-    def legal_loss(self, settings: MemoSettings, storm: Storm) -> LegalLoss:
+    def legal_loss(self, settings: MemoSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
         return LegalLoss()
 
 

@@ -28,11 +28,11 @@ OBJECTS = sorted(set(MODELS) - {"register"})
 
 def checker_of(written: WrittenHistory) -> Checker:
     if written.checker == "register":
-        return Linearizable(MODELS["cas-register"])
+        return Linearizable(MODELS["cas-register"], written.max_configurations)
     if written.checker == "availability":
         return Availability()
     if written.checker == "object":
-        return Linearizable(MODELS[written.model])
+        return Linearizable(MODELS[written.model], written.max_configurations)
     return checker_for(written.checker, written.options)
 
 
@@ -47,9 +47,7 @@ def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
 
 def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
     """The verdict, what the checker says, and all reasons."""
-    request = CheckRequest(
-        history=written.write(path), options={name: float(value) for name, value in written.demands.items()}
-    )
+    request = CheckRequest(history=written.write(path), run=written.run)
     checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
     results = check_history(request, checkers, InProcessEngine())
     reasons = tuple(reason for result in results.values() for reason in result.reasons)

@@ -13,7 +13,7 @@ from typing import Any
 from harness.client import Client
 from harness.errors import UsageError
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
+from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
@@ -194,8 +194,8 @@ class Rocketmq:
             controllers.close()
         return roles
 
-    def legal_loss(self, settings: RocketmqSettings, storm: Storm) -> LegalLoss:
-        return legal_loss(settings, storm)
+    def legal_loss(self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+        return legal_loss(settings, struck)
 
 
 def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.decision import NOT_LINEARIZABLE, Decision, approaching, decide
-from checkers.linearizable.search.kernel import READS
+from checkers.linearizable.search.events import READS
 from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 

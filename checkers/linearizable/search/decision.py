@@ -32,26 +32,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import Int64
+from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
+from checkers.linearizable.search.events import COMPLETED, Present
 from checkers.linearizable.search.kernel import (
-    COMPLETED,
     DONE,
     FULL,
     LIMIT,
     MISSING,
-    NODE,
-    PLACED,
-    STATE,
     STUCK,
     WIDE,
-    Present,
+    Allowance,
+    Given,
+    Reached,
     advance,
 )
 from checkers.linearizable.search.orders import order_of_trail
 from checkers.linearizable.search.timeline import Layout, Problem, layout
-from checkers.linearizable.search.transitions import Step, Transitions
+from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 
-__all__ = ["Decision", "Problem", "Step", "decide", "decide_with_orders"]
+__all__ = ["Decision", "Problem", "decide", "decide_with_orders"]
 
 LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
 
@@ -199,30 +199,21 @@ class _Search:
     def go_on(self, kept: int, *, cuts: bool, until: int = NEVER, effort: int = NEVER) -> int:
         """How it ended, before the event `until`, or after so many configurations as the effort allows. The place where
         it began stays as it was: one can go back to it."""
-        at, current, nodes = self.here.at, self.here.current.copy(), self.here.nodes
         present = Present(*(column.copy() for column in self.here.present))
         limit = min(self._limit, self.explored + min(effort, self._limit))
+        allowance = Allowance(limit, self.room, kept, cuts)
+        until = min(until, len(self._layout.time))
+        reached = Reached(
+            self.here.at, self.here.current.copy(), self.explored, Trail(self._trail, np.array([self.here.nodes]))
+        )
         ended = MISSING
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
-            ended, at, current, self.explored, asked, self._trail, nodes = advance(
-                self._layout.line,
-                self._transitions.moves(),
-                present,
-                self._layout.words,
-                min(until, len(self._layout.time)),
-                at,
-                current,
-                self.explored,
-                limit,
-                self.room,
-                kept,
-                cuts,
-                self._trail,
-                nodes,
-            )
-            self._transitions.fill(asked)
-        self.here = _Place(at, current, present, nodes)
-        self._furthest = max(self._furthest, at)
+            given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
+            ended, reached = advance(given, allowance, until, reached)
+            self._transitions.fill()
+        self.explored, self._trail = reached.explored, reached.trail.step
+        self.here = _Place(reached.at, reached.current, present, int(reached.trail.size[0]))
+        self._furthest = max(self._furthest, reached.at)
         return ended
 
     def decision(self, ended: int) -> Decision:

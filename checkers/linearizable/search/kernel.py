@@ -1,11 +1,16 @@
 """The search itself: integers in, integers out, so that one compiled kernel serves every model.
 
-A configuration is a row: [state, node, unread, placed…, free…, used…]. `placed` and `free` are bit sets over the
-slots of open definite operations, as many words each as the slots take; `used` counts, by column, how many of some
-equal indefinite operations took effect; and `node` is where the row's history lies in the trail (no part of its
-identity). States and kinds of operations are numbers; what a kind does to a state is looked up in a table that its
-caller fills on demand: `advance` stops with MISSING where it needs an entry that nobody has computed yet, having
-changed nothing about the event at which it stopped.
+States and kinds of operations are numbers; what a kind does to a state is looked up in a table that the caller fills on
+demand: `advance` stops with MISSING where it needs entries that are not in it, having changed nothing about the event
+at which it stopped.
+
+The events of a history are followed one by one. For a register that is 0 at first:
+
+    0 invoke write 1    INVOKED    the write is open, in a slot of its own
+    1 invoke read       INVOKED    the read is open, too; where its result fits the state, it takes effect at once
+    2 ok     read 1     COMPLETED  in no configuration did it, for all are in state 0; the write takes effect, and then
+                                   the read does: one configuration is left, in state 1, with the write placed
+    3 ok     write 1    COMPLETED  it had taken effect, and its slot is free again
 """
 
 from __future__ import annotations
@@ -15,33 +20,43 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from harness.compiled import compiled
-
-INVOKED, COMPLETED, MAY_HAPPEN, OVER = range(4)
-"""Events. OVER: equal indefinite operations do not matter any more."""
+from checkers.linearizable.search.configurations import (
+    PLACED,
+    STATE,
+    UNREAD,
+    Rows,
+    Trail,
+    add,
+    clear,
+    copy,
+    has,
+    no_rows,
+    put,
+    record,
+    set_of,
+    with_room,
+    with_steps,
+)
+from checkers.linearizable.search.events import (
+    INVOKED,
+    MAY_HAPPEN,
+    OTHER,
+    OVER,
+    OVERWRITES,
+    READS,
+    UNCOUNTED,
+    Moves,
+    Present,
+    Timeline,
+    ask,
+    find,
+)
+from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
+from harness.compiled import compiled, inlined
 
 DONE, STUCK, LIMIT, FULL, MISSING, WIDE = range(6)
 """How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more. WIDE: there are more
 configurations than it may keep, and it must not leave any out."""
-
-OTHER, READS, OVERWRITES = range(3)
-"""What a kind does: READS never changes a state; OVERWRITES is always possible and gives the same state from any."""
-
-STATE, NODE, UNREAD, PLACED = range(4)
-"""Columns of a configuration: behind the words of PLACED are those of free, and behind these the counts of used.
-UNREAD: 1 if an indefinite operation took effect last, and no read needed it; between events it is 0."""
-
-BITS = 64
-"""Slots in a word."""
-
-UNCOUNTED = -1
-"""The column of an indefinite kind of which there is no end: it may take effect again and again."""
-
-ASKED = 65_536
-"""At most so many missing entries are asked for at once, some of them again and again."""
-
-COMPARED = 1_024
-"""With at most so many similar ones a configuration is compared, to see whether they make it superfluous."""
 
 PATIENCE = 4
 """An event may explore so many times the configurations that are kept, before those that are not needed are left."""
@@ -50,424 +65,329 @@ DESPAIR = 16
 """And so many times that while nothing has been found."""
 
 
-class Timeline(NamedTuple):
-    """What happens, in order, and to whom."""
+class Allowance(NamedTuple):
+    """How much may be explored, in configurations."""
 
-    event: Int64
-    subject: Int64
-    """By event: an operation, or for MAY_HAPPEN and OVER a kind."""
-    slot_of: Int64
-    """By operation; -1 if indefinite."""
-    kind_of: Int64
-    end: Int64
-    does: Int64
-    """By kind."""
-    column: Int64
-    """By kind: where its uses are counted, or UNCOUNTED."""
+    limit: int
+    """In all."""
+    room: int
+    """Held at once; and steps in the trail."""
+    kept: int
+    """Behind an event."""
+    cuts: bool
+    """Whether only the most promising ones are followed where an event leaves more than `kept`."""
 
 
-class Moves(NamedTuple):
-    """What kinds do to states: an open hash table of entry, first target and number of targets."""
+class Reached(NamedTuple):
+    """How far a search is."""
 
-    table: Int64
-    targets: Int64
-    missing: Int64
-    """Room for the entries that are asked for."""
-
-
-class Present(NamedTuple):
-    """What can take effect at some event; changed in place."""
-
-    open_in: Int64
-    """By slot the operation in it, or -1."""
-    available: Int64
-    """By kind how many indefinite operations of it began."""
+    at: int
+    """The next event."""
+    current: Int64
+    """The configurations before it, of shape (count, width)."""
+    explored: int
+    trail: Trail
 
 
-@compiled
-def _mixed(x: int) -> int:
-    h = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15)
-    return int((h ^ (h >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+class Given(NamedTuple):
+    """What is searched."""
+
+    line: Timeline
+    moves: Moves
+    present: Present
+    words: int
+    """Numbers that a bit set over the slots takes."""
 
 
-@compiled
-def _hash(row: Int64) -> int:
-    h = np.uint64(1469598103934665603) ^ np.uint64(row[STATE])
-    for c in range(UNREAD, len(row)):
-        h = (h ^ np.uint64(row[c])) * np.uint64(1099511628211)
-        h ^= h >> np.uint64(29)
-    return int(h & np.uint64(0x7FFFFFFFFFFFFFFF))
+class Completion(NamedTuple):
+    """What can take effect before an operation completes, and room to look at it."""
+
+    slot: int
+    """Of the operation."""
+    reads: Int64
+    """Slots of the open reads."""
+    changes: Int64
+    """Slots of the other open operations, by their ends."""
+    overwrites: Int64
+    """Those of them that overwrite: a bit set of shape (words,)."""
+    possible: Int64
+    """Kinds of which indefinite operations began."""
+    tried: Int64
+    """By kind, which configuration it was tried in last."""
+    row: Int64
+    """Room for one configuration."""
 
 
-@compiled
-def _add(rows: Int64, count: int, table: Int64, row: Int64) -> tuple[Int64, int, Int64]:
-    """Add a row to a set: rows[:count], found by an open hash table of positions. Both grow as needed."""
-    mask = len(table) - 1
-    at = _hash(row) & mask
-    while table[at] >= 0:
-        same = rows[table[at], STATE] == row[STATE]
-        for c in range(UNREAD, len(row)):
-            if rows[table[at], c] != row[c]:
-                same = False
-                break
-        if same:
-            return rows, count, table
-        at = (at + 1) & mask
-    if count == len(rows):
-        grown = np.empty((2 * len(rows), rows.shape[1]), dtype=np.int64)
-        grown[:count] = rows[:count]
-        rows = grown
-    rows[count] = row
-    table[at] = count
-    count += 1
-    if 2 * count > len(table):
-        table = np.full(2 * len(table), -1, dtype=np.int64)
-        mask = len(table) - 1
-        for i in range(count):
-            at = _hash(rows[i]) & mask
-            while table[at] >= 0:
-                at = (at + 1) & mask
-            table[at] = i
-    return rows, count, table
+class Found(NamedTuple):
+    """What was found on the way to a completion; changed in place."""
+
+    lacking: Rows
+    """Configurations in which the operation has not taken effect."""
+    done: Rows
+    """Those in which it has, as they are when it has completed."""
+    trail: Trail
 
 
 @compiled
-def _has(row: Int64, base: int, slot: int) -> bool:
-    return bool((row[base + slot // BITS] >> np.int64(slot % BITS)) & 1)
+def advance(given: Given, allowance: Allowance, until: int, reached: Reached) -> tuple[int, Reached]:
+    """Go over the events up to `until`, or until something stops it.
 
-
-@compiled
-def _set(row: Int64, base: int, slot: int) -> None:
-    row[base + slot // BITS] |= np.int64(1) << np.int64(slot % BITS)
-
-
-@compiled
-def _clear(row: Int64, base: int, slot: int) -> None:
-    row[base + slot // BITS] &= ~(np.int64(1) << np.int64(slot % BITS))
-
-
-@compiled
-def _set_of(slots: Int64, words: int) -> Int64:
-    bits = np.zeros(words, dtype=np.int64)
-    for slot in slots:
-        _set(bits, 0, slot)
-    return bits
-
-
-@compiled
-def _is_superfluous(one: Int64, other: Int64, words: int, reads: Int64, overwrites: Int64) -> bool:
-    """The other, which is in the same state, can do all that the one can: it has placed the same operations, or a read
-    more; what it owes as an overwrite is free, or as in the other; and it has used no more indefinite operations."""
-    for w in range(words):
-        placed = one[PLACED + w] ^ other[PLACED + w]
-        if placed & ~(reads[w] | overwrites[w]) or placed & one[PLACED + w] & reads[w]:
-            return False
-        owed = overwrites[w] & ~other[PLACED + words + w]
-        if (one[PLACED + words + w] | placed) & owed:
-            return False
-    return bool(np.all(other[PLACED + 2 * words :] <= one[PLACED + 2 * words :]))
-
-
-@compiled
-def _ones(bits: int) -> int:
-    count = 0
-    while bits:
-        bits &= bits - 1
-        count += 1
-    return count
-
-
-@compiled
-def _costs(rows: Int64, count: int, words: int, hard: Int64, overwrites: Int64) -> Int64:
-    """Less for what is more promising, and always less for what makes another superfluous: few indefinite operations
-    used, few owed that do not fit everywhere, and most overwrites left to choose from."""
-    cost = np.zeros(count, dtype=np.int64)
-    for i in range(count):
-        for c in range(PLACED + 2 * words, rows.shape[1]):
-            cost[i] += 4 * rows[i, c]
-        for w in range(words):
-            owed = overwrites[w] & ~rows[i, PLACED + words + w]
-            cost[i] += 2 * _ones(hard[w] & ~rows[i, PLACED + w]) + _ones(owed) + _ones(owed & rows[i, PLACED + w])
-    return cost
-
-
-@compiled
-def _in_turn(rows: Int64, order: Int64) -> Int64:
-    """The same order, but first the best of each state, then the second best of each, …"""
-    states = rows[:, STATE][order]
-    by_state = np.argsort(states, kind="mergesort")
-    rank = np.zeros(len(order), dtype=np.int64)
-    for n in range(1, len(order)):
-        if states[by_state[n]] == states[by_state[n - 1]]:
-            rank[by_state[n]] = rank[by_state[n - 1]] + 1
-    return order[np.argsort(rank, kind="mergesort")]
-
-
-@compiled
-def _without_superfluous(
-    rows: Int64, count: int, words: int, reads: Int64, others: Int64, overwrites: Int64, most: int
-) -> Int64:
-    """Without configurations that another one makes superfluous; if there are more, the `most` promising of them."""
-    order = np.argsort(_costs(rows, count, words, reads | others, overwrites), kind="mergesort")
-    if count > most:
-        order = _in_turn(rows, order)
-    size = 4
-    while size < 2 * count:
-        size *= 2
-    last_like = np.full(size, -1, dtype=np.int64)
-    like = np.empty(count, dtype=np.int64)
-    found = np.empty((min(count, most), rows.shape[1]), dtype=np.int64)
-    kept = 0
-    for i in order:
-        if kept == most:
-            break
-        # Only configurations of this key can make one another superfluous.
-        key = _mixed(rows[i, STATE])
-        for w in range(words):
-            key = _mixed(key ^ (rows[i, PLACED + w] & others[w]))
-        key &= size - 1
-        at = last_like[key]
-        compared = 0
-        while at >= 0 and compared < COMPARED:
-            if found[at, STATE] == rows[i, STATE] and _is_superfluous(rows[i], found[at], words, reads, overwrites):
-                break
-            at = like[at]
-            compared += 1
-        if at < 0 or compared == COMPARED:
-            found[kept] = rows[i]
-            like[kept] = last_like[key]
-            last_like[key] = kept
-            kept += 1
-    return found[:kept]
-
-
-@compiled
-def find(table: Int64, entry: int) -> int:
-    """Where an entry is in the table of transitions, or the free place where it belongs."""
-    mask = len(table) - 1
-    at = _mixed(entry) & mask
-    while table[at, 0] >= 0 and table[at, 0] != entry:
-        at = (at + 1) & mask
-    return at
-
-
-@compiled
-def _with_reads(
-    row: Int64, reads: Int64, line: Timeline, present: Present, moves: Moves, asked: int, trail: Int64, nodes: int
-) -> tuple[int, Int64, int]:
-    """Let each open read that fits take effect: it changes nothing, so waiting wins nothing."""
-    for slot in reads:
-        if _has(row, PLACED, slot):
-            continue
-        what = present.open_in[slot]
-        entry = row[STATE] * len(line.does) + line.kind_of[what]
-        at = find(moves.table, entry)
-        if moves.table[at, 0] < 0:
-            asked = _ask(moves.missing, asked, entry)
-        elif moves.table[at, 2] > 0:
-            _set(row, PLACED, slot)
-            row[UNREAD] = 0
-            trail, nodes = _record(trail, nodes, row, what)
-    return asked, trail, nodes
-
-
-@compiled
-def _ask(missing: Int64, asked: int, entry: int) -> int:
-    if asked < len(missing) and (asked == 0 or missing[asked - 1] != entry):
-        missing[asked] = entry
-        asked += 1
-    return asked
-
-
-@compiled
-def _record(trail: Int64, nodes: int, row: Int64, what: int) -> tuple[Int64, int]:
-    """Note that the row came about by `what`: an operation, or -1 - kind for an indefinite one. No trail, no notes."""
-    if len(trail) == 0:
-        return trail, nodes
-    if nodes == len(trail):
-        grown = np.empty((2 * len(trail), 2), dtype=np.int64)
-        grown[:nodes] = trail
-        trail = grown
-    trail[nodes, 0] = row[NODE]
-    trail[nodes, 1] = what
-    row[NODE] = nodes
-    return trail, nodes + 1
-
-
-@compiled
-def advance(
-    line: Timeline,
-    moves: Moves,
-    present: Present,
-    words: int,
-    until: int,
-    at: int,
-    current: Int64,
-    explored: int,
-    limit: int,
-    room: int,
-    kept: int,
-    cuts: bool,
-    trail: Int64,
-    nodes: int,
-) -> tuple[int, int, Int64, int, int, Int64, int]:
-    """Go over the events from `at` on, up to `until`, or until something stops it.
-
-    At most `limit` configurations are explored in all, and at most `room` are held at once, or steps in the trail.
-    Where an event leaves more than `kept`, only the most promising ones are followed if it `cuts`.
-
-    Returns how it ended, the event there, the configurations before that event, how many were explored so far, how
-    many entries are missing, and the trail with its length.
+    Returns how it ended, and how far it came: before the event at which it stopped.
     """
-    kinds = len(line.does)
-    table, targets, missing = moves.table, moves.targets, moves.missing
-    open_in, available = present.open_in, present.available
-    free, used = PLACED + words, PLACED + 2 * words
-    count = len(current)
-    row = np.zeros(current.shape[1], dtype=np.int64)
-    before = np.zeros(current.shape[1], dtype=np.int64)
-    tried = np.full(kinds, -1, dtype=np.int64)
+    at, current, explored, trail = reached
+    line, present = given.line, given.present
+    tried = np.full(len(line.does), -1, dtype=np.int64)
     while at < until:
         what = line.subject[at]
-        asked, noted = 0, nodes
         if line.event[at] == MAY_HAPPEN:
-            available[what] += 1
-            at += 1
-            continue
-        if line.event[at] == INVOKED:
-            kind = line.kind_of[what]
-            if line.does[kind] == READS:
-                for i in range(count):
-                    entry = current[i, STATE] * kinds + kind
-                    if table[find(table, entry), 0] < 0:
-                        asked = _ask(missing, asked, entry)
-                if asked:
-                    return MISSING, at, current[:count].copy(), explored, asked, trail, noted
-                for i in range(count):
-                    if table[find(table, current[i, STATE] * kinds + kind), 2] > 0:
-                        _set(current[i], PLACED, line.slot_of[what])
-                        trail, nodes = _record(trail, nodes, current[i], what)
-            open_in[line.slot_of[what]] = what
-            at += 1
-            continue
-        after = np.empty((16, current.shape[1]), dtype=np.int64)
-        after_count = 0
-        after_table = np.full(32, -1, dtype=np.int64)
-        if line.event[at] == OVER:
-            available[what] = 0
-            for i in range(count):
-                row[:] = current[i]
-                if line.column[what] != UNCOUNTED:
-                    row[used + line.column[what]] = 0
-                after, after_count, after_table = _add(after, after_count, after_table, row)
-            current, count = after, after_count
-            at += 1
-            continue
-
-        slot = line.slot_of[what]
-        is_open = np.flatnonzero(open_in >= 0)
-        does = line.does[line.kind_of[open_in[is_open]]]
-        reads = is_open[does == READS]
-        changes = is_open[does != READS]
-        changes = changes[np.argsort(line.end[open_in[changes]])]
-        overwrites = _set_of(is_open[does == OVERWRITES], words)
-        possible = np.flatnonzero(available)
-
-        seen = np.empty((16, current.shape[1]), dtype=np.int64)
-        seen_count = 0
-        seen_table = np.full(32, -1, dtype=np.int64)
-        for i in range(count):
-            row[:] = current[i]
-            if not _has(row, PLACED, slot):
-                seen, seen_count, seen_table = _add(seen, seen_count, seen_table, row)
-            if _has(row, PLACED, slot) or _has(row, free, slot):
-                _clear(row, PLACED, slot)
-                _clear(row, free, slot)
-                after, after_count, after_table = _add(after, after_count, after_table, row)
-        now = explored
-        i = 0
-        while i < seen_count:
-            patience = PATIENCE * kept * (1 if after_count else DESPAIR)
-            if now - explored >= patience:
-                if not cuts and asked == 0:
-                    return WIDE, at, current[:count].copy(), now, 0, trail, noted
-                break
-            now += 1
-            if now > limit:
-                return LIMIT, at, current[:count].copy(), now, 0, trail, noted
-            if seen_count + after_count > room or nodes > room:
-                return FULL, at, current[:count].copy(), now, 0, trail, noted
-            before[:] = seen[i]
-            for c in range(len(changes) + len(possible)):
-                is_definite = c < len(changes)
-                if is_definite:
-                    kind = line.kind_of[open_in[changes[c]]]
-                    # Of equal operations the one that ends first goes first: they are interchangeable.
-                    if _has(before, PLACED, changes[c]) or tried[kind] == now:
-                        continue
-                    tried[kind] = now
-                else:
-                    kind = possible[c - len(changes)]
-                    column = line.column[kind]
-                    if column != UNCOUNTED and before[used + column] >= available[kind]:
-                        continue
-                overwriting = line.does[kind] == OVERWRITES
-                if overwriting and before[UNREAD]:
-                    # What nobody needs between two changes was of no use.
-                    continue
-                entry = before[STATE] * kinds + kind
-                found = find(table, entry)
-                if table[found, 0] < 0:
-                    asked = _ask(missing, asked, entry)
-                    continue
-                for t in range(table[found, 1], table[found, 1] + table[found, 2]):
-                    if not is_definite and targets[t] == before[STATE] and not overwriting:
-                        continue
-                    row[:] = before
-                    row[STATE] = targets[t]
-                    row[UNREAD] = 0 if is_definite else 1
-                    if is_definite:
-                        _set(row, PLACED, changes[c])
-                    if overwriting:
-                        # Right before an overwrite, every open overwrite can take effect unseen.
-                        for w in range(words):
-                            row[free + w] = overwrites[w] & ~row[PLACED + w]
-                    if is_definite:
-                        trail, nodes = _record(trail, nodes, row, open_in[changes[c]])
-                    else:
-                        if line.column[kind] != UNCOUNTED:
-                            row[used + line.column[kind]] += 1
-                        trail, nodes = _record(trail, nodes, row, -1 - kind)
-                    asked, trail, nodes = _with_reads(row, reads, line, present, moves, asked, trail, nodes)
-                    if not _has(row, PLACED, slot):
-                        seen, seen_count, seen_table = _add(seen, seen_count, seen_table, row)
-                    # Where it had been free already, this row can still be reached later; as can one that used an
-                    # indefinite operation which nobody needed yet.
-                    done = _has(row, PLACED, slot) or (_has(row, free, slot) and not _has(before, free, slot))
-                    if done and not row[UNREAD]:
-                        _clear(row, PLACED, slot)
-                        _clear(row, free, slot)
-                        after, after_count, after_table = _add(after, after_count, after_table, row)
-            i += 1
-            if asked == len(missing):
-                break
-        if asked:
-            # What is explored again when it is known counts again: it takes as long as the first time.
-            return MISSING, at, current[:count].copy(), now, asked, trail, noted
-        if after_count == 0:
-            return STUCK, at, current[:count].copy(), now, 0, trail, nodes
-        if after_count > 1:
-            _clear(overwrites, 0, slot)
-            owed_reads = _set_of(reads, words)
-            _clear(owed_reads, 0, slot)
-            others = _set_of(is_open[does == OTHER], words)
-            _clear(others, 0, slot)
-            after = _without_superfluous(after, after_count, words, owed_reads, others, overwrites, kept + 1)
-            after_count = min(len(after), kept)
-            if len(after) > kept and not cuts:
-                return WIDE, at, current[:count].copy(), now, 0, trail, noted
-        explored = now
-        open_in[slot] = -1
-        current, count = after, after_count
+            present.available[what] += 1
+        elif line.event[at] == OVER:
+            present.available[what] = 0
+            current = _forgotten(current, line.column[what], given.words)
+        elif line.event[at] == INVOKED:
+            trail = with_steps(trail, len(current))
+            if not _fits_where_known(given, what, current, trail):
+                return MISSING, Reached(at, current, explored, trail)
+            present.open_in[line.slot_of[what]] = what
+        else:
+            completion = _completion(given, line.slot_of[what], tried, current.shape[1])
+            noted = trail.size[0]
+            ended, explored, found = _explored(
+                given, completion, allowance, explored, _split(completion, current, trail)
+            )
+            left, trail = found.done.row[: found.done.size[0]], found.trail
+            if ended == DONE and len(left) > 1:
+                left = without_superfluous(left, _still_open(given, completion), allowance.kept + 1)
+                ended = WIDE if len(left) > allowance.kept and not allowance.cuts else DONE
+            if ended != DONE:
+                # What is explored again when it is known counts again: it takes as long as the first time.
+                trail.size[0] = noted
+                return ended, Reached(at, current, explored, trail)
+            current = left[: allowance.kept]
+            present.open_in[completion.slot] = -1
         at += 1
-    return DONE, at, current[:count].copy(), explored, 0, trail, nodes
+    return DONE, Reached(at, current.copy(), explored, trail)
+
+
+# An operation is invoked.
+
+
+@compiled
+def _fits_where_known(given: Given, operation: int, current: Int64, trail: Trail) -> bool:
+    """A read takes effect at once in the configurations in which it fits: it changes nothing, so waiting wins nothing.
+
+        0 invoke write 1, 1 ok write 1, 2 invoke read, 3 ok read 1: at 2 the state is 1, and the read is placed
+
+    Returns False, having changed nothing, if entries are missing.
+    """
+    line, moves = given.line, given.moves
+    kind = line.kind_of[operation]
+    if line.does[kind] != READS:
+        return True
+    for i in range(len(current)):
+        entry = current[i, STATE] * len(line.does) + kind
+        if moves.table[find(moves.table, entry), 0] < 0:
+            ask(moves, entry)
+    if moves.asked[0]:
+        return False
+    for i in range(len(current)):
+        if moves.table[find(moves.table, current[i, STATE] * len(line.does) + kind), 2] > 0:
+            put(current[i], PLACED, line.slot_of[operation])
+            record(trail, current[i], operation)
+    return True
+
+
+# Equal indefinite operations do not matter any more.
+
+
+@compiled
+def _forgotten(current: Int64, column: int, words: int) -> Int64:
+    """Configurations that differ only in how many of them took effect become one.
+
+    0 invoke write 1, 1 info write 1, 2 invoke read, 3 ok read 1: behind 3 nothing needs the write any more
+    """
+    left = no_rows(current.shape[1], len(current))
+    for i in range(len(current)):
+        row = current[i].copy()
+        if column != UNCOUNTED:
+            row[PLACED + 2 * words + column] = 0
+        add(left, row)
+    return left.row[: left.size[0]]
+
+
+# An operation completes.
+
+
+@compiled
+def _completion(given: Given, slot: int, tried: Int64, width: int) -> Completion:
+    line, open_in = given.line, given.present.open_in
+    is_open = np.flatnonzero(open_in >= 0)
+    does = line.does[line.kind_of[open_in[is_open]]]
+    changes = is_open[does != READS]
+    return Completion(
+        slot,
+        is_open[does == READS],
+        changes[np.argsort(line.end[open_in[changes]])],
+        set_of(is_open[does == OVERWRITES], given.words),
+        np.flatnonzero(given.present.available),
+        tried,
+        np.empty(width, dtype=np.int64),
+    )
+
+
+@compiled
+def _split(completion: Completion, current: Int64, trail: Trail) -> Found:
+    """Which configurations lack the operation, and which have it, or may have it unseen."""
+    slot, row, free = completion.slot, completion.row, PLACED + len(completion.overwrites)
+    lacking, done = no_rows(len(row), len(current)), no_rows(len(row), len(current))
+    for i in range(len(current)):
+        row[:] = current[i]
+        if not has(row, PLACED, slot):
+            add(lacking, row)
+        if has(row, PLACED, slot) or has(row, free, slot):
+            clear(row, PLACED, slot)
+            clear(row, free, slot)
+            add(done, row)
+    return Found(lacking, done, trail)
+
+
+@compiled
+def _explored(
+    given: Given, completion: Completion, allowance: Allowance, explored: int, found: Found
+) -> tuple[int, int, Found]:
+    """Let operations take effect in the configurations that lack the one that completes, until it does in all.
+
+        0 invoke write 1, 1 invoke write 2, 2 invoke read, 3 ok read 2: before 3 first write 2 is tried, behind which
+        the read fits, then write 1, behind which it does not, and behind write 1 write 2
+
+    Returns how it ended, how many configurations were explored in all, and what was found.
+    """
+    before, at = explored, 0
+    lacking, done, trail = found
+    while at < lacking.size[0]:
+        if explored - before >= PATIENCE * allowance.kept * (1 if done.size[0] else DESPAIR):
+            if not allowance.cuts and given.moves.asked[0] == 0:
+                return WIDE, explored, Found(lacking, done, trail)
+            break
+        explored += 1
+        if explored > allowance.limit:
+            return LIMIT, explored, Found(lacking, done, trail)
+        if lacking.size[0] + done.size[0] > allowance.room or trail.size[0] > allowance.room:
+            return FULL, explored, Found(lacking, done, trail)
+        for choice in range(len(completion.changes) + len(completion.possible)):
+            kind, slot, step = _chosen(given, completion, choice, lacking.row[at], explored)
+            if kind < 0:
+                continue
+            first, targets = _targets(given, lacking.row[at], kind)
+            if lacking.size[0] + targets > len(lacking.row):
+                lacking = with_room(lacking, targets)
+            if done.size[0] + targets > len(done.row):
+                done = with_room(done, targets)
+            if trail.size[0] + targets * (1 + len(completion.reads)) > len(trail.step):
+                trail = with_steps(trail, targets * (1 + len(completion.reads)))
+            for target in given.moves.targets[first : first + targets]:
+                _take(given, completion, lacking.row[at], (kind, slot, step, target), Found(lacking, done, trail))
+        at += 1
+        if given.moves.asked[0] == len(given.moves.missing):
+            break
+    ended = MISSING if given.moves.asked[0] else DONE if done.size[0] else STUCK
+    return ended, explored, Found(lacking, done, trail)
+
+
+@inlined
+def _chosen(given: Given, completion: Completion, choice: int, row: Int64, number: int) -> tuple[int, int, int]:
+    """The kind of one of the operations that may take effect, its slot, and what the trail calls it; the kind is -1 if
+    it cannot take effect in this configuration, and the slot is -1 if it is indefinite.
+
+    Of equal open operations the one that ends first takes effect, because they are interchangeable.
+    """
+    line, changes = given.line, completion.changes
+    if choice < len(changes):
+        slot = changes[choice]
+        step = given.present.open_in[slot]
+        kind = line.kind_of[step]
+        if has(row, PLACED, slot) or completion.tried[kind] == number:
+            return -1, slot, step
+        completion.tried[kind] = number
+    else:
+        kind = completion.possible[choice - len(changes)]
+        slot, step, column = -1, -1 - kind, line.column[kind]
+        if column != UNCOUNTED and row[PLACED + 2 * given.words + column] >= given.present.available[kind]:
+            return -1, slot, step
+    # What no operation needs between two changes was of no use.
+    return -1 if line.does[kind] == OVERWRITES and row[UNREAD] else kind, slot, step
+
+
+@inlined
+def _targets(given: Given, row: Int64, kind: int) -> tuple[int, int]:
+    """Where the states are to which this kind leads, and how many; none, and asked for, if nothing is known of it."""
+    entry = row[STATE] * len(given.line.does) + kind
+    at = find(given.moves.table, entry)
+    if given.moves.table[at, 0] < 0:
+        ask(given.moves, entry)
+        return 0, 0
+    return given.moves.table[at, 1], given.moves.table[at, 2]
+
+
+@inlined
+def _take(given: Given, completion: Completion, before: Int64, effect: tuple[int, int, int, int], found: Found) -> None:
+    """An operation takes effect, and then the reads that fit. `effect`: its kind, slot and step, and the new state."""
+    kind, slot, step, target = effect
+    overwriting = given.line.does[kind] == OVERWRITES
+    if slot < 0 and target == before[STATE] and not overwriting:
+        return
+    row, free = completion.row, PLACED + given.words
+    copy(before, row)
+    row[STATE] = target
+    row[UNREAD] = slot < 0
+    if slot >= 0:
+        put(row, PLACED, slot)
+    elif given.line.column[kind] != UNCOUNTED:
+        row[PLACED + 2 * given.words + given.line.column[kind]] += 1
+    if overwriting:
+        # Right before an overwrite, every open overwrite can take effect unseen.
+        for w in range(given.words):
+            row[free + w] = completion.overwrites[w] & ~row[PLACED + w]
+    record(found.trail, row, step)
+    _read(given, completion, found.trail)
+    if not has(row, PLACED, completion.slot):
+        add(found.lacking, row)
+    # Where it had been free already, this row can still be reached later; as can one that used an indefinite operation
+    # which no read has needed yet.
+    is_done = has(row, PLACED, completion.slot) or (
+        has(row, free, completion.slot) and not has(before, free, completion.slot)
+    )
+    if is_done and not row[UNREAD]:
+        clear(row, PLACED, completion.slot)
+        clear(row, free, completion.slot)
+        add(found.done, row)
+
+
+@inlined
+def _read(given: Given, completion: Completion, trail: Trail) -> None:
+    """Each open read that fits takes effect: it changes nothing, so waiting wins nothing."""
+    line, moves, row = given.line, given.moves, completion.row
+    for slot in completion.reads:
+        if has(row, PLACED, slot):
+            continue
+        operation = given.present.open_in[slot]
+        entry = row[STATE] * len(line.does) + line.kind_of[operation]
+        at = find(moves.table, entry)
+        if moves.table[at, 0] < 0:
+            ask(moves, entry)
+        elif moves.table[at, 2] > 0:
+            put(row, PLACED, slot)
+            row[UNREAD] = 0
+            record(trail, row, operation)
+
+
+@compiled
+def _still_open(given: Given, completion: Completion) -> OpenSlots:
+    """Slots of the operations that are open behind the completion."""
+    changes = completion.changes
+    does = given.line.does[given.line.kind_of[given.present.open_in[changes]]]
+    reads, others = set_of(completion.reads, given.words), set_of(changes[does == OTHER], given.words)
+    overwrites = completion.overwrites.copy()
+    for bits in (reads, overwrites, others):
+        clear(bits, 0, completion.slot)
+    return OpenSlots(reads, overwrites, others)

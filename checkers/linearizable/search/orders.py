@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search.kernel import OVERWRITES
+from checkers.linearizable.search.events import OVERWRITES
 from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 

@@ -13,7 +13,7 @@ import numpy as np
 from checkers.kernels.columns import Int64
 from checkers.linearizable.history.calls import Calls, Row, calls_of
 from checkers.linearizable.model import UNTOLD, Call, Does, Model
-from checkers.linearizable.search.kernel import OTHER, OVERWRITES, READS
+from checkers.linearizable.search.events import OTHER, OVERWRITES, READS
 from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 

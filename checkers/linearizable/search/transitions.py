@@ -7,22 +7,23 @@ from collections.abc import Callable, Hashable, Sequence, Sized
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search.kernel import ASKED, Moves, find
+from checkers.linearizable.search.events import ASKED, Moves, find
 from harness.compiled import compiled
 
-Step = Callable[[Hashable, int], Sequence[Hashable]]
+StatesAfter = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""
 
 
 class Transitions:
     """The table of moves, which grows."""
 
-    def __init__(self, initial: Hashable, kinds: int, step: Step) -> None:
+    def __init__(self, initial: Hashable, kinds: int, step: StatesAfter) -> None:
         self.states: list[Hashable] = [initial]
         self.elements = 0
         self._table = np.full((64, 3), -1, dtype=np.int64)
         self._targets = np.zeros(64, dtype=np.int64)
         self._missing = np.empty(ASKED, dtype=np.int64)
+        self._asked = np.zeros(1, dtype=np.int64)
         self._number = {initial: 0}
         self._kinds = max(kinds, 1)
         self._step = step
@@ -30,11 +31,13 @@ class Transitions:
         self._used = 0
 
     def moves(self) -> Moves:
-        return Moves(self._table, self._targets, self._missing)
+        return Moves(self._table, self._targets, self._missing, self._asked)
 
-    def fill(self, asked: int) -> None:
-        """Compute the first so many of the missing entries."""
-        for entry in sorted(set(self._missing[:asked].tolist())):
+    def fill(self) -> None:
+        """Compute the entries that are asked for."""
+        missing = self._missing[: self._asked[0]]
+        self._asked[0] = 0
+        for entry in sorted(set(missing.tolist())):
             state, kind = divmod(entry, self._kinds)
             numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]
             while self._used + len(numbers) > len(self._targets):

@@ -1,0 +1,121 @@
+"""Configurations that another one makes superfluous, and the most promising of those that are left.
+
+    write 1, open    write 2, open    read of 2 completes
+
+When the read completes, write 2 has taken effect. The configuration in which write 1 did so before, too, can do nothing
+that the one without it cannot do: there write 1 is free, for it may have taken effect unseen, right before write 2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.search.configurations import PLACED, STATE
+from checkers.linearizable.search.events import mixed
+from harness.compiled import compiled
+
+COMPARED = 1_024
+"""With at most so many similar ones a configuration is compared, to see whether they make it superfluous."""
+
+
+class OpenSlots(NamedTuple):
+    """Slots of open definite operations by what these do: bit sets of shape (words,), int64."""
+
+    reads: Int64
+    overwrites: Int64
+    others: Int64
+
+
+@compiled
+def without_superfluous(rows: Int64, slots: OpenSlots, most: int) -> Int64:
+    """Without configurations that another one makes superfluous; if there are more, the `most` promising of them.
+
+    `rows` has shape (count, width), and so has what is returned, with fewer rows.
+    """
+    count = len(rows)
+    order = np.argsort(_costs(rows, slots), kind="mergesort")
+    if count > most:
+        order = _in_turn(rows, order)
+    size = 4
+    while size < 2 * count:
+        size *= 2
+    last_like = np.full(size, -1, dtype=np.int64)
+    like = np.empty(count, dtype=np.int64)
+    found = np.empty((min(count, most), rows.shape[1]), dtype=np.int64)
+    kept = 0
+    for i in order:
+        if kept == most:
+            break
+        # Only configurations of this key can make one another superfluous.
+        key = mixed(rows[i, STATE])
+        for w in range(len(slots.others)):
+            key = mixed(key ^ (rows[i, PLACED + w] & slots.others[w]))
+        key &= size - 1
+        at = last_like[key]
+        compared = 0
+        while at >= 0 and compared < COMPARED:
+            if found[at, STATE] == rows[i, STATE] and _is_superfluous(rows[i], found[at], slots):
+                break
+            at = like[at]
+            compared += 1
+        if at < 0 or compared == COMPARED:
+            found[kept] = rows[i]
+            like[kept] = last_like[key]
+            last_like[key] = kept
+            kept += 1
+    return found[:kept]
+
+
+@compiled
+def _is_superfluous(one: Int64, other: Int64, slots: OpenSlots) -> bool:
+    """The other, which is in the same state, can do all that the one can: it has placed the same operations, or a read
+    more; what it owes as an overwrite is free, or as in the other; and it has used no more indefinite operations."""
+    words = len(slots.reads)
+    for w in range(words):
+        placed = one[PLACED + w] ^ other[PLACED + w]
+        if placed & ~(slots.reads[w] | slots.overwrites[w]) or placed & one[PLACED + w] & slots.reads[w]:
+            return False
+        owed = slots.overwrites[w] & ~other[PLACED + words + w]
+        if (one[PLACED + words + w] | placed) & owed:
+            return False
+    return bool(np.all(other[PLACED + 2 * words :] <= one[PLACED + 2 * words :]))
+
+
+@compiled
+def _ones(bits: int) -> int:
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
+
+
+@compiled
+def _costs(rows: Int64, slots: OpenSlots) -> Int64:
+    """Less for what is more promising, and always less for what makes another superfluous: few indefinite operations
+    used, few owed that do not fit everywhere, and most overwrites left to choose from."""
+    words = len(slots.reads)
+    cost = np.zeros(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        for c in range(PLACED + 2 * words, rows.shape[1]):
+            cost[i] += 4 * rows[i, c]
+        for w in range(words):
+            hard = slots.reads[w] | slots.others[w]
+            owed = slots.overwrites[w] & ~rows[i, PLACED + words + w]
+            cost[i] += 2 * _ones(hard & ~rows[i, PLACED + w]) + _ones(owed) + _ones(owed & rows[i, PLACED + w])
+    return cost
+
+
+@compiled
+def _in_turn(rows: Int64, order: Int64) -> Int64:
+    """The same order, but first the best of each state, then the second best of each, …"""
+    states = rows[:, STATE][order]
+    by_state = np.argsort(states, kind="mergesort")
+    rank = np.zeros(len(order), dtype=np.int64)
+    for n in range(1, len(order)):
+        if states[by_state[n]] == states[by_state[n - 1]]:
+            rank[by_state[n]] = rank[by_state[n - 1]] + 1
+    return order[np.argsort(rank, kind="mergesort")]

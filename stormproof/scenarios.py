@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
-from nemesis.beat import Beat
 from nemesis.target import Role
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def register(**settings: SettingValue) -> Chosen:
 
 
 def storm(
-    *, system: Chosen, workload: Chosen, nemesis: Sequence[str | Beat] = (), environment: str = "simulated", **rest: Any
+    *, system: Chosen, workload: Chosen, nemesis: Sequence[str] = (), environment: str = "simulated", **rest: Any
 ) -> Scenario:
     """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`.
 
@@ -58,7 +57,7 @@ def storm(
     return Scenario(
         system=system.name,
         workload=workload.name,
-        nemesis=tuple(str(entry) if isinstance(entry, Beat) else entry for entry in nemesis),
+        nemesis=tuple(nemesis),
         environment=environment,
         settings={**system.settings, **workload.settings},
         **rest,

@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import pytest
 
-from harness.session.java import adopt_java
+from checkers.spark.java import adopt_java
 
 adopt_java()
 

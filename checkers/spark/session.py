@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, tail
-from checkers.spark.java import find_java
+from checkers.spark.java import require_java
 from harness.compiled import store
 from harness.lifetime import scratch
 
@@ -47,7 +47,7 @@ def spark_session(master: str = "local[*]") -> SparkSession:
 
     Raises JavaMissing, SparkFailed.
     """
-    find_java()
+    require_java()
     # Before PySpark is imported, for it reads them then.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession

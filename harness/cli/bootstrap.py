@@ -78,7 +78,7 @@ def _ensure_venv() -> None:
 
 
 def _ensure_java() -> None:
-    from harness.session.java import HOW_TO_GET, find_java, get_java  # here: its syntax is newer than an old Python's
+    from checkers.spark.java import HOW_TO_GET, find_java, get_java  # here: its syntax is newer than an old Python's
 
     if find_java() is not None:
         return

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
+from checkers.spark.java import HOW_TO_GET, find_java
 from harness.cli.options import console_of, example
-from harness.session.java import HOW_TO_GET, find_java
 
 EXAMPLES = """
 stormproof doctor

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from checkers.spark.java import adopt_java, find_java, require_java
 from harness.cli.console import remark
 from harness.compiled import store
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.record.scenario import Scenario
-from harness.session.java import adopt_java, find_java, require_java
 
 if TYPE_CHECKING:
     from checkers.plan import Engine
@@ -59,7 +59,7 @@ def require_engine(engine: str, master: str | None) -> None:
             f"--engine {IN_PROCESS} checks in this process, --master {master} on Spark: leave one of them out"
         )
     if engine == SPARK or master is not None:
-        require_java(SPARK)
+        require_java()
 
 
 def choose(
@@ -88,7 +88,7 @@ def choose(
     adopt_java()
     if find_java() is None:
         if not fits:
-            require_java(SPARK)
+            require_java()
         return Chosen(name=IN_PROCESS, master=LOCAL_MASTER, because=f"{because}, but there is no Java for it")
     return Chosen(name=SPARK, master=LOCAL_MASTER, because=because)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.session import java
+from checkers.spark import java
 from tests.command_line.answers import Answer, Stormproof
 
 WRONG_USAGE, HARNESS_FAILED = 254, 255

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.java import JavaMissing, require_java
 from harness.errors import HarnessError
 from tests.command_line.answers import Stormproof
-from tests.references.history_language import parse_history
+from tests.histories.history_language import parse_history
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 ENGINES = [
@@ -27,7 +27,7 @@ ENGINES = [
 def engine(request: pytest.FixtureRequest) -> list[str]:
     if "spark" in request.param:
         try:
-            find_java()
+            require_java()
         except JavaMissing as missing:
             pytest.skip(f"not run: {missing}")
     chosen: list[str] = request.param

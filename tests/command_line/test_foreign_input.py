@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.java import JavaMissing, require_java
 from harness.record.history import history_schema
 from tests.command_line.answers import Stormproof
 
@@ -38,7 +38,7 @@ def parquet(path: Path, *operations: tuple[int, str, str, int | None]) -> None:
 def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, engine: list[str]) -> None:
     if "spark" in engine:
         try:
-            find_java()
+            require_java()
         except JavaMissing as missing:
             pytest.skip(f"not run: {missing}")
     Path("cut.edn").write_text(WRITE + READ[:70])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from checkers.linearizable import MODELS
-from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.java import JavaMissing, require_java
 from harness.cli import main
 from harness.session.resolve import names
 from results.verdict_file import ACCEPTED
@@ -33,7 +33,7 @@ ENGINES = [
 def engine(request: pytest.FixtureRequest) -> tuple[str, ...]:
     if "spark" in request.param:
         try:
-            find_java()
+            require_java()
         except JavaMissing as missing:
             pytest.skip(f"not run: {missing}")
     chosen: tuple[str, ...] = request.param

@@ -13,13 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from element_histories import defined_latencies, operations_of, random_bank
+from thousands import thousands
+from workload_cases import CASES, Case, many
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.multiset.set import QUANTILES
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
-from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, merge
@@ -27,9 +30,6 @@ from harness.errors import UsageError
 from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import workload as workload_named
-from tests.references.element_histories import defined_latencies, operations_of, random_bank
-from tests.references.thousands import thousands
-from tests.references.workload_cases import CASES, Case, many
 
 ROW_NS = 1_000
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_judged_is_said(workload: str, options: dict[str, str]) -
 @pytest.fixture(scope="module")
 def spark() -> SparkEngine:
     try:
-        find_java()
+        require_java()
     except JavaMissing as missing:
         pytest.skip(str(missing))
     return SparkEngine(spark_session("local[2]"))

@@ -9,21 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from checkers.in_process.engine import InProcessEngine
-from checkers.plan import Engine
-from checkers.spark.engine import SparkEngine
-from checkers.spark.java import JavaMissing, find_java
-from checkers.spark.session import spark_session
-from checkers.transactions.elle.edges import Dependency
-from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
-from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
-from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
-from checkers.transactions.elle.graph.witnesses import Patience
-from checkers.verdict import EXAMPLES
-from tests.references import transaction_graphs
-from tests.references.thousands import thousands
-from tests.references.transaction_graphs import (
+import transaction_graphs
+from thousands import thousands
+from transaction_graphs import (
     Transaction,
     Transactions,
     dataset,
@@ -32,6 +20,18 @@ from tests.references.transaction_graphs import (
     random_graph,
     tables,
 )
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import Engine
+from checkers.spark.engine import SparkEngine
+from checkers.spark.java import JavaMissing, require_java
+from checkers.spark.session import spark_session
+from checkers.transactions.elle.edges import Dependency
+from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
+from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
+from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
+from checkers.transactions.elle.graph.witnesses import Patience
+from checkers.verdict import EXAMPLES
 
 AT_ONCE = 20
 
@@ -162,7 +162,7 @@ def test_names_are_in_the_order_of_the_table() -> None:
 @pytest.mark.xdist_group("spark")
 def test_both_engines_find_the_same_cycles(tmp_path: Path) -> None:
     try:
-        find_java()
+        require_java()
     except JavaMissing as missing:
         pytest.skip(str(missing))
     graph = one_behind_the_other(random_graphs(range(100)))

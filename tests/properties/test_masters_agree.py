@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from checkers.spark.java import JavaMissing, find_java
+from checkers.spark.java import JavaMissing, require_java
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = "tests.references.verdicts_on_master"
+PROGRAM = "tests.properties.verdicts_on_master"
 TIME_LIMIT_S = 3600
 
 
@@ -57,7 +57,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 )
 def test_all_masters_find_the_same(master: str, expected: dict[str, Any], tmp_path: Path) -> None:
     try:
-        find_java()
+        require_java()
     except JavaMissing as missing:
         pytest.skip(f"not run: {missing}")
     assert verdicts_on(master, tmp_path) == expected

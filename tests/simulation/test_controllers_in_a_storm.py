@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.simulation.controller_storm import storm
+from controller_storm import storm
 
 ALL = ("partition", "kill", "pause", "power")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from checkers.spark import java
 from harness.cli import bootstrap
-from harness.session import java
 
 
 class Machine:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import HarnessError
-from harness.session import java
-from harness.session.java import find_java, require_java, version_of
+from checkers.spark import java
+from checkers.spark.java import JavaMissing, find_java, java_at, require_java, version_of
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -25,6 +24,7 @@ def fake_java(home: Path, version: str) -> Path:
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('java version "1.8.0_392"', 8),
         ('openjdk version "21" 2023-09-19', 21),
+        ('IMPLEMENTOR="x"\nJAVA_VERSION="21"\n', 21),
         ("no such thing", None),
     ],
 )
@@ -58,6 +58,26 @@ def test_a_run_for_spark_without_java_is_refused_before_its_storm_with_the_way_o
     monkeypatch.setattr(java, "CHECKOUT_JDKS", tmp_path)
     monkeypatch.setattr(java, "find_java", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HarnessError, match=r"Java 17 or newer.*--engine inprocess"):
-        require_java("spark")
-    require_java("inprocess")
+    with pytest.raises(JavaMissing, match=r"Java 17 or newer.*--engine inprocess"):
+        require_java()
+
+
+def test_the_file_of_an_installation_says_its_version_without_a_process(tmp_path: Path) -> None:
+    executable = fake_java(tmp_path, "11.0.2")
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.2"')
+    found = java_at(executable)
+    assert found is not None
+    assert found.version == 17
+
+
+@pytest.mark.parametrize(("words", "what"), [("11.0.2", "only Java 11 at"), ("unknown", "there is none")])
+def test_a_java_that_does_not_fit_is_refused_with_advice(
+    words: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(tmp_path, words)
+    monkeypatch.setattr(java, "find_java", lambda: None)
+    monkeypatch.setattr(java, "CHECKOUT_JDKS", tmp_path / "no-jdks")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JavaMissing, match=f"{what}.*apt-get install"):
+        require_java()

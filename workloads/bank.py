@@ -1,8 +1,10 @@
 """A bank: money moves between accounts, and none is made or lost.
 
 Operations:
-- `transfer` {from, to, amount}.
-- `read` {}: ok with the balances of all accounts at one moment.
+- `transfer` {from, to, amount}: fail with `precondition-failed` if the account has not that much.
+- `read` {balances: [{account, amount: null}]}: ok with the balances of these accounts at one moment.
+
+In a run every account begins with OPENING_BALANCE.
 """
 
 from __future__ import annotations
@@ -14,8 +16,19 @@ from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from checkers.evidence import shows_members
 from checkers.plan import Checker
 from checkers.repeats import members
-from harness.bounds import INT64
+from harness.bounds import INT64, Bounds
+from harness.draw import Draw
+from harness.generator import Generator, drawn, invoke
+from harness.operation import Operation
+from harness.seed import Seed
 from harness.workload import Workload
+from workloads.final_reads import OK_SHARE, each_until_ok
+
+OPENING_BALANCE = 10
+ACCOUNTS = 8
+"""In a run, where no other number is set."""
+MOST_MOVED = 5
+MOST_ACCOUNTS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +36,37 @@ class BankSettings:
     total: Annotated[int | None, INT64] = None
     """What all accounts hold together; otherwise what the first read shows."""
     accounts: Annotated[int | None, INT64] = None
-    """There are these, from 0 on; otherwise any may be shown."""
+    """There are so many, from 0 on; in a history that was not run here any may be shown unless this is set."""
     overdraft: Overdraft = Overdraft.FORBIDDEN
+    read_share: Annotated[float, Bounds(0, 0.9)] = 0.5
+
+    @property
+    def account_count(self) -> int:
+        """In a run: transfers need two, and a read shows all of them."""
+        return ACCOUNTS if self.accounts is None else min(max(2, self.accounts), MOST_ACCOUNTS)
+
+
+def _read(accounts: int) -> Operation:
+    balances = [{"account": account, "amount": None} for account in range(accounts)]
+    return invoke("read", {"from": None, "to": None, "amount": None, "balances": balances})
+
+
+def generator(settings: BankSettings, seed: Seed, concurrency: int) -> Generator:
+    count = settings.account_count
+
+    def operation(draw: Draw, number: int) -> Operation:
+        if draw.uniform() < settings.read_share:
+            return _read(count)
+        payer = draw.below(count)
+        payee = (payer + 1 + draw.below(count - 1)) % count
+        amount = 1 + draw.below(MOST_MOVED)
+        return invoke("transfer", {"from": payer, "to": payee, "amount": amount, "balances": None})
+
+    return drawn(seed, operation)
+
+
+def final_generator(settings: BankSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    return each_until_ok([_read(settings.account_count)])
 
 
 def checkers(settings: BankSettings) -> dict[str, Checker]:
@@ -42,5 +84,9 @@ WORKLOAD = Workload(
     repeats=(members("transfer", of=("from", "to", "amount")),),
     evidence=(shows_members("read", "balances", "that shows balances"),),
     checkers=checkers,
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"transfer": 20, "read": 20},
+    required_share={"transfer": OK_SHARE, "read": OK_SHARE},
     anomalies=("negative-balance", "null-balance", "unexpected-account", "wrong-total"),
 )

@@ -1,25 +1,54 @@
 """Causal consistency: nobody sees an effect without its causes.
 
-Operations on registers, in the form of `checkers/causal/checker.py`: `write`, `read`, `read-init`, or `txn`.
+Operations on registers of an object, which is the key; all forms of them are in `checkers/causal/checker.py`. In a run:
+- `txn`: micro-operations `r` {key} and `w` {key, value}, at one moment; no value is written twice to a register.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from checkers.causal.checker import CAUSAL_OPERATIONS, CausalChecker
 from checkers.evidence import any_ok, reading
 from checkers.plan import Checker
 from checkers.repeats import members, parts
-from harness.bounds import INT64
+from harness.bounds import INT64, Bounds
+from harness.draw import Draw
+from harness.generator import Generator, drawn, invoke
+from harness.operation import Operation
+from harness.seed import Seed
 from harness.workload import Workload
+from workloads.final_reads import OK_SHARE, each_until_ok
+from workloads.random_transactions import TransactionSettings, micro_operation, random_micro_operations
 
 
 @dataclass(frozen=True, kw_only=True)
-class CausalSettings:
+class CausalSettings(TransactionSettings):
+    keys: Annotated[int, Bounds(1, 10_000)] = 3
+    """Registers of an object."""
+    objects: Annotated[int, Bounds(1, 1_000)] = 5
     initial: Annotated[int, INT64] = 0
     """What a register holds before its first write, beside null."""
+
+
+def _transaction(object_: int, parts: list[Any]) -> Operation:
+    return invoke("txn", {"value": None, "position": None, "link": None, "txn": parts}, key=f"o{object_}")
+
+
+def generator(settings: CausalSettings, seed: Seed, concurrency: int) -> Generator:
+    def operation(draw: Draw, number: int) -> Operation:
+        object_ = draw.below(settings.objects)
+        # 0 is what registers hold before the first write, so that no transaction may write it.
+        parts = random_micro_operations(draw, number + 1, write="w", settings=settings)
+        return _transaction(object_, parts)
+
+    return drawn(seed, operation)
+
+
+def final_generator(settings: CausalSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    reads = [micro_operation("r", f"k{key}") for key in range(settings.keys)]
+    return each_until_ok(_transaction(object_, reads) for object_ in range(settings.objects))
 
 
 def checkers(settings: CausalSettings) -> dict[str, Checker]:
@@ -35,5 +64,9 @@ WORKLOAD = Workload(
     repeats=(members("write"), parts("txn", written=("w", "append"))),
     evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
     checkers=checkers,
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"txn": 40},
+    required_share={"txn": OK_SHARE},
     anomalies=("aborted-read", "broken-link", "cyclic-causality", "initial-read", "overwritten-read", "unexpected"),
 )

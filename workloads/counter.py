@@ -1,6 +1,8 @@
 """A counter: a read lies between what must have been added and what may have been.
 
-Operations (key: the counter): `add` {value}, and `read` {}: ok with the sum.
+Operations (key: the counter):
+- `add` {value}.
+- `read` {}: ok with the sum of all that was added; 0 before the first add.
 """
 
 from __future__ import annotations
@@ -13,14 +15,43 @@ from checkers.evidence import shows_a_value
 from checkers.multiset.rows import ELEMENTS
 from checkers.plan import Checker
 from checkers.repeats import members
-from harness.bounds import INT64
+from harness.bounds import INT64, Bounds
+from harness.draw import Draw
+from harness.generator import Generator, drawn, invoke
+from harness.operation import Operation
+from harness.seed import Seed
 from harness.workload import Workload
+from workloads.final_reads import OK_SHARE, each_until_ok
 
 
 @dataclass(frozen=True, kw_only=True)
 class CounterSettings:
     initial: Annotated[int, INT64] = 0
-    """What counters begin with."""
+    """What counters of a history that was not run here begin with."""
+    counters: Annotated[int, Bounds(1, 1_000)] = 5
+    read_share: Annotated[float, Bounds(0, 0.9)] = 0.5
+
+
+MOST_ADDED = 5
+"""At once."""
+
+
+def _read(position: int) -> Operation:
+    return invoke("read", {"value": None, "values": None}, key=f"c{position}")
+
+
+def generator(settings: CounterSettings, seed: Seed, concurrency: int) -> Generator:
+    def operation(draw: Draw, number: int) -> Operation:
+        position = draw.below(settings.counters)
+        if draw.uniform() < settings.read_share:
+            return _read(position)
+        return invoke("add", {"value": 1 + draw.below(MOST_ADDED), "values": None}, key=f"c{position}")
+
+    return drawn(seed, operation)
+
+
+def final_generator(settings: CounterSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    return each_until_ok(_read(position) for position in range(settings.counters))
 
 
 def checkers(settings: CounterSettings) -> dict[str, Checker]:
@@ -36,5 +67,9 @@ WORKLOAD = Workload(
     repeats=(members("add"),),
     evidence=(shows_a_value("read"),),
     checkers=checkers,
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"add": 20, "read": 20},
+    required_share={"add": OK_SHARE, "read": OK_SHARE},
     anomalies=("out-of-bounds",),
 )

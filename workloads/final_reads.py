@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from harness.generator import Generator, as_generator, delay, limit, repeat, until_ok
 from harness.operation import Operation
 
+OK_SHARE = 0.1
+"""Least share of ok operations in a storm: HEALTHY_NOTE"""
 RETRY_S = 0.5
 ATTEMPTS = 60
 """So many failures of one read, and it is given up: the verdict names what is missing."""

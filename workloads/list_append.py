@@ -14,13 +14,25 @@ from checkers.transactions.checker import ListAppend
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 from checkers.transactions.reported import OF_LISTS
+from harness.generator import Generator
+from harness.seed import Seed
 from harness.workload import Workload
+from workloads.final_reads import OK_SHARE
+from workloads.random_transactions import TransactionSettings, final_reads, random_transactions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListAppendSettings:
+class ListAppendSettings(TransactionSettings):
     model: Model = Model.STRICT_SERIALIZABLE
     """The consistency model that is demanded."""
+
+
+def generator(settings: ListAppendSettings, seed: Seed, concurrency: int) -> Generator:
+    return random_transactions("append", settings, seed)
+
+
+def final_generator(settings: ListAppendSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    return final_reads(settings)
 
 
 def checkers(settings: ListAppendSettings) -> dict[str, Checker]:
@@ -36,5 +48,9 @@ WORKLOAD = Workload(
     repeats=(parts("txn", written=("w", "append")),),
     evidence=(reading("txn", "r"),),
     checkers=checkers,
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"txn": 40},
+    required_share={"txn": OK_SHARE},
     anomalies=OF_LISTS,
 )

@@ -6,6 +6,7 @@ Operation `txn`: micro-operations `r` {key} and `w` {key, value}; no value is wr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from checkers.evidence import reading
 from checkers.plan import Checker
@@ -15,15 +16,29 @@ from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 from checkers.transactions.reported import OF_REGISTERS
+from harness.bounds import Bounds
+from harness.generator import Generator
+from harness.seed import Seed
 from harness.workload import Workload
+from workloads.final_reads import OK_SHARE
+from workloads.random_transactions import TransactionSettings, final_reads, random_transactions
 
 
 @dataclass(frozen=True, kw_only=True)
-class RwRegisterSettings:
+class RwRegisterSettings(TransactionSettings):
+    keys: Annotated[int, Bounds(1, 10_000)] = 20
     model: Model = Model.STRICT_SERIALIZABLE
     """The consistency model that is demanded."""
     assume: frozenset[Assumption] = frozenset()
     """What the system is known to promise of each key."""
+
+
+def generator(settings: RwRegisterSettings, seed: Seed, concurrency: int) -> Generator:
+    return random_transactions("w", settings, seed)
+
+
+def final_generator(settings: RwRegisterSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
+    return final_reads(settings)
 
 
 def checkers(settings: RwRegisterSettings) -> dict[str, Checker]:
@@ -39,5 +54,9 @@ WORKLOAD = Workload(
     repeats=(parts("txn", written=("w", "append")),),
     evidence=(reading("txn", "r"),),
     checkers=checkers,
+    generator=generator,
+    final_generator=final_generator,
+    required_ok={"txn": 40},
+    required_share={"txn": OK_SHARE},
     anomalies=OF_REGISTERS,
 )

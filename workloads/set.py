@@ -25,7 +25,7 @@ from harness.generator import Generator, drawn, invoke
 from harness.operation import Operation
 from harness.seed import Seed
 from harness.workload import Workload
-from workloads.final_reads import each_until_ok
+from workloads.final_reads import OK_SHARE, each_until_ok
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,6 @@ WORKLOAD = Workload(
     generator=generator,
     final_generator=final_generator,
     required_ok={"add": 20, "read": 5},
-    required_share={"add": 0.1},
+    required_share={"add": OK_SHARE},
     anomalies=("aborted-read", "duplicated", "lost", "stale", "unexpected"),
 )

@@ -66,10 +66,12 @@ class KeyValueClient:
         body = key_value.compare_and_set(key, expected, value)
         await self._ask(RemotingCommand.request(RequestCode.KEY_VALUE_COMPARE_AND_SET, body=body))
 
-    async def transaction(self, operations: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Operations ["r", key, None] and ["append", key, element], atomically and in this order; they come
-        back with each read's list in the place of None (or None where nothing was appended yet)."""
-        body = key_value.transaction([list(operation) for operation in operations])
+    async def transaction(
+        self, operations: Sequence[Sequence[Any]], guard: Sequence[Sequence[Any]] = ()
+    ) -> list[list[Any]]:
+        """Micro-operations of the store (`controller/key_value.py`), atomically and in this order; they come back with
+        what each shows. Raises ClientError `precondition-failed` where the guard [[key, least], …] refused them."""
+        body = key_value.transaction([list(operation) for operation in operations], [list(demand) for demand in guard])
         answer = await self._ask(RemotingCommand.request(RequestCode.KEY_VALUE_TRANSACTION, body=body))
         return [list(operation) for operation in answer]
 

@@ -125,6 +125,8 @@ class Controller:
                 return self._get(text(command.ext_fields, "key"))
             if code in _KEY_VALUE_COMMANDS:
                 key_value.check(command.body)
+                if code == RequestCode.KEY_VALUE_TRANSACTION and key_value.only_reads(command.body):
+                    return self._read(command.body)
                 # Most clients ask a follower first; no task is needed to turn them away.
                 return self._change(command.body) if self._raft.is_active else self._not_leader(self._raft.leader)
             if code == RequestCode.BROKER_HEARTBEAT:
@@ -197,6 +199,13 @@ class Controller:
         if isinstance(refusal, RemotingCommand):
             return refusal
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
+
+    async def _read(self, command: bytes) -> RemotingCommand:
+        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        if isinstance(refusal, RemotingCommand):
+            return refusal
+        result = self._store.apply(command)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(result.value).encode())
 
     async def _change(self, command: bytes) -> RemotingCommand:
         result = await self._wait(self._raft.propose, _KEY_VALUE + command)

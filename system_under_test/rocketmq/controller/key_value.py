@@ -1,7 +1,14 @@
 """A small key-value store on the controllers' Raft log: linearizable, every value a JSON value.
 
 Commands are decided when they are applied, alike on every controller, so any number of them may be under
-way at once. A `get` is no command: it waits for a read barrier and then looks.
+way at once. A `get` is no command: it waits for a read barrier and then looks. So does a transaction that only reads.
+
+A transaction is a list of micro-operations, carried out at one moment and in their order:
+    ["r", key, null]           shows the key's value, null if it is not there
+    ["w", key, value]
+    ["append", key, element]   to a list, which begins empty
+    ["add", key, amount]       to a whole number, which begins at 0; shows the sum
+It may have a guard, [[key, least], …]: all of it is refused unless each of these numbers is at least that much.
 """
 
 from __future__ import annotations
@@ -21,9 +28,9 @@ class MalformedCommand(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     succeeded: bool
-    """False only for a compare-and-set that found another value."""
+    """False for a compare-and-set that found another value, and for a transaction that its guard refused."""
     value: Any
-    """What a compare-and-set found; a transaction's operations, reads with their values; None of a put."""
+    """What a compare-and-set found; a transaction's operations with what they show; None of a put or a refusal."""
 
 
 def put(key: str, value: Any) -> bytes:
@@ -35,9 +42,14 @@ def compare_and_set(key: str, expected: Any, value: Any) -> bytes:
     return _dump({"cas": [key, expected, value]})
 
 
-def transaction(operations: list[list[Any]]) -> bytes:
-    """Operations ["r", key, None] and ["append", key, element], all at once and in this order."""
-    return _dump({"txn": operations})
+def transaction(operations: list[list[Any]], guard: list[list[Any]] | None = None) -> bytes:
+    return _dump({"guarded": [guard, operations]} if guard else {"txn": operations})
+
+
+def only_reads(command: bytes) -> bool:
+    """Of a command that `check` accepts: a transaction that changes nothing."""
+    ((kind, arguments),) = json.loads(command.decode()).items()
+    return kind == "txn" and all(operation[0] == "r" for operation in arguments)
 
 
 def _dump(command: dict[str, Any]) -> bytes:
@@ -55,14 +67,33 @@ def check(command: bytes) -> None:
         if not isinstance(arguments, list) or len(arguments) != expected or not isinstance(arguments[0], str):
             raise MalformedCommand(f"{kind}: expected a key and {expected - 1} values, got {arguments!r}")
         return
-    if kind != "txn":
-        raise MalformedCommand(f"expected put, cas or txn, got {kind!r}")
-    if not isinstance(arguments, list) or len(arguments) > MAX_OPERATIONS:
+    if kind == "guarded" and isinstance(arguments, list) and len(arguments) == 2:
+        _check_guard(arguments[0])
+        _check_operations(arguments[1])
+    elif kind == "txn":
+        _check_operations(arguments)
+    else:
+        raise MalformedCommand(f"expected put, cas, txn, or guarded with a guard and a txn, got {kind!r}")
+
+
+def _check_guard(guard: Any) -> None:
+    if not isinstance(guard, list) or len(guard) > MAX_OPERATIONS:
+        raise MalformedCommand(f"expected a guard of at most {MAX_OPERATIONS} keys")
+    for demand in guard:
+        is_pair = isinstance(demand, list) and len(demand) == 2
+        if not is_pair or not isinstance(demand[0], str) or type(demand[1]) is not int:
+            raise MalformedCommand(f"expected [key, least number], got {demand!r}")
+
+
+def _check_operations(operations: Any) -> None:
+    if not isinstance(operations, list) or len(operations) > MAX_OPERATIONS:
         raise MalformedCommand(f"expected a list of at most {MAX_OPERATIONS} operations")
-    for operation in arguments:
+    for operation in operations:
         is_triple = isinstance(operation, list) and len(operation) == 3
-        if not is_triple or operation[0] not in ("r", "append") or not isinstance(operation[1], str):
-            raise MalformedCommand(f'expected ["r" or "append", key, element], got {operation!r}')
+        if not is_triple or operation[0] not in ("r", "w", "append", "add") or not isinstance(operation[1], str):
+            raise MalformedCommand(f'expected ["r", "w", "append" or "add", key, value], got {operation!r}')
+        if operation[0] == "add" and type(operation[2]) is not int:
+            raise MalformedCommand(f"add takes a whole number, got {operation[2]!r}")
 
 
 class KeyValueStore:
@@ -86,12 +117,26 @@ class KeyValueStore:
                 return Result(succeeded=False, value=found)
             self._values[key] = value
             return Result(succeeded=True, value=found)
+        if kind == "guarded":
+            guard, arguments = arguments
+            if not all(self._number(key) >= least for key, least in guard):
+                return Result(succeeded=False, value=None)
         return Result(succeeded=True, value=[self._operate(*operation) for operation in arguments])
 
-    def _operate(self, kind: str, key: str, element: Any) -> list[Any]:
-        found = self._values.get(key)
+    def _operate(self, kind: str, key: str, argument: Any) -> list[Any]:
         if kind == "r":
-            return [kind, key, found]
-        # A new list each time: the old one may be part of a result that is still to be sent.
-        self._values[key] = [*(found if isinstance(found, list) else []), element]
-        return [kind, key, element]
+            return [kind, key, self._values.get(key)]
+        shown = argument
+        if kind == "append":
+            found = self._values.get(key)
+            # A new list each time: the old one may be part of a result that is still to be sent.
+            self._values[key] = [*(found if isinstance(found, list) else []), argument]
+        elif kind == "add":
+            self._values[key] = shown = self._number(key) + argument
+        else:
+            self._values[key] = argument
+        return [kind, key, shown]
+
+    def _number(self, key: str) -> int:
+        found = self._values.get(key)
+        return found if isinstance(found, int) else 0

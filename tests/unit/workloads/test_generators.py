@@ -8,11 +8,14 @@ from harness.errors import UsageError
 from harness.generator import limit, perfect, simulate
 from harness.operation import Operation
 from harness.seed import Seed
-from harness.session.resolve import typed_settings
+from harness.session.resolve import typed_settings, workloads
+from harness.session.resolve import workload as workload_named
 from workloads.log import WORKLOAD as LOG
 from workloads.log import FinalRead, FinalReads, LogSettings, queue_key
 from workloads.register import WORKLOAD as REGISTER
 from workloads.register import RegisterSettings
+
+RUNNABLE = [name for name, workload in workloads().items() if workload.generator is not None]
 
 
 def _invocations(generator: object, count: int) -> list[Operation]:
@@ -41,6 +44,39 @@ def test_written_values_are_unique_and_a_cas_expects_what_may_be_there() -> None
         assert operation.value["value"] not in seen
         seen.add(operation.value["value"])
     assert {operation.f for operation in operations} == {"read", "write", "cas"}
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_a_storm_asks_for_every_kind_that_it_requires_and_repeats_with_its_seed(name: str) -> None:
+    workload = workload_named(name)
+    assert workload.generator is not None and workload.final_generator is not None
+    settings = workload.settings_type()
+    first, second = (_invocations(workload.generator(settings, Seed(1), 5), 300) for _ in range(2))
+    assert first == second
+    assert {operation.f for operation in first} >= set(workload.required_ok) >= set(workload.required_share)
+    final = _invocations(workload.final_generator(settings, Seed(1), 5, ("n1",)), 10_000)
+    assert len(final) < 10_000
+    assert {operation.f for operation in (*first, *final)} <= set(workload.functions)
+
+
+@pytest.mark.parametrize(("name", "writes"), [("list-append", "append"), ("rw-register", "w"), ("causal", "w")])
+def test_no_transaction_writes_what_another_one_wrote(name: str, writes: str) -> None:
+    workload = workload_named(name)
+    assert workload.generator is not None
+    operations = _invocations(workload.generator(workload.settings_type(), Seed(1), 5), 300)
+    parts = [part for operation in operations if operation.value for part in operation.value["txn"]]
+    written = [part["value"] for part in parts if part["f"] == writes]
+    assert len(written) == len(set(written)) and 0 not in written[1:]
+    assert {part["f"] for part in parts} == {"r", writes}
+
+
+def test_a_pair_of_registers_is_written_once_each_and_read_in_between() -> None:
+    workload = workload_named("long-fork")
+    assert workload.generator is not None
+    operations = _invocations(workload.generator(workload.settings_type(), Seed(1), 5), 240)
+    parts = [part for operation in operations if operation.value for part in operation.value["txn"]]
+    written = [part["key"] for part in parts if part["f"] == "w"]
+    assert len(written) == len(set(written)) == 40
 
 
 def test_values_repeat_where_they_need_not_be_unique() -> None:

@@ -1,7 +1,7 @@
 """RocketMQ in controller mode, shown to the harness.
 
 Nodes: `controllers` NameServers c1… with an embedded controller each, `brokers` brokers b1… of one group.
-Workloads: `log` on the brokers, `register` on the key-value store that the controllers replicate.
+Workloads: `log` and `queue` on the brokers, all others on the key-value store that the controllers replicate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
-from workloads.systems.rocketmq.clients import LogClient, RegisterClient, message_client
+from workloads.systems.rocketmq.clients.connect import message_client
+from workloads.systems.rocketmq.clients.log import LogClient
+from workloads.systems.rocketmq.clients.queue import QueueClient
+from workloads.systems.rocketmq.clients.register import RegisterClient
+from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
@@ -38,6 +42,7 @@ from workloads.systems.rocketmq.settings import (
     node_of,
 )
 
+ON_BROKERS = ("log", "queue")
 QUORUM_OF_THREE = 3
 """Fewer controllers than this cannot lose one."""
 
@@ -46,7 +51,7 @@ QUORUM_OF_THREE = 3
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = ("log", "register")
+    workloads: tuple[str, ...] = (*ON_BROKERS, "register", *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:
@@ -134,8 +139,12 @@ class Rocketmq:
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":
             return LogClient(host, settings)
+        if workload == "queue":
+            return QueueClient(host, settings)
         if workload == "register":
             return RegisterClient(host, settings, process)
+        if workload in REQUESTS:
+            return StoreClient(host, settings, process, REQUESTS[workload])
         raise UsageError(f"rocketmq has no client for workload {workload!r}; it has {', '.join(self.workloads)}")
 
     async def ready(self, settings: RocketmqSettings, host: Any, workload: str) -> None:
@@ -143,7 +152,7 @@ class Rocketmq:
         try:
             while True:
                 try:
-                    if workload == "register":
+                    if workload not in ON_BROKERS:
                         await controllers.find_active()
                         return
                     replicas = await controllers.get_replica_info(BROKER_GROUP)

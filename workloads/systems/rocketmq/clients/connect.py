@@ -1,0 +1,39 @@
+"""How clients reach the brokers and the controllers, and what their errors say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.key_value_client import KeyValueClient
+from system_under_test.rocketmq.client.message_client import MessageClient
+from workloads.systems.rocketmq.errors import CODES
+from workloads.systems.rocketmq.settings import (
+    CONTROLLER_PORT,
+    NAMESERVER_PORT,
+    RocketmqSettings,
+    addresses,
+    controller_names,
+    node_of,
+)
+
+REQUEST_TIMEOUT_S = 3.0
+
+
+def message_client(host: Any, settings: RocketmqSettings, timeout_s: float = REQUEST_TIMEOUT_S) -> MessageClient:
+    return MessageClient(host, addresses(controller_names(settings), NAMESERVER_PORT), timeout_s)
+
+
+def key_value_client(host: Any, settings: RocketmqSettings, process: int) -> KeyValueClient:
+    """Each process asks one controller first, leader or not; so clients see all of them."""
+    names = controller_names(settings)
+    prefer = f"{names[process % len(names)]}:{CONTROLLER_PORT}"
+    return KeyValueClient(host, addresses(names, CONTROLLER_PORT), REQUEST_TIMEOUT_S, prefer=prefer)
+
+
+def operation_error(error: ClientError) -> OperationError:
+    code = CODES.get(error.code)
+    if code is None or code.definite != error.definite:
+        code = SERVICE_NOT_AVAILABLE if error.definite else OUTCOME_UNKNOWN
+    return OperationError(code, error.detail, node=node_of(error.node) if error.node else None)

@@ -1,0 +1,83 @@
+"""A queue of the topic as a queue: what is enqueued is sent, and all clients dequeue as one group of consumers.
+
+A dequeue asks where the group has got to, takes what comes next there, and commits it. The messages count as delivered
+also where the commit fails, and two clients at once get the same ones: so delivery is at least once. It ends within
+the harness's time-out of an operation even where each of its requests takes as long as it may, for messages that were
+committed and never shown would be lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.errors import UsageError
+from harness.operation import Operation
+from system_under_test.rocketmq.client.errors import ClientError
+from workloads.systems.rocketmq.clients.connect import message_client, operation_error
+from workloads.systems.rocketmq.clients.log import queue_of
+from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
+
+REQUEST_TIMEOUT_S = 1.5
+"""A dequeue makes three requests."""
+GROUP = "dequeuers"
+BATCH = 8
+DRAIN_BATCH = 1024
+
+
+class QueueClient:
+    def __init__(self, host: Any, settings: RocketmqSettings) -> None:
+        self._client = message_client(host, settings, REQUEST_TIMEOUT_S)
+
+    async def open(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        self._client.close()
+
+    async def invoke(self, operation: Operation) -> Operation:
+        try:
+            if operation.f == "enqueue":
+                return await self._enqueue(operation)
+            if operation.f == "dequeue":
+                return await self._dequeue(operation)
+            if operation.f == "drain":
+                return await self._drain(operation)
+        except ClientError as error:
+            raise operation_error(error) from error
+        raise UsageError(f"the queue client knows enqueue, dequeue and drain, not {operation.f!r}")
+
+    async def _enqueue(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % operation.value["value"])
+        return operation._replace(type="ok", node=node_of(sent.broker))
+
+    async def _dequeue(self, operation: Operation) -> Operation:
+        queue = queue_of(operation)
+        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
+        pulled = await self._client.pull(TOPIC, queue, position, BATCH, GROUP)
+        if pulled.messages:
+            await self._commit(queue, pulled.messages[-1][0] + 1)
+        return operation._replace(type="ok", value=_delivered(pulled.messages), node=node_of(pulled.broker))
+
+    async def _commit(self, queue: int, position: int) -> None:
+        """One that fails means redelivery."""
+        try:
+            await self._client.update_offset(GROUP, TOPIC, queue, position)
+        except ClientError:
+            return
+
+    async def _drain(self, operation: Operation) -> Operation:
+        """All from the group's offset to the end. Nothing is committed: a drain that fails loses nothing."""
+        queue = queue_of(operation)
+        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
+        messages: tuple[tuple[int, bytes], ...] = ()
+        while True:
+            pulled = await self._client.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP)
+            if not pulled.messages and position >= pulled.max_offset:
+                return operation._replace(type="ok", value=_delivered(messages), node=node_of(pulled.broker))
+            messages += pulled.messages
+            position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.next_offset
+
+
+def _delivered(messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
+    return {"value": None, "values": [int(body) for _, body in messages]}

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.environments.environment import Environment
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
-from harness.run import RunFacts, execute
+from harness.run import FactsSoFar, execute
 from harness.seed import Seed
 from harness.session import resolve as registry
 from harness.session.judge import plan_of
@@ -42,7 +42,7 @@ def simulated_s_per_s(workload: str, seed: int, storm_s: float, runs: Path) -> f
     directory = RunDirectory.create(runs, f"{workload}-{storm_s:g}", seed)
 
     async def storm(environment: Environment) -> float:
-        await execute(plan_of(scenario, parts), environment, directory, RunFacts(), lambda line: None)
+        await execute(plan_of(scenario, parts), environment, directory, FactsSoFar(), lambda line: None)
         return environment.timeline.now_ns() / 1e9
 
     simulated_s: float

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from checkers.kernels.columns import Int64
+from harness.record.fault_log import FaultWindow
 
 NO_FAULT = -1
 
@@ -28,13 +28,13 @@ class Faults:
     stop_ns: Int64
 
     @classmethod
-    def of(cls, told: Iterable[Mapping[str, Any]]) -> Faults:
-        """From rows with `name`, `start_ns` and `stop_ns`, in any order."""
-        rows = sorted(told, key=lambda row: (row["start_ns"], row["stop_ns"], row["name"]))
+    def of(cls, struck: Iterable[FaultWindow]) -> Faults:
+        """From faults in any order."""
+        windows = sorted(struck, key=lambda window: (window.start_ns, window.stop_ns, window.name))
         return cls(
-            names=tuple(row["name"] for row in rows),
-            start_ns=np.array([row["start_ns"] for row in rows], dtype=np.int64),
-            stop_ns=np.array([row["stop_ns"] for row in rows], dtype=np.int64),
+            names=tuple(window.name for window in windows),
+            start_ns=np.array([window.start_ns for window in windows], dtype=np.int64),
+            stop_ns=np.array([window.stop_ns for window in windows], dtype=np.int64),
         )
 
     def to_blame_for_outages(self, began_ns: Int64, failed_ns: Int64) -> Int64:

@@ -4,8 +4,8 @@ It claims that after the storm, from the moment in which all faults were healed 
 can do without, operations of every required kind succeeded within the bound. Otherwise it is INVALID with
 `no-progress`.
 
-It takes any history, and as options of the request `progress_from_ns`, `progress_until_ns` and `required_ok`
-(its names are the kinds). Without `progress_from_ns` the run never came so far: UNKNOWN.
+It takes any history with its run: the fault log's progress window, and `required_ok` (its names are the kinds of
+operations). Where there is no such window the run did not come so far: UNKNOWN.
 
 It does not establish progress during the storm, nor that the progress was right. It kills mutants of the class LV:
 no-scan-after-switch, dead-master-returned.
@@ -33,16 +33,17 @@ class Liveness:
     name = "liveness"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        start_ns, end_ns = request.options.get("progress_from_ns"), request.options.get("progress_until_ns")
-        if start_ns is None or end_ns is None:
+        window = request.run.faults.progress_window if request.run else None
+        if request.run is None or window is None:
             reason = "progress was to be shown after the storm, but the run did not come so far"
             return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(reason,))
+        start_ns, end_ns = window
         history = engine.history(request.history, COLUMNS)
         counted = engine.mapped(history, partial(succeeded_between, start_ns=start_ns, end_ns=end_ns), COUNTS)
         totals = engine.gather(engine.grouped(counted, ("f",), total, COUNTS), KINDS_LIMIT)
         succeeded = {row["f"]: row["succeeded"] for row in totals.to_pylist()}
         bound_s = (end_ns - start_ns) / 1e9
-        lacking = [f for f in sorted(request.options.get("required_ok", {})) if not succeeded.get(f)]
+        lacking = [f for f in sorted(request.run.required_ok) if not succeeded.get(f)]
         found = tuple(
             Anomaly(
                 name="no-progress",

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
+from harness.record.facts import RunFacts
+from harness.record.fault_log import FaultLog
 from harness.record.history import COLUMNS
 
 Kernel = Callable[[pa.Table], pa.Table]
@@ -56,6 +58,26 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunUnderCheck:
+    """What is known of the run that a history comes from, beside the history."""
+
+    facts: RunFacts = field(default_factory=RunFacts)
+    faults: FaultLog = field(default_factory=FaultLog)
+    faults_asked: tuple[str, ...] = ()
+    """Kinds of faults that the scenario asked for."""
+    required_ok: Mapping[str, int] = field(default_factory=dict)
+    """f -> how many must succeed in the storm."""
+    required_share: Mapping[str, float] = field(default_factory=dict)
+    """f -> which share of those invoked must succeed in the storm, from 0 to 1."""
+    concurrency: int | None = None
+    """Process p is a life of client p % concurrency; None: each process is a client of its own."""
+    recovery_limit_s: float | None = None
+    """The longest outage that is allowed; None: any."""
+    node_events: Path | None = None
+    """The table of `harness.record.node_events`; None where no node reported any."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckRequest:
     """One closed history and what is expected of it."""
 
@@ -64,8 +86,8 @@ class CheckRequest:
     """What completions may only repeat of what was asked, or it is no history."""
     legal: Mapping[str, str] = field(default_factory=dict)
     """anomaly name -> why it is legal here."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the run a checker may need: `final_from_ns`, `faults_applied`, `faults_with_effect`, `required_ok`, …"""
+    run: RunUnderCheck | None = None
+    """None for a history that came without its run."""
 
 
 class Checker(Protocol):

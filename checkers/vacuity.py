@@ -9,9 +9,7 @@ A user may accept these (`CheckerResult.accepting`). What makes a pass doubtful 
 - a fault had an effect and was never undone, so that what was judged as healed was not
 - a node panicked
 
-It takes any history. Facts that are not in the history come as options of the request: `required_ok` (f -> count),
-`required_share` (f -> share), `final_from_ns` (the storm ends there), `faults_asked`, `faults_with_effect` (names),
-`faults_unhealed` (what was not undone, in words), `faults_struck` (how many had an effect), `panics` (node -> text).
+It takes any history, and its run where there is one; the storm ends where the final reads began.
 
 It does not establish that anything was right, and is never INVALID. It kills no mutant; it keeps others from being
 excused. Cost: of a history without its run, the rows up to the first evidence.
@@ -22,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +27,9 @@ import pyarrow as pa
 from checkers.evidence import Evidence, looked_at
 from checkers.history_batches import open_history, row_group_batches
 from checkers.kernels.columns import TYPES, codes, whole
-from checkers.plan import CheckRequest, Engine
+from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.fault_log import QUORUM
 
 COLUMNS = ("time", "process", "type", "f")
 SHOWN = 5
@@ -49,12 +47,12 @@ class Vacuity:
     name: str = "vacuity"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        options = request.options
-        is_run = bool(options.get("required_ok") or options.get("required_share"))
-        seen = _Seen(evidence=self.evidence, storm_end_ns=int(options.get("final_from_ns", END_OF_TIME_NS)))
-        seen.read(request.history, everything=is_run)
-        vacuous = tuple([*self._contradictable(seen), *too_little(seen, options)])
-        reasons = (*vacuous, *doubtful(options))
+        run = request.run or RunUnderCheck()
+        final_from_ns = run.facts.final_from_ns
+        seen = _Seen(evidence=self.evidence, storm_end_ns=END_OF_TIME_NS if final_from_ns is None else final_from_ns)
+        seen.read(request.history, everything=bool(run.required_ok or run.required_share))
+        vacuous = tuple([*self._contradictable(seen), *too_little(seen, run)])
+        reasons = (*vacuous, *doubtful(run))
         return CheckerResult(verdict=Verdict.UNKNOWN if reasons else Verdict.VALID, reasons=reasons, vacuous=vacuous)
 
     def _contradictable(self, seen: _Seen) -> Iterator[str]:
@@ -125,36 +123,33 @@ class _Seen:
                 of_f[outcome] = of_f.get(outcome, 0) + int(sizes[number])
 
 
-def too_little(seen: _Seen, options: Mapping[str, Any]) -> Iterator[str]:
+def too_little(seen: _Seen, run: RunUnderCheck) -> Iterator[str]:
     """Why a pass of this run would mean nothing."""
-    required: Mapping[str, int] = options.get("required_ok", {})
-    for f in sorted(required):
+    for f, required in sorted(run.required_ok.items()):
         ok = seen.in_storm.get(f, {}).get("ok", 0)
-        if ok < required[f]:
-            yield f"too little happened: {ok} {f} succeeded in the storm, {required[f]} are required"
-    shares: Mapping[str, float] = options.get("required_share", {})
-    for f in sorted(shares):
+        if ok < required:
+            yield f"too little happened: {ok} {f} succeeded in the storm, {required} are required"
+    for f, share in sorted(run.required_share.items()):
         invoked, ok = (seen.in_storm.get(f, {}).get(outcome, 0) for outcome in ("invoke", "ok"))
-        if ok < shares[f] * invoked:
+        if ok < share * invoked:
             yield (
                 f"too little happened: {ok} of {invoked} {f} succeeded in the storm, which is "
-                f"{ok / invoked:.1%}; {shares[f]:.0%} are required"
+                f"{ok / invoked:.1%}; {share:.0%} are required"
             )
-    asked = sorted(options.get("faults_asked", ()))
-    if asked and not options.get("faults_with_effect"):
-        yield f"no fault took effect, although these were asked for: {', '.join(asked)}"
+    # The fault that liveness demands was not asked for.
+    if run.faults_asked and all(window.package == QUORUM for window in run.faults.struck):
+        yield f"no fault took effect, although these were asked for: {', '.join(sorted(run.faults_asked))}"
 
 
-def doubtful(options: Mapping[str, Any]) -> Iterator[str]:
+def doubtful(run: RunUnderCheck) -> Iterator[str]:
     """Why a pass of this run could not be trusted, however much happened."""
-    unhealed: tuple[str, ...] = tuple(options.get("faults_unhealed", ()))
+    unhealed = run.faults.unhealed
     if unhealed:
         more = f", and {len(unhealed) - SHOWN} more" if len(unhealed) > SHOWN else ""
-        struck = int(options.get("faults_struck", len(unhealed)))
+        struck = len(run.faults.struck)
         yield f"{len(unhealed)} of {struck} faults were not healed: {'; '.join(unhealed[:SHOWN])}{more}"
-    panics: Mapping[str, str] = options.get("panics", {})
-    for node in sorted(panics):
-        yield f"node {node} panicked: {panics[node]}"
+    for node, panic in sorted(run.facts.panics.items()):
+        yield f"node {node} panicked: {panic}"
 
 
 def _counts(outcomes: Mapping[str, int]) -> str:

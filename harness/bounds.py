@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True, kw_only=True)
     class MySettings:
-        brokers: Annotated[int, Bounds(1, 100)] = 3
+        nodes: Annotated[int, Bounds(1, 100)] = 3
 
 Bounds hold at both ends. Not a number (NaN) lies in none. A field may also be an enum, which takes one of its values,
 or a frozenset of an enum, which takes several with commas between them.

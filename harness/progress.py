@@ -7,10 +7,11 @@ that is watched is the same run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from harness.operation import Operation
+from harness.record.fault_row import FaultRow
 
 TARGETS_NAMED = 3
 """Of a fault with more, these and how many more."""
@@ -64,16 +65,15 @@ class RunProgress:
             Moment(self._doing, operation.time / 1e9, left_s, ok, failed, unknown, tuple(self._standing.values()))
         )
 
-    def struck(self, row: Mapping[str, Any]) -> None:
-        """A row of the nemesis' record: a fault stands from its start, if it had an effect, to its stop."""
-        key = (row["package"], row["number"])
-        if row["phase"] != "start":
-            self._standing.pop(key, None)
-        elif row["happened"]:
-            self._standing[key] = _words(row["shape"] or row["kind"], row["targets"])
+    def struck(self, row: FaultRow) -> None:
+        """A fault stands from its start, if it had an effect, to its stop."""
+        if not row.starts:
+            self._standing.pop(row.key, None)
+        elif row.happened:
+            self._standing[row.key] = _words(row.shape or row.kind, row.nodes)
 
 
-def _words(what: str, targets: list[str]) -> str:
+def _words(what: str, targets: tuple[str, ...]) -> str:
     more = len(targets) - TARGETS_NAMED
     named = ", ".join(targets[:TARGETS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"{what} ({named})" if named else what

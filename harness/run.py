@@ -1,7 +1,7 @@
 """A scenario is carried out in an environment: set-up, storm, healing, calm, final reads, teardown.
 
-Nothing here judges. What happened goes into the history and the nemesis' record while it happens; what went
-wrong with the run itself goes into `RunFacts`, so that a verdict over a run cut short says so.
+Nothing here judges. What happened goes into the history and the fault log while it happens; what went wrong with the
+run itself goes into its facts, so that a verdict over a run cut short says so.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harness.bounds import shown
 from harness.client import Client
 from harness.environments.environment import Environment
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, stagger, time_limit
 from harness.interpreter import run_operations
 from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
+from harness.record.facts import RunFacts
+from harness.record.fault_row import FaultRow
 from harness.record.history import HistoryWriter
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
@@ -40,7 +41,7 @@ class Nemesis(Client, Protocol):
 
 
 Roles = Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
-Record = Callable[[dict[str, Any]], None]
+Record = Callable[[FaultRow], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,58 +59,30 @@ class Plan:
 
 
 @dataclass(kw_only=True)
-class RunFacts:
-    """What is known of the run itself; filled while it goes on, kept in `scenario.json`."""
+class FactsSoFar:
+    """The facts of a run that goes on; whatever ends it, they are there."""
 
     reasons: list[str] = field(default_factory=list)
-    """Why a verdict of VALID could not be trusted."""
     panics: dict[str, str] = field(default_factory=dict)
     storm_from_ns: int | None = None
     final_from_ns: int | None = None
     complete: bool = False
-    """The final reads were done: whatever failed then takes nothing from the record."""
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "reasons": self.reasons,
-            "panics": self.panics,
-            "storm_from_ns": self.storm_from_ns,
-            "final_from_ns": self.final_from_ns,
-            "complete": self.complete,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunFacts:
-        """Raises UsageError for what cannot be the facts of a run."""
-        for name, kinds in _KINDS_OF_FACTS.items():
-            if name in data and not isinstance(data[name], kinds):
-                raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
-        words = [*data.get("reasons", ()), *data.get("panics", {}).values()]
-        if not all(isinstance(word, str) for word in words):
-            raise UsageError("facts: reasons and panics must be told in words")
-        return cls(
-            reasons=list(data.get("reasons", ())),
-            panics=dict(data.get("panics", {})),
-            storm_from_ns=data.get("storm_from_ns"),
-            final_from_ns=data.get("final_from_ns"),
-            complete=data.get("complete", False),
+    def facts(self) -> RunFacts:
+        return RunFacts(
+            reasons=tuple(self.reasons),
+            panics=dict(self.panics),
+            storm_from_ns=self.storm_from_ns,
+            final_from_ns=self.final_from_ns,
+            complete=self.complete,
         )
-
-
-_KINDS_OF_FACTS: Mapping[str, tuple[type, ...]] = {
-    "reasons": (list,),
-    "panics": (dict,),
-    "storm_from_ns": (int, type(None)),
-    "final_from_ns": (int, type(None)),
-    "complete": (bool,),
-}
 
 
 async def execute(
     plan: Plan,
     environment: Environment,
     directory: RunDirectory,
-    facts: RunFacts,
+    facts: FactsSoFar,
     progress: Progress,
 ) -> None:
     """Run the plan to its end and leave a closed history, whatever happens on the way.
@@ -132,7 +105,7 @@ class _Course:
     plan: Plan
     environment: Environment
     directory: RunDirectory
-    facts: RunFacts
+    facts: FactsSoFar
     progress: Progress
     history: HistoryWriter
     write_nemesis: Callable[[str], Any]
@@ -237,6 +210,6 @@ class _Course:
         if operation.process != NEMESIS and operation.type != "invoke":
             self.reported.completed(operation)
 
-    def _record_nemesis(self, row: dict[str, Any]) -> None:
-        self.write_nemesis(json.dumps(row) + "\n")
+    def _record_nemesis(self, row: FaultRow) -> None:
+        self.write_nemesis(json.dumps(row.to_json()) + "\n")
         self.reported.struck(row)

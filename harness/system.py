@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness import path_name
 from harness.client import Client
+from harness.errors import UsageError
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
+from harness.record.fault_log import FaultWindow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class NodeSpec:
 
     name: str
     groups: tuple[str, ...]
-    """Names that targets may use, such as `brokers`, `controllers`."""
+    """The groups it belongs to, among those that the system declares."""
     program: PythonProgram
     ports: tuple[int, ...] = ()
     """Ports that clients (not only other nodes) reach."""
@@ -39,6 +40,31 @@ class LegalLoss:
     anomalies: tuple[str, ...] = ()
     """Names of anomalies that are reported but do not make the verdict invalid."""
     reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """At what faults can be aimed in a system: its groups and roles, the most important first.
+
+    A node belongs to the groups that its `NodeSpec` names; the group `all` is everywhere. Packages of faults are made
+    from this, and sentences may use its names. Raises UsageError where it names a group that it does not declare.
+    """
+
+    groups: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    """Groups whose nodes hold copies of what clients write."""
+    voters: tuple[str, ...] = ()
+    """Groups that decide by majority."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Role -> the group whose nodes play it; `System.roles` finds out who does."""
+    spare: str = "spare"
+    """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
+    down while it demands progress."""
+
+    def __post_init__(self) -> None:
+        for group in (*self.data, *self.voters, *self.roles.values()):
+            if group not in self.groups:
+                raise UsageError(f"the system declares no group {group!r}; it declares: {', '.join(self.groups)}")
 
 
 class System(Protocol):
@@ -59,6 +85,9 @@ class System(Protocol):
 
     def nodes(self, settings: Any, mutant: str | None) -> tuple[NodeSpec, ...]: ...
 
+    def cluster(self, settings: Any) -> Declaration:
+        """The groups of the nodes and the roles that they may play."""
+
     def client(self, workload: str, settings: Any, host: Any, process: int) -> Client:
         """A client for one logical process that reaches the nodes through `host`."""
 
@@ -66,7 +95,7 @@ class System(Protocol):
         """Return once the system serves the workload (the caller bounds the wait)."""
 
     async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
-        """Who plays which part now, e.g. {"primary": ("b2",), "active-controller": ("c1",)}; best effort."""
+        """Role -> the nodes that play it now, for the roles of `cluster` and its spare one; those that are known."""
 
-    def legal_loss(self, settings: Any, storm: Storm) -> LegalLoss:
-        """The cell of the table of legal losses for this configuration and what struck."""
+    def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+        """What this configuration may lose under the faults that had an effect."""

@@ -1,72 +1,22 @@
-"""Beats: one shape at a steady pace, written as a sentence: `isolate primary every 10 for 5`.
+"""Beats: one shape at a steady pace, written as a sentence: `kill one of all every 10 for 5`.
 
 A beat goes wherever the name of a package goes. It strikes once in each interval, at a moment that the
 seed draws from the interval's first half (or its beginning, if the fault lasts longer than the other half), and heals
 the given seconds later, before the next interval begins.
-Shapes that strike at one moment are joined: `isolate primary and restart brokers every 10 for 8`.
-`nemesis/grammar.py` reads the sentences.
+Shapes that strike at one moment are joined: `pause one of all and skew clocks of all every 10 for 8`.
+`nemesis/sentence.py` reads the sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
+from harness.record.fault_log import QUORUM
 from harness.seed import Seed
-from nemesis.package import BROKERS, CONTROLLERS
 from nemesis.schedule import Step
-from nemesis.shape import (
-    Apart,
-    Bridge,
-    ClockShape,
-    Isolate,
-    IsolateWithCompany,
-    MajoritiesRing,
-    OneWay,
-    RandomHalves,
-    Shape,
-    kill,
-    pause,
-    power_off,
-    restart,
-)
-from nemesis.target import ACTIVE_CONTROLLER, ALL, PRIMARY, Majority, Minority, One, Role, Target
-
-DISPENSABLE = Role("dispensable")
-QUORUM = "quorum"
-"""The name of the steps that leave only a quorum."""
-
-TARGETS: tuple[Target, ...] = (
-    PRIMARY,
-    ACTIVE_CONTROLLER,
-    ALL,
-    BROKERS,
-    CONTROLLERS,
-    One(),
-    *(target(group) for group in ("brokers", "controllers") for target in (One, Minority, Majority)),
-)
-_SHAPES: tuple[tuple[str, Shape], ...] = (
-    *(("partition", Isolate(target)) for target in TARGETS if target is not ALL),
-    *(("partition", OneWay(target)) for target in TARGETS if target is not ALL),
-    *(
-        ("partition", IsolateWithCompany(role, group))
-        for role in (PRIMARY, ACTIVE_CONTROLLER)
-        for group in ("brokers", "controllers")
-    ),
-    ("partition", Apart(BROKERS, CONTROLLERS)),
-    ("partition", Apart(PRIMARY, BROKERS)),
-    ("partition", Apart(PRIMARY, CONTROLLERS)),
-    ("partition", RandomHalves()),
-    *(("partition", shape(group)) for group in ("brokers", "controllers") for shape in (Bridge, MajoritiesRing)),
-    *(("kill", kill(target)) for target in TARGETS),
-    *(("kill", restart(target)) for target in TARGETS),
-    *(("pause", pause(target)) for target in TARGETS),
-    *(("power", power_off(target)) for target in TARGETS),
-    *(("clock", ClockShape(target)) for target in TARGETS),
-)
-SHAPES: Mapping[str, tuple[str, Shape]] = {str(shape): (fault, shape) for fault, shape in _SHAPES}
-"""What a shape is called -> (kind of fault, the shape)."""
+from nemesis.shape import Shape, kill
+from nemesis.target import Role
 
 MOST_STRIKES = 10_000
 """Of one beat in one storm. Each becomes two steps of the schedule and two rows of `nemesis.jsonl`."""
@@ -79,17 +29,24 @@ class NoSettings:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Stands where a package stands; see the module."""
+    """Stands where a package stands; see the module. Its text is the sentence."""
 
-    fault: str
     shape: Shape
     interval_s: float
     heal_after_s: float
     settings_type = NoSettings
 
+    def __str__(self) -> str:
+        return f"{self.shape} every {self.interval_s:g} for {self.heal_after_s:g}"
+
     @property
     def name(self) -> str:
-        return f"{self.shape} every {self.interval_s:g} for {self.heal_after_s:g}"
+        return str(self)
+
+    @property
+    def fault(self) -> str:
+        """The kinds that the environment must be able to apply, with `+` between."""
+        return self.shape.kind
 
     def is_kept(self) -> bool:
         """Whether every fault lasts as long as the sentence says, and is over before the next interval begins."""
@@ -136,7 +93,17 @@ class Beat:
         return tuple(steps)
 
 
-def quorum(*, from_s: float, until_s: float) -> tuple[Step, ...]:
-    """The nodes that the system can do without go down and stay down until the end."""
-    shape = kill(DISPENSABLE)
+def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> Beat:
+    """A shape once in each interval, for a storm's `nemesis`.
+
+    Raises UsageError for a fault that is not shorter than the interval.
+    """
+    beat = Beat(shape, interval_s, heal_after_s)
+    beat.require_kept()
+    return beat
+
+
+def quorum(spare: str, *, from_s: float, until_s: float) -> tuple[Step, ...]:
+    """The nodes of the role without which the system must go on are down until the end."""
+    shape = kill(Role(spare))
     return (Step(from_s, QUORUM, 0, shape, True), Step(until_s, QUORUM, 0, shape, False))

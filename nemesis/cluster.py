@@ -1,4 +1,4 @@
-"""What a nemesis knows of the system when it picks its victims."""
+"""What the nemesis knows of the system when a fault strikes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Nodes by group, who plays which part now, and who is out already."""
+    """Nodes by group, which of them play which role now, and which are down or paused already."""
 
     groups: Mapping[str, tuple[str, ...]]
-    """Group -> its nodes, both sorted; the group `all` is always there."""
+    """Group -> its nodes, sorted; the group `all` is always there."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Role, such as `primary` -> nodes that play it, as the system last told."""
+    """Role -> nodes that play it, as last reported by the system."""
     unavailable: frozenset[str] = frozenset()
     """Nodes that are down or paused: no fault of a process is sent to them."""
 

@@ -1,156 +1,178 @@
-"""Sentences: a beat in words, `SHAPE [and SHAPE …] every SECONDS for SECONDS`, and what is wrong with one that is none.
+"""The grammar of shapes: a verb and its targets, in the names of one system.
 
-An error names the first part that is wrong: a shape's verb or target, and which of several shapes joined by `and`; the
-words `every` and `for`; the seconds after them. It ends with the nearest sentence that is right, if there is one.
+    TARGET   a node, several (b1+b2), a group, all, a role; one of GROUP, minority of GROUP, majority of GROUP
+    PART     the same without all
+    GROUP    a group, or all
+
+`parse_shape(str(shape).split())` gives an equal shape. What is wrong with words that are none is said by the first word
+that cannot stand where it stands, and with it what could.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.bounds import shown
-from harness.errors import UsageError
 from harness.nearest import nearest
-from nemesis.beat import SHAPES, TARGETS, Beat
+from nemesis import shape
 from nemesis.package import PACKAGES
-from nemesis.shape import Shape, Together
+from nemesis.shape import (
+    Apart,
+    Bridge,
+    ClockShape,
+    CutLink,
+    Isolate,
+    IsolateWithCompany,
+    MajoritiesRing,
+    OneWay,
+    RandomHalves,
+    Shape,
+    Together,
+)
+from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Target
+from nemesis.vocabulary import EVERYBODY, Vocabulary
 
-EXAMPLE = "isolate primary every 10 for 5"
-MOST_CORRECTIONS = 10
-FEW = 6
+FEW = 12
 """Of the words that could stand somewhere so many are named."""
 
-_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-
 Words = tuple[str, ...]
+Elements = tuple[str, ...]
+"""What stands word by word: `TARGET`, `PART` and `GROUP` are one name each, others stand for themselves."""
+
+_QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
+_TARGETS = ("TARGET", "PART")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a kind of shape is written, and what makes it of its targets and groups."""
+
+    text: str
+    make: Callable[..., Shape]
+
+    @property
+    def verb(self) -> str:
+        """The words before the first target or group; none where the shape begins with one."""
+        return " ".join(itertools.takewhile(str.islower, self.text.split()))
+
+    @property
+    def kind(self) -> str:
+        """Of the faults that its shapes become; the same for all targets."""
+        return self.make(*(ALL for word in self.text.split() if not word.islower())).kind
+
+    def variants(self) -> Iterator[Elements]:
+        """The form with each target in one word, or as a quantifier of a group."""
+        choices = [
+            ((word,), *((quantifier, "of", "GROUP") for quantifier in _QUANTIFIERS)) if word in _TARGETS else ((word,),)
+            for word in self.text.split()
+        ]
+        for chosen in itertools.product(*choices):
+            yield tuple(itertools.chain.from_iterable(chosen))
+
+
+FORMS = (
+    Form("isolate PART", Isolate),
+    Form("isolate PART with one of GROUP", IsolateWithCompany),
+    Form("one way around PART", OneWay),
+    Form("TARGET apart from TARGET", Apart),
+    Form("cut link TARGET to TARGET", CutLink),
+    Form("random halves", RandomHalves),
+    Form("bridge in GROUP", Bridge),
+    Form("majorities ring of GROUP", MajoritiesRing),
+    Form("kill TARGET", shape.kill),
+    Form("restart TARGET", shape.restart),
+    Form("pause TARGET", shape.pause),
+    Form("power off TARGET", shape.power_off),
+    Form("skew clocks of TARGET", ClockShape),
+)
+VERBS = tuple(dict.fromkeys(form.verb for form in FORMS if form.verb))
+_VARIANTS: Mapping[Elements, Form] = {elements: form for form in FORMS for elements in form.variants()}
 
 
 @dataclass(eq=False)
-class _Mistake(Exception):
-    """What is wrong with a part of a sentence, and the words with that part corrected, if what was meant is clear."""
+class Mistake(Exception):
+    """What is wrong with some words, and the words with that corrected, if it is clear what was meant."""
 
     what: str
     corrected: Words | None = None
 
 
-def parse(sentence: str) -> Beat:
-    """Raises UsageError that names the part which is wrong, and the nearest sentence."""
-    words = tuple(sentence.split())
-    try:
-        return _read(words)
-    except _Mistake as mistake:
-        meant = _meant(mistake)
-        hint = f"did you mean '{meant}'?" if meant else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
-        raise UsageError(f"nemesis {shown(' '.join(words))}: {mistake.what}; {hint}") from None
-
-
-def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> str:
-    """The sentence for a shape, to be used in a Scenario's `nemesis`.
-
-    Raises UsageError for an unknown shape, and for a fault that is not shorter than the interval.
-    """
-    beat = parse(f"{shape} every {interval_s:g} for {heal_after_s:g}")
-    beat.require_kept()
-    return beat.name
-
-
-def _meant(mistake: _Mistake) -> str | None:
-    """The whole sentence, with this and all further mistakes corrected; None where that is none which can be kept."""
-    words = mistake.corrected
-    for _ in range(MOST_CORRECTIONS):
-        if words is None:
-            return None
-        try:
-            beat = _read(words)
-        except _Mistake as further:
-            words = further.corrected
-        else:
-            return beat.name if beat.is_kept() else None
-    return None
-
-
-def _read(words: Words) -> Beat:
-    """Raises _Mistake."""
-    at = _place_of_every(words)
-    shapes, (_, *tail) = words[:at], words[at:]
-    faults, struck = zip(*_shapes(shapes, words[at:]), strict=True)
-    before = words[: at + 1]
-    interval_s = _seconds(before, tail, "interval")
-    before = (*before, tail[0])
-    if len(tail) < 2 or tail[1] != "for":
-        raise _no_for(before, tail[1:], interval_s)
-    before = (*before, "for")
-    length_s = _seconds(before, tail[2:], "length")
-    if len(tail) > 3:
-        what = f"nothing follows the length, got {shown(' '.join(tail[3:]))}"
-        raise _Mistake(f"{what} (shapes are joined by 'and' before 'every', sentences by a comma)", (*before, tail[2]))
-    shape = struck[0] if len(struck) == 1 else Together(struck)
-    return Beat("+".join(sorted(set(faults))), shape, interval_s, length_s)
-
-
-def _place_of_every(words: Words) -> int:
-    """Raises _Mistake, also where something else stands in its place."""
-    if "every" in words:
-        return words.index("every")
-    for place, word in enumerate(words):
-        if nearest(word, ["every"]):
-            raise _Mistake(f"the word 'every' is misspelt as {shown(word)}", _with(words, place, "every"))
-    for place, word in enumerate(words):
-        if _SECONDS.fullmatch(word) and place:
-            if words[place - 1] in _LAST_WORDS:
-                raise _Mistake(f"the word 'every' is missing before {word}", (*words[:place], "every", *words[place:]))
-            instead = shown(words[place - 1])
-            raise _Mistake(f"expected 'every' before {word}, got {instead}", _with(words, place - 1, "every"))
-    if words and all(word in PACKAGES for word in words):
-        raise _Mistake(f"packages of faults are named with a comma between them: {','.join(words)}")
-    raise _Mistake("it lacks 'every SECONDS for SECONDS'", (*words, "every", "10", "for", "5") if words else None)
-
-
-def _no_for(before: Words, rest: Sequence[str], interval_s: float) -> _Mistake:
-    half = f"{interval_s / 2:g}"
-    if not rest:
-        return _Mistake(f"'for' and the fault's length are missing after 'every {before[-1]}'", (*before, "for", half))
-    if _SECONDS.fullmatch(rest[0]):
-        return _Mistake(f"the word 'for' is missing before {rest[0]}", (*before, "for", *rest))
-    what = f"expected 'for' after 'every {before[-1]}', got {shown(rest[0])}"
-    return _Mistake(what, (*before, "for", *rest[1:]) if len(rest) > 1 else (*before, "for", half))
-
-
-def _seconds(before: Words, rest: Sequence[str], name: str) -> float:
-    """The number that comes next. Raises _Mistake."""
-    after = before[-1]
-    if not rest or rest[0] in ("for", "every"):
-        usual = {"interval": "10", "length": "5"}[name]
-        raise _Mistake(f"the {name} after '{after}' is missing", (*before, usual, *rest))
-    if _SECONDS.fullmatch(rest[0]) and 0 < float(rest[0]) < math.inf:
-        return float(rest[0])
-    number = _SECONDS.search(rest[0])
-    clear = number is not None and 0 < float(number[0]) < math.inf
-    raise _Mistake(
-        f"the {name} after '{after}' is a number of seconds greater than 0, got {shown(rest[0])}",
-        (*before, number[0], *rest[1:]) if number is not None and clear else None,
-    )
-
-
-def _shapes(words: Words, tail: Words) -> Iterator[tuple[str, Shape]]:
-    """The kind of fault and the shape of each part between `and`s. Raises _Mistake."""
+def parse_shapes(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -> Shape:
+    """One shape, or several with `and` between them; `after` says what can follow one. Raises Mistake."""
     parts = _split(words)
+    shapes = []
     for number, part in enumerate(parts):
-        name = " ".join(part)
-        if name in SHAPES:
-            yield SHAPES[name]
+        try:
+            shapes.append(parse_shape(part, vocabulary, after=after))
+        except Mistake as mistake:
+            what = f"shape {number + 1} of {len(parts)}: {mistake.what}" if len(parts) > 1 else mistake.what
+            if mistake.corrected is None:
+                raise Mistake(what) from None
+            others = [*parts[:number], mistake.corrected, *parts[number + 1 :]]
+            joined = tuple(word for other in others if other for word in ("and", *other))[1:]
+            raise Mistake(what, joined or None) from None
+    return shapes[0] if len(shapes) == 1 else Together(tuple(shapes))
+
+
+def parse_shape(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -> Shape:
+    """Raises Mistake; its corrected words are none where the shape is to be left out."""
+    for elements, form in _VARIANTS.items():
+        if len(elements) == len(words) and _begin_as(elements, words, vocabulary):
+            return _made(form, words, vocabulary)
+    raise _mistake(words, vocabulary, after)
+
+
+def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words that can come next in a shape that begins so; `and` where it may end here."""
+    begun = [elements for elements in _VARIANTS if _begin_as(elements, words, vocabulary)]
+    ended = ("and",) if words in begun or any(len(elements) == len(words) for elements in begun) else ()
+    return (*_known(_next_elements(begun, len(words)), vocabulary), *ended)
+
+
+def may_end_with(word: str, vocabulary: Vocabulary) -> bool:
+    """Whether some shape ends with the word."""
+    return any(_fits(elements[-1], word, vocabulary) for elements in _VARIANTS)
+
+
+def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
+    arguments: list[Target | str] = []
+    place = 0
+    for element in form.text.split():
+        word = words[place]
+        if element in _TARGETS and word in _QUANTIFIERS:
+            arguments.append(_QUANTIFIERS[word](words[place + 2]))
+            place += 3
             continue
-        what, corrected = _wrong_shape(part)
-        if len(parts) > 1:
-            what = f"shape {number + 1} of {len(parts)}: {what}"
-        if corrected is None:
-            raise _Mistake(what)
-        others = [*parts[:number], corrected, *parts[number + 1 :]]
-        joined = tuple(word for other in others if other for word in ("and", *other))[1:]
-        raise _Mistake(what, (*joined, *tail) if joined else None)
+        if element in _TARGETS:
+            arguments.append(_named(word, vocabulary))
+        elif element == "GROUP":
+            arguments.append(word)
+        place += 1
+    return form.make(*arguments)
+
+
+def _named(name: str, vocabulary: Vocabulary) -> Target:
+    if name in vocabulary.roles:
+        return Role(name)
+    return Group(name) if name in vocabulary.groups else Nodes(tuple(name.split("+")))
+
+
+def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
+    if element == "GROUP":
+        return word in vocabulary.groups
+    if element not in _TARGETS:
+        return word == element
+    if word in vocabulary.names:
+        return element == "TARGET" or word != EVERYBODY
+    nodes = word.split("+")
+    return len(set(nodes)) == len(nodes) and all(node in vocabulary.nodes for node in nodes)
+
+
+def _begin_as(elements: Elements, words: Words, vocabulary: Vocabulary) -> bool:
+    """Whether the words are the beginning of what the elements stand for."""
+    return len(words) <= len(elements) and all(map(lambda e, w: _fits(e, w, vocabulary), elements, words))
 
 
 def _split(words: Words) -> list[Words]:
@@ -163,59 +185,93 @@ def _split(words: Words) -> list[Words]:
     return parts
 
 
-def _wrong_shape(part: Words) -> tuple[str, Words | None]:
-    """What is wrong with a shape, and the words that were meant (none of them: leave the shape out)."""
-    if not part:
-        return "no shape stands there", ()
-    known = [tuple(name.split()) for name in SHAPES]
-    right = max(count for count in range(len(part) + 1) if any(name[:count] == part[:count] for name in known))
-    begun, rest = part[:right], part[right:]
+def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
+    """What is wrong with words that are no shape."""
+    if not words:
+        return Mistake("no shape stands there", ())
+    right = next(
+        count
+        for count in range(len(words), -1, -1)
+        if any(_begin_as(elements, words[:count], vocabulary) for elements in _VARIANTS)
+    )
+    begun, rest = words[:right], words[right:]
     if not begun:
-        return _wrong_verb(part)
-    endings = [" ".join(name[right:]) for name in known if name[:right] == begun and name[right:]]
-    before, few = " ".join(begun), ", ".join(endings[:FEW]) + (", …" if len(endings) > FEW else "")
+        return _wrong_beginning(words, vocabulary)
+    variants = [elements for elements in _VARIANTS if _begin_as(elements, begun, vocabulary)]
+    elements = _next_elements(variants, right)
+    known = _known(elements, vocabulary)
+    before, kind = " ".join(begun), _kind(elements)
     if not rest:
-        return f"the target after '{before}' is missing, e.g. {few}", (*begun, *endings[0].split())
-    if begun in known and nearest(rest[0], ["and"]):
-        return f"the word 'and' is misspelt as {shown(rest[0])}", (*begun, "and", *rest[1:])
-    near = nearest(" ".join(rest), endings, 1) or nearest(rest[0], endings, 1)
-    corrected = (*begun, *near[0].split()) if near else None
-    got = shown(" ".join(rest))
-    if begun in known and not near:
-        return f"only 'and' or 'every' can follow '{before}', got {got}", None
-    kind = "target" if before in VERBS else "word"
-    return f"{got} is no {kind} that can follow '{before}'; there can be: {few}", corrected
+        completed = tuple(_known((element,), vocabulary)[0] for element in variants[0][right:])
+        return Mistake(f"the {kind} after '{before}' is missing, e.g. {_few(known)}", (*begun, *completed))
+    may_end = any(len(variant) == right for variant in variants)
+    if may_end and nearest(rest[0], ["and"]):
+        return Mistake(f"the word 'and' is misspelt as {shown(rest[0])}", (*begun, "and", *rest[1:]))
+    if kind == "target" and "+" in rest[0]:
+        what, several = _wrong_nodes(rest[0], vocabulary.nodes)
+        return Mistake(what, (*begun, several, *rest[1:]) if several else None)
+    corrected = _corrected(variants, right, rest, vocabulary)
+    if may_end and not corrected:
+        return Mistake(f"only {after} can follow '{before}', got {shown(rest[0])}")
+    what = f"{shown(rest[0])} is no {kind} that can follow '{before}'; there can be: {_few(known)}"
+    return Mistake(what, (*begun, *corrected) if corrected else None)
 
 
-def _wrong_verb(part: Words) -> tuple[str, Words | None]:
-    if part[0] in PACKAGES:
-        what = f"'{part[0]}' is a package of faults, which has a pace of its own"
-        return f"{what}; a sentence begins with: {', '.join(VERBS)}", None
-    firsts = tuple(dict.fromkeys(name.split()[0] for name in SHAPES))
-    first = nearest(part[0], firsts, 1)
-    kind = "target" if first and first[0] in _TARGET_NAMES else "verb"
-    listed = _TARGET_NAMES if kind == "target" else VERBS
-    return f"the {kind} {shown(part[0])} is unknown; known are: {', '.join(listed)}", (
-        *first,
-        *part[1:],
-    ) if first else None
+def _corrected(variants: Sequence[Elements], right: int, rest: Words, vocabulary: Vocabulary) -> Words | None:
+    """The rest with its first word corrected: by the nearest word, or by one that was left out before it."""
+    near = nearest(rest[0], _known(_next_elements(variants, right), vocabulary), 1)
+    if near:
+        return (*near, *rest[1:])
+    for variant in variants:
+        if len(variant) > right + 1 and variant[right].islower() and _fits(variant[right + 1], rest[0], vocabulary):
+            return (variant[right], *rest)
+    return None
 
 
-def _with(words: Words, place: int, word: str) -> Words:
-    return (*words[:place], word, *words[place + 1 :])
+def _wrong_beginning(words: Words, vocabulary: Vocabulary) -> Mistake:
+    if words[0] in PACKAGES:
+        what = f"'{words[0]}' is a package of faults, which has a pace of its own"
+        return Mistake(f"{what}; a sentence begins with: {', '.join(VERBS)}")
+    first = nearest(words[0], _known(_next_elements(tuple(_VARIANTS), 0), vocabulary), 1)
+    is_target = "+" in words[0] or (first and first[0] in vocabulary.names)
+    kind, listed = ("target", _few(vocabulary.names)) if is_target else ("verb", ", ".join(VERBS))
+    what = f"the {kind} {shown(words[0])} is unknown; known are: {listed}"
+    return Mistake(what, (*first, *words[1:]) if first else None)
 
 
-def _verb(shape: str) -> str:
-    """The words before a shape's first target: `one way around` of `one way around primary`."""
-    words = shape.split()
-    for place in range(len(words)):
-        rest = " ".join(words[place:])
-        if any(rest == target or rest.startswith(f"{target} ") for target in _TARGET_NAMES):
-            return " ".join(words[:place])
-    return shape
+def _wrong_nodes(word: str, nodes: Words) -> tuple[str, str | None]:
+    """What is wrong with several nodes in one word, and the word corrected."""
+    names = word.split("+")
+    unknown = next((name for name in names if name not in nodes), None)
+    if unknown is None:
+        return f"{shown(word)} names a node twice", "+".join(dict.fromkeys(names))
+    near = nearest(unknown, nodes, 1)
+    what = f"{shown(unknown)} in {shown(word)} is no node; there are: {_few(nodes)}"
+    return what, "+".join(near[0] if name == unknown else name for name in names) if near else None
 
 
-_TARGET_NAMES = tuple(map(str, TARGETS))
-_LAST_WORDS = frozenset(name.split()[-1] for name in SHAPES)
-VERBS = tuple(dict.fromkeys(verb for verb in map(_verb, SHAPES) if verb))
-"""What shapes begin with, if not with a target."""
+def _next_elements(variants: Sequence[Elements], place: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(elements[place] for elements in variants if len(elements) > place))
+
+
+def _kind(elements: Sequence[str]) -> str:
+    if any(element in _TARGETS for element in elements):
+        return "target"
+    return "group" if "GROUP" in elements else "word"
+
+
+def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words that the elements can be, but for several nodes in one word."""
+    words: list[str] = []
+    for element in elements:
+        if element == "GROUP":
+            words += vocabulary.groups
+        elif element == "PART":
+            words += (name for name in vocabulary.names if name != EVERYBODY)
+        else:
+            words += vocabulary.names if element == "TARGET" else (element,)
+    return tuple(dict.fromkeys(words))
+
+
+def _few(words: Sequence[str]) -> str:
+    return ", ".join(words[:FEW]) + (", …" if len(words) > FEW else "")

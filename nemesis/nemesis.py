@@ -1,32 +1,24 @@
 """The nemesis: carries a schedule out, one step an operation of process -1, and leaves the world healed.
 
-It resolves each shape when it strikes (who is primary now?), keeps packages from colliding (nothing is
-sent to a process that another fault holds down), and reports every fault with the effect read back.
+It finds out which nodes a shape strikes when it strikes (who plays which role now?), keeps packages from colliding
+(nothing is sent to a process that another fault holds down), and reports every fault with the effect read back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.environments.environment import Effect, Environment, Link
 from harness.operation import Operation
+from harness.record.fault_row import FaultRow
 from harness.seed import Seed
-from harness.system import NodeSpec
 from nemesis.cluster import Cluster
 from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
 from nemesis.schedule import Step
 
 ROLES_TIMEOUT_S = 4.0
 NOTHING = Effect(False, "nobody fits: no such role or node is there to be hit")
-
-
-def groups_of(nodes: Sequence[NodeSpec]) -> dict[str, tuple[str, ...]]:
-    """Group -> nodes, both sorted, with the group `all`."""
-    names = {group for node in nodes for group in node.groups}
-    groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in sorted(names)}
-    return {**groups, "all": tuple(sorted(node.name for node in nodes))}
 
 
 def _parts(fault: Fault) -> tuple[Fault, ...]:
@@ -61,8 +53,8 @@ class Nemesis:
     """Asks the system who plays which part; best effort."""
     schedule: tuple[Step, ...]
     seed: Seed
-    record: Callable[[dict[str, Any]], None]
-    """Takes one JSON-able row of `nemesis.jsonl` for every step."""
+    record: Callable[[FaultRow], None]
+    """Takes one row of the fault log for every step."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -90,22 +82,19 @@ class Nemesis:
     def _record(
         self, package: str, number: int, shape: str, fault: Fault | None, effect: Effect, *, starts: bool
     ) -> None:
-        phase = "start" if starts else "stop"
         self.record(
-            {
-                "time": self.environment.timeline.now_ns(),
-                "type": "info",
-                "f": f"{phase}-{package}",
-                "kind": fault.kind if fault else package,
-                "phase": phase,
-                "package": package,
-                "number": number,
-                "shape": shape,
-                "targets": list(fault.nodes) if fault else [],
-                "fault": fault.to_json() if fault else None,
-                "happened": effect.happened,
-                "evidence": effect.evidence,
-            }
+            FaultRow(
+                time_ns=self.environment.timeline.now_ns(),
+                package=package,
+                number=number,
+                starts=starts,
+                kind=fault.kind if fault else package,
+                shape=shape,
+                nodes=fault.nodes if fault else (),
+                fault=fault.to_json() if fault else None,
+                happened=effect.happened,
+                evidence=effect.evidence,
+            )
         )
 
     async def _start(self, step: Step) -> tuple[Fault | None, Effect]:

@@ -1,9 +1,12 @@
-"""Shapes of faults: a value that becomes a concrete fault when it strikes a cluster."""
+"""Shapes of faults: values that become concrete faults when they strike a cluster.
+
+The text of a shape is how it is written down; `nemesis/grammar.py` reads it back as an equal value.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +17,11 @@ from nemesis.target import Target
 
 
 class Shape(Protocol):
-    """`strike` returns None where nobody fits."""
+    """`strike` returns None where no node or link fits."""
+
+    @property
+    def kind(self) -> str:
+        """Of the faults it becomes, as in `Environment.faults`; several with `+` between."""
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None: ...
 
@@ -32,6 +39,7 @@ class Isolate:
     """The target on one side, everybody else on the other."""
 
     target: Target
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = self.target.pick(cluster, draw)
@@ -48,6 +56,7 @@ class IsolateWithCompany:
 
     target: Target
     group: str
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = self.target.pick(cluster, draw)
@@ -66,6 +75,7 @@ class OneWay:
     """The target hears nobody, or nobody hears it, at random."""
 
     target: Target
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = self.target.pick(cluster, draw)
@@ -86,6 +96,7 @@ class Apart:
 
     left: Target
     right: Target
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         left = self.left.pick(cluster, draw)
@@ -97,8 +108,29 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
+class CutLink:
+    """Every node of one target and every node of another cannot reach each other, in both directions.
+
+    A node of both targets keeps its links to itself; with a group on both sides its nodes are cut off from each other.
+    """
+
+    left: Target
+    right: Target
+    kind = "partition"
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        links = between(self.left.pick(cluster, draw), self.right.pick(cluster, draw))
+        return Partition(links, str(self)) if links else None
+
+    def __str__(self) -> str:
+        return f"cut link {self.left} to {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
 class RandomHalves:
     """All nodes, split in two at random."""
+
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = list(cluster.nodes)
@@ -115,6 +147,7 @@ class Bridge:
     """A group split in two halves that only one node of the middle can reach."""
 
     group: str
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = list(cluster.groups.get(self.group, ()))
@@ -136,6 +169,7 @@ class MajoritiesRing:
     """
 
     group: str
+    kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = list(cluster.groups.get(self.group, ()))
@@ -161,8 +195,12 @@ class OnNodes:
     """A fault that strikes the target's nodes themselves, as far as nothing holds them already."""
 
     verb: str
-    fault: Callable[[tuple[str, ...]], Fault]
+    fault: type[Kill | Restart | Pause | PowerLoss]
     target: Target
+
+    @property
+    def kind(self) -> str:
+        return self.fault.kind
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable)
@@ -190,9 +228,13 @@ def power_off(target: Target) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Several shapes at one moment; those that fit nobody are left out."""
+    """Several shapes at one moment; those that fit no node or link are left out."""
 
     shapes: tuple[Shape, ...]
+
+    @property
+    def kind(self) -> str:
+        return "+".join(sorted({kind for shape in self.shapes for kind in shape.kind.split("+")}))
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         struck = [shape.strike(cluster, draw) for shape in self.shapes]
@@ -208,6 +250,7 @@ class ClockShape:
     """Jumps of milliseconds to minutes either way, and drift of up to ± 50 %, drawn by node."""
 
     target: Target
+    kind = "clock"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         skews = []

@@ -1,7 +1,7 @@
-"""Targets as values: who is hit, decided when the fault strikes.
+"""Targets as values: which nodes are struck, decided when the fault strikes.
 
 A target picks nodes of a `Cluster`; it draws from the stream it is given and from nothing else.
-An empty pick means that nobody fits now (no primary is known, say): the fault then has no effect,
+An empty pick means that no node fits now (it is not known who plays a role, say): the fault then has no effect,
 and is recorded as such.
 """
 
@@ -26,7 +26,7 @@ def _sample(nodes: tuple[str, ...], count: int, draw: random.Random) -> tuple[st
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Whoever plays a part now: the primary, the active controller."""
+    """The nodes that play a role when the fault strikes, as far as is known."""
 
     role: str
 
@@ -39,7 +39,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A whole named group, such as `controllers`."""
+    """All nodes of a group."""
 
     group: str
 
@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Nodes by name."""
+    """Nodes by name, each once."""
 
     names: tuple[str, ...]
 
@@ -104,6 +104,4 @@ class Majority:
         return f"majority of {self.group}"
 
 
-PRIMARY = Role("primary")
-ACTIVE_CONTROLLER = Role("active-controller")
 ALL = Group("all")

@@ -46,14 +46,16 @@ if TYPE_CHECKING:
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.session.judge import Outcome as Outcome
+    from harness.system import Declaration as Declaration
     from harness.system import LegalLoss as LegalLoss
     from harness.system import NodeSpec as NodeSpec
     from harness.system import System as System
     from harness.workload import Workload as Workload
-    from nemesis.grammar import every as every
+    from nemesis.beat import every as every
     from nemesis.shape import Apart as Apart
     from nemesis.shape import Bridge as Bridge
     from nemesis.shape import ClockShape as ClockShape
+    from nemesis.shape import CutLink as CutLink
     from nemesis.shape import Isolate as Isolate
     from nemesis.shape import OneWay as OneWay
     from nemesis.shape import RandomHalves as RandomHalves
@@ -91,13 +93,14 @@ _NAMES = {
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.judge": ("Outcome",),
-    "harness.system": ("LegalLoss", "NodeSpec", "System"),
+    "harness.system": ("Declaration", "LegalLoss", "NodeSpec", "System"),
     "harness.workload": ("Workload",),
-    "nemesis.grammar": ("every",),
+    "nemesis.beat": ("every",),
     "nemesis.shape": (
         "Apart",
         "Bridge",
         "ClockShape",
+        "CutLink",
         "Isolate",
         "OneWay",
         "RandomHalves",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
+from nemesis.beat import Beat
 from nemesis.target import Role
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def register(**settings: SettingValue) -> Chosen:
 
 
 def storm(
-    *, system: Chosen, workload: Chosen, nemesis: Sequence[str] = (), environment: str = "simulated", **rest: Any
+    *, system: Chosen, workload: Chosen, nemesis: Sequence[str | Beat] = (), environment: str = "simulated", **rest: Any
 ) -> Scenario:
     """A Scenario; `rest` are its other fields. `nemesis` lists packages by name and beats from `every`.
 
@@ -57,7 +58,7 @@ def storm(
     return Scenario(
         system=system.name,
         workload=workload.name,
-        nemesis=tuple(nemesis),
+        nemesis=tuple(str(entry) if isinstance(entry, Beat) else entry for entry in nemesis),
         environment=environment,
         settings={**system.settings, **workload.settings},
         **rest,

@@ -128,6 +128,17 @@ def test_every_import_follows_the_arrows(name: str) -> None:
     assert violations(name, MODULES[name].read_text(encoding="utf-8")) == []
 
 
+NAMES_OF_ONE_SYSTEM = ("brokers", "controllers", "primary", "active-controller", "dispensable")
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("nemesis", "harness"))])
+def test_no_general_part_names_groups_or_roles_of_one_system(name: str) -> None:
+    """Examples of commands that name the system may use its names."""
+    lines = MODULES[name].read_text(encoding="utf-8").splitlines()
+    named = [line for line in lines if any(word in line for word in NAMES_OF_ONE_SYSTEM)]
+    assert [line for line in named if "stormproof run rocketmq" not in line] == []
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("system_under_test",))])
 def test_the_system_under_test_needs_the_standard_library_alone(name: str) -> None:
     optional = ("uvloop",) if name in THE_REAL_HOST else ()

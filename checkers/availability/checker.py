@@ -9,9 +9,8 @@ it. A `fail` by which a system that works says no (a compare-and-set that found 
 What breaks it:
   slow-recovery    an outage longer than `recovery_limit_s`, if that is demanded
 
-It takes any history, and as options of the request: `watched_from_ns` and `final_from_ns` (only what completes in
-between is watched), `concurrency` (process p is a life of client p % concurrency; without it each process is a client),
-`faults` (rows with `name`, `start_ns`, `stop_ns`), `recovery_limit_s`.
+It takes any history, and of its run, where there is one: when the storm and the final reads began (only what completes
+in between is watched), `concurrency`, the faults that struck, and `recovery_limit_s`.
 
 Quantiles are the lower bounds of bins that are at most 1/32 wide. Unfinished outages, which end with the load, are
 counted, are no part of the quantiles, and break a limit only when they have lasted longer. It does not establish what
@@ -34,7 +33,7 @@ from checkers.buckets import bucket_count
 from checkers.faults import NO_FAULT, Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.plan import CheckRequest, Dataset, Engine, RunUnderCheck
 from checkers.statistics import lowest_of_bin
 from checkers.verdict import CheckerResult
 
@@ -64,12 +63,12 @@ class Availability:
     name = "availability"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        options = request.options
-        struck = Faults.of(options.get("faults", ()))
+        run = request.run or RunUnderCheck()
+        struck = Faults.of(run.faults.struck)
         runs = runs_of_streams(request, engine)
         tallies = engine.grouped(runs, ("bucket",), partial(tallied, struck=struck, lasting=LASTING), TALLY)
         summaries = engine.gather(engine.grouped(tallies, ("by", "f", "fault"), summarised, SUMMARY), KINDS_LIMIT)
-        limit_s = options.get("recovery_limit_s")
+        limit_s = run.recovery_limit_s
         anomalies: Mapping[str, Any] = {}
         if limit_s is not None:
             kernel = partial(slow_recoveries, struck=struck, lasting=LASTING, limit_ns=round(limit_s * 1e9))
@@ -81,11 +80,12 @@ class Availability:
 
 def runs_of_streams(request: CheckRequest, engine: Engine) -> Dataset:
     """RUNS of all streams that are watched."""
-    options = request.options
+    run = request.run or RunUnderCheck()
+    from_ns, until_ns = run.facts.storm_from_ns, run.facts.final_from_ns
     watch = Watch(
-        from_ns=int(options.get("watched_from_ns", np.iinfo(np.int64).min)),
-        until_ns=int(options.get("final_from_ns", np.iinfo(np.int64).max)),
-        clients=options.get("concurrency"),
+        from_ns=np.iinfo(np.int64).min if from_ns is None else from_ns,
+        until_ns=np.iinfo(np.int64).max if until_ns is None else until_ns,
+        clients=run.concurrency,
         buckets=bucket_count(history_rows(request.history)),
     )
     history = engine.history(request.history, COLUMNS)

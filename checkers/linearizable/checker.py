@@ -55,7 +55,7 @@ from harness.record.history import MalformedHistory
 
 CONFIGURATIONS = 3_000_000
 """At most so many are explored for one object: seconds where they are small, minutes where their
-states are many. The option `max_configurations` replaces it."""
+states are many."""
 
 CERTIFIED_ROWS = 40_000_000
 """At most so many rows has a history that is certified, for its orders come home as a whole: an operation has a row or
@@ -73,6 +73,8 @@ class Linearizable:
     """Judges a history of objects of one model, object by object."""
 
     model: Model
+    max_configurations: int = CONFIGURATIONS
+    """At most so many are explored for one object."""
 
     @property
     def name(self) -> str:
@@ -119,15 +121,15 @@ class Linearizable:
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
         if registers.hold_integers(self.model, history):
-            return registers.findings(engine, history, rows, model=self.model, limit=_limit(request))
-        kernel = partial(object_findings, model=self.model, limit=_limit(request))
+            return registers.findings(engine, history, rows, model=self.model, limit=self.max_configurations)
+        kernel = partial(object_findings, model=self.model, limit=self.max_configurations)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 
     def _orders(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
         if registers.hold_integers(self.model, history):
-            return registers.orders(engine, history, rows, model=self.model, limit=_limit(request))
-        kernel = partial(object_orders, model=self.model, limit=_limit(request))
+            return registers.orders(engine, history, rows, model=self.model, limit=self.max_configurations)
+        kernel = partial(object_orders, model=self.model, limit=self.max_configurations)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
 
 
@@ -152,10 +154,6 @@ def _lines(orders: pa.Table) -> Iterator[str]:
     for some in orders.to_batches(max_chunksize=ORDERS_WRITTEN_AT_ONCE):
         for key, order in zip(some["key"], some["order"], strict=True):
             yield json.dumps({"key": key.as_py(), "order": order.as_py()}) + "\n"
-
-
-def _limit(request: CheckRequest) -> int:
-    return int(request.options.get("max_configurations", CONFIGURATIONS))
 
 
 def _by_object(engine: Engine, history: Dataset, rows: int) -> Dataset:

@@ -101,7 +101,7 @@ class LogChecker:
             undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")
         statistics: dict[str, Any] = {"queues": len(final.queues), **final.counts}
         if not LOST.isdisjoint(anomalies):
-            struck = Faults.of(request.options.get("faults", ()))
+            struck = Faults.of(request.run.faults.struck if request.run else ())
             statistics["data_at_risk"] = data_at_risk(
                 engine, request.history, final=final, buckets=buckets, struck=struck
             )

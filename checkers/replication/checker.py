@@ -15,10 +15,10 @@ What breaks it, by name:
   diverging-logs     two replicas hold, at the end, different bytes below the confirm offset of both
   rewritten-log      confirmed bytes were replaced by others, which were confirmed as well
 
-It takes the table that `write_node_events` makes, named by the option `node_events` of the request; without one
-nothing is claimed, and the result is VALID with no statistics. Bytes are compared by checksums of pieces of
-4 KiB, so what stands in the last piece that is not full is not compared; a difference of two pieces goes unseen once
-in 2³² times. Times of different nodes are compared to tell fenced-write from confirmed-lost, and for nothing else.
+It takes the table that `write_node_events` makes (`RunUnderCheck.node_events`); without one nothing is claimed, and the
+result is VALID with no statistics. Bytes are compared by checksums of pieces of 4 KiB, so what stands in the last piece
+that is not full is not compared; a difference of two pieces goes unseen once in 2³² times. Times of different nodes are
+compared to tell fenced-write from confirmed-lost, and for nothing else.
 
 It does not establish that nodes tell the truth, that writes survive where nothing was confirmed, or progress.
 
@@ -30,7 +30,6 @@ dispatch-to-max (confirmed-lost, rewritten-log).
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,11 +53,11 @@ class ClusterChecker:
     name = "cluster"
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        path = request.options.get("node_events")
+        path = request.run.node_events if request.run else None
         if path is None:
             return CheckerResult(verdict=Verdict.VALID)
-        events = engine.history(Path(path), tuple(NODE_EVENTS.names))
-        buckets = bucket_count(history_rows(Path(path)))
+        events = engine.history(path, tuple(NODE_EVENTS.names))
+        buckets = bucket_count(history_rows(path))
         claims = engine.grouped(events, ("node",), partial(claims_of, buckets=buckets), CLAIMS)
         findings = engine.grouped(claims, ("bucket",), contradictions, FINDINGS)
         return judged(

@@ -19,8 +19,8 @@ from harness.client import Client
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
-from harness.system import LegalLoss, NodeSpec
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 
 NAME, PORT = "memo-1", 7000
@@ -129,11 +129,14 @@ class Memo:
         return (
             NodeSpec(
                 name=NAME,
-                groups=(),
+                groups=("memos",),
                 program=PythonProgram(main="memo:node", config={"keep": settings.keep}),
                 ports=(PORT,),
             ),
         )
+
+    def cluster(self, settings: MemoSettings) -> Declaration:
+        return Declaration(groups=("memos",), data=("memos",), roles={"primary": "memos"})
 
     def client(self, workload: str, settings: MemoSettings, host: Host, process: int) -> Client:
         return MemoClient(host)
@@ -150,7 +153,7 @@ class Memo:
     async def roles(self, settings: MemoSettings, host: Host) -> Mapping[str, tuple[str, ...]]:
         return {"primary": (NAME,)}
 
-    def legal_loss(self, settings: MemoSettings, storm: Storm) -> LegalLoss:
+    def legal_loss(self, settings: MemoSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
         return LegalLoss()
 
 

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from harness.record.scenario import NONE
 from harness.session import resolve as registry
+from harness.system import Declaration
 
 Source = Callable[[click.Context], Iterable[str]]
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -74,8 +75,8 @@ def settings_of_run(context: click.Context) -> Iterable[str]:
     parts: list[Any] = [registry.system(system) for system in _systems(context)]
     parts.append(registry.workload(context.params.get("workload") or "log"))
     for name in (context.params.get("nemesis") or "").split(","):
-        if name.strip() not in ("", NONE):
-            parts.append(registry.nemesis(name.strip()))
+        if name.strip() in registry.names("nemeses"):
+            parts.append(registry.find("nemeses", name.strip())(Declaration()))
     return _keys(field.name for part in parts for field in dataclasses.fields(part.settings_type))
 
 

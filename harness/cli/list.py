@@ -18,6 +18,7 @@ from harness.cli.usage import OneOf
 from harness.reading import json_kept
 from harness.session import resolve as registry
 from harness.session.suite_file import load_suite, shipped
+from harness.system import Declaration
 
 if TYPE_CHECKING:
     from harness.workload import Workload
@@ -34,6 +35,9 @@ stormproof list runs --runs runs --json
 
 Entry = dict[str, Any]
 
+_ON_DEMAND = ("checks", "models", "shapes", "targets")
+_SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
+
 
 @click.command("list", epilog=example(EXAMPLES))
 @click.argument(
@@ -41,7 +45,19 @@ Entry = dict[str, Any]
     required=False,
     type=OneOf(
         "kind of list",
-        ["systems", "workloads", "checks", "models", "nemeses", "shapes", "environments", "mutants", "suites", "runs"],
+        [
+            "systems",
+            "workloads",
+            "checks",
+            "models",
+            "nemeses",
+            "shapes",
+            "targets",
+            "environments",
+            "mutants",
+            "suites",
+            "runs",
+        ],
     ),
 )
 @click.option(
@@ -52,22 +68,23 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
     """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.
 
     Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; `models`,
-    what check --consistency-model can demand of transactions; and `shapes`, the words of sentences such as
-    'isolate primary every 10 for 5'.
+    what check --consistency-model can demand of transactions; `shapes`, how faults are written in sentences such as
+    'kill one of all every 10 for 5'; and `targets`, the names that each system has for them.
     """
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
         "workloads": lambda: _plugins("workloads"),
         "checks": _checks,
         "models": _models,
-        "nemeses": lambda: _plugins("nemeses"),
+        "nemeses": _nemeses,
         "shapes": _shapes,
+        "targets": _targets,
         "environments": lambda: _plugins("environments"),
         "mutants": _mutants,
         "suites": _suites,
         "runs": lambda: past_runs(runs),
     }
-    wanted = [what] if what else [name for name in sources if name not in ("checks", "models", "shapes")]
+    wanted = _SHOWN_TOGETHER.get(what, [what]) if what else [name for name in sources if name not in _ON_DEMAND]
     chosen = {name: sources[name]() for name in wanted}
     console = console_of(as_json, False)
     console.result(chosen)
@@ -145,10 +162,27 @@ def _models() -> list[Entry]:
     ]
 
 
-def _shapes() -> list[Entry]:
-    from nemesis.beat import SHAPES
+def _nemeses() -> list[Entry]:
+    """Packages as they are of a system that declares nothing: what they do and their settings are the same."""
+    return [_described("nemeses", name, lambda package: package(Declaration())) for name in registry.names("nemeses")]
 
-    return [{"name": name, "fault": fault} for name, (fault, _) in SHAPES.items()]
+
+def _shapes() -> list[Entry]:
+    from nemesis.grammar import FORMS
+
+    return [{"name": form.text, "fault": form.kind} for form in FORMS]
+
+
+def _targets() -> list[Entry]:
+    """The names that targets may use, by system, with the nodes that its default settings make."""
+    entries = []
+    for entry in _plugins("systems"):
+        if "problem" not in entry:
+            system = registry.system(entry["name"])
+            words = registry.vocabulary(system, registry.typed_settings(system.settings_type, {}))
+            names = {"roles": list(words.roles), "groups": list(words.groups), "nodes": list(words.nodes)}
+            entries.append({"name": entry["name"], **names})
+    return entries
 
 
 def _suites() -> list[Entry]:
@@ -159,10 +193,10 @@ def _plugins(kind: registry.Kind) -> list[Entry]:
     return [_described(kind, name) for name in registry.names(kind)]
 
 
-def _described(kind: registry.Kind, name: str) -> Entry:
-    """One plug-in; somebody's broken one is shown as such and hides no other."""
+def _described(kind: registry.Kind, name: str, shown: Callable[[Any], Any] = lambda loaded: loaded) -> Entry:
+    """One plug-in, as `shown` makes it of what its entry point names; a broken one is shown as such, and others too."""
     try:
-        loaded = registry.find(kind, name)
+        loaded = shown(registry.find(kind, name))
     except (ImportError, AttributeError) as error:
         return {"name": name, "problem": f"{type(error).__name__}: {error}"}
     entry: Entry = {"name": name}
@@ -203,7 +237,10 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     if name == "runs" and len(entries) > RUNS_SHOWN:
         console.say(f"  … and {len(entries) - RUNS_SHOWN} older ones (--json shows all)")
     if name == "nemeses":
-        console.say("  … or a sentence: 'isolate primary every 10 for 5' (stormproof list shapes)")
+        console.say("  … or a sentence: 'kill one of all every 10 for 5' (stormproof list shapes)")
+    if name == "shapes":
+        console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP;")
+        console.say("  PART: the same without all; 'and' joins shapes that strike at one moment")
 
 
 def _line(entry: Entry, width: int) -> str:

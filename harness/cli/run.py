@@ -17,9 +17,7 @@ from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
 from harness.record.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
 from harness.session import resolve as registry
-
-NODE_COUNTS = ("nodes", "brokers")
-"""Settings that `--nodes` sets: the first that the system has."""
+from harness.system import System
 
 EXAMPLES = """
 stormproof run rocketmq --nemesis partition,kill,clock --time-limit 60
@@ -55,7 +53,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     help="Kinds of faults or sentences, by comma; or none (stormproof list nemeses).",
     shell_complete=several_of(nemeses),
 )
-@click.option("--nodes", type=int, metavar="K", help="How many nodes or brokers; stormproof list systems shows bounds.")
+@click.option("--nodes", type=int, metavar="K", help="How many nodes, or nodes of the group that matters most.")
 @click.option(
     "--concurrency",
     type=int,
@@ -210,8 +208,13 @@ def settings_of(system: str, given: tuple[str, ...], nodes: int | None) -> dict[
 
 
 def _node_count(system: str) -> str:
-    known = {field.name for field in dataclasses.fields(registry.system(system).settings_type)}
-    for name in NODE_COUNTS:
+    """The setting that `--nodes` sets: `nodes`, or that of the system's most important group, if named as the group.
+
+    Raises UsageError where there is none of these.
+    """
+    found: System = registry.system(system)
+    known = {field.name for field in dataclasses.fields(found.settings_type)}
+    for name in ("nodes", *found.cluster(registry.typed_settings(found.settings_type, {})).groups[:1]):
         if name in known:
             return name
     raise UsageError(f"{system} has no single number of nodes; use --set with one of: {', '.join(sorted(known))}")

@@ -61,7 +61,7 @@ class Scenario:
     recovery_s: Annotated[float, Bounds(0, _WEEK_S)] = 20.0
     """The calm between healing and the final reads."""
     liveness_s: Annotated[float, Bounds(0, _WEEK_S)] = 0.0
-    """The storm's last part, in which only dispensable nodes stay broken and progress is demanded; 0: not demanded."""
+    """The storm's last part: only nodes that the system can do without are down, and progress is demanded; 0: none."""
     max_outage_s: Annotated[float, Bounds(0, _WEEK_S)] = 0.0
     """The longest time that clients may be refused before they are served again for good; 0: any."""
     seed: Annotated[int, Bounds(0, 2**63 - 1)] = 0

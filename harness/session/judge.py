@@ -18,8 +18,8 @@ from typing import Any
 from checkers.availability import Availability
 from checkers.history_batches import history_rows
 from checkers.liveness import Liveness
-from checkers.plan import CheckRequest, Engine
-from checkers.replication import ClusterChecker, write_node_events
+from checkers.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.replication import ClusterChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
@@ -32,25 +32,25 @@ from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.progress import Moment, Progress, unwatched
 from harness.reading import json_kept
-from harness.record.fault_log import kinds, read_rows, storm, unhealed, windows
+from harness.record.facts import RunFacts
+from harness.record.fault_log import read_fault_log
 from harness.record.history import MalformedHistory, close_torn
+from harness.record.node_events import write_node_events
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.record.scenario import Scenario
-from harness.run import Plan, Record, Roles, RunFacts, execute
+from harness.run import FactsSoFar, Plan, Record, Roles, execute
 from harness.seed import Seed
 from harness.session import engines
 from harness.session import resolve as registry
 from harness.session.resolve import Parts
 from harness.system import NodeSpec
-from nemesis.beat import QUORUM, quorum
-from nemesis.nemesis import Nemesis, groups_of
+from nemesis.beat import quorum
+from nemesis.nemesis import Nemesis
 from nemesis.schedule import Scheduled, together
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
 
-AFTERMATH_S = 15.0
-"""How long after a power loss its replica may still be catching up."""
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 RECORDED: Mapping[str, type] = {
     "versions": dict,
@@ -152,7 +152,7 @@ def run_scenario(
     last_words("record", f"what was recorded is kept; for a verdict over it: stormproof check {directory.path}")
     progress(f"run directory {directory.path}")
     failure: HarnessError | None = None
-    facts = RunFacts()
+    facts = FactsSoFar()
     try:
         nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
         _, found = world.run(
@@ -165,7 +165,7 @@ def run_scenario(
         progress(f"harness: {failure}")
         if not facts.complete:
             facts.reasons.append(f"the harness failed: {failure}")
-    record["facts"] = facts.to_json()
+    record["facts"] = facts.facts().to_json()
     try:
         directory.write_json("scenario.json", record)
         outcome = check_run(
@@ -215,42 +215,28 @@ def check_run(
     reasons = [*facts.reasons]
     if recorded.cut_short or "facts" not in record:
         reasons.insert(0, f"the run was cut short{recorded.cut_short}")
-    rows = read_rows(directory / "nemesis.jsonl")
-    struck = windows(rows)
-    legal = parts.system.legal_loss(parts.system_settings, storm(struck, aftermath_s=AFTERMATH_S))
-    options: dict[str, Any] = {
-        "required_ok": dict(parts.workload.required_ok),
-        "required_share": dict(parts.workload.required_share),
-        "faults_asked": sorted({kind for package in parts.packages for kind in package.fault.split("+")}),
-        "faults_with_effect": list(kinds(windows(row for row in rows if row["package"] != QUORUM))),
-        "faults_unhealed": unhealed(rows),
-        "faults_struck": len(struck),
-        "panics": dict(facts.panics),
-        "faults": [fault.to_json() for fault in struck],
-        "concurrency": scenario.concurrency,
-    }
+    faults = read_fault_log(directory / "nemesis.jsonl")
+    legal = parts.system.legal_loss(parts.system_settings, faults.struck)
     try:
         node_events = write_node_events(directory / "nodes", directory / NODE_EVENTS)
     except ValueError as error:
         raise UsageError(f"the nodes' events in {directory / 'nodes'} cannot be read: {error}") from None
-    if node_events is not None:
-        options["node_events"] = node_events
-    if scenario.max_outage_s:
-        options["recovery_limit_s"] = scenario.max_outage_s
-    if facts.storm_from_ns is not None:
-        options["watched_from_ns"] = facts.storm_from_ns
-    if facts.final_from_ns is not None:
-        options["final_from_ns"] = facts.final_from_ns
-    if scenario.liveness_s:
-        options |= progress_window(rows)
+    run = RunUnderCheck(
+        facts=facts,
+        faults=faults,
+        faults_asked=tuple(sorted({kind for package in parts.packages for kind in package.fault.split("+")})),
+        required_ok=parts.workload.required_ok,
+        required_share=parts.workload.required_share,
+        concurrency=scenario.concurrency,
+        recovery_limit_s=scenario.max_outage_s or None,
+        node_events=node_events,
+    )
     results: Mapping[str, CheckerResult] = {}
     source: Checking | None = None
     checked = ""
     if recorded.history is not None:
         legal_here = {name: legal.reason for name in legal.anomalies}
-        request = CheckRequest(
-            history=recorded.history, repeats=parts.workload.repeats, legal=legal_here, options=options
-        )
+        request = CheckRequest(history=recorded.history, repeats=parts.workload.repeats, legal=legal_here, run=run)
         chosen = engines.choose(engine, master, rows=history_rows(recorded.history), judged=scenario.workload)
         checked = chosen.words()
         progress(f"checking {recorded.history} {checked}")
@@ -280,7 +266,7 @@ def check_run(
         reasons=tuple(reasons),
         results=results,
         operations=results["statistics"].statistics.get("operations", {}) if "statistics" in results else {},
-        faults=count_faults(rows),
+        faults=faults.counts,
         checked=checked,
         regime=record.get("regime", {}),
         seconds=time.monotonic() - started,
@@ -323,13 +309,13 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
     ]
     if scenario.liveness_s:
-        schedules.append(quorum(from_s=storm_s, until_s=scenario.time_limit_s))
+        schedules.append(quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s))
     schedule = together(schedules)
 
     def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
-            groups=groups_of(nodes),
+            groups=parts.vocabulary.groups,
             roles=roles,
             schedule=schedule,
             seed=seed,
@@ -345,14 +331,6 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         nemesis=nemesis,
         nemesis_generator=(lambda start_ns: Scheduled(schedule, start_ns)) if schedule else None,
     )
-
-
-def progress_window(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """From the moment in which only dispensable nodes were down, to the one in which they came back."""
-    told = {row["phase"]: row["time"] for row in rows if row["package"] == QUORUM}
-    if not told.keys() >= {"start", "stop"}:
-        return {}
-    return {"progress_from_ns": told["start"], "progress_until_ns": told["stop"]}
 
 
 def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
@@ -468,16 +446,6 @@ def read_scenario(directory: Path) -> tuple[Scenario, dict[str, Any]]:
         raise UsageError(f"{path} cannot be read: {reason}") from None
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
-
-
-def count_faults(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for row in rows:
-        if row["phase"] == "start":
-            count = counts.setdefault(row["kind"], {"applied": 0, "with_effect": 0})
-            count["applied"] += 1
-            count["with_effect"] += bool(row["happened"])
-    return counts
 
 
 def versions() -> dict[str, str]:

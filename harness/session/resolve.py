@@ -13,7 +13,9 @@ from harness.nearest import unknown
 from harness.record.scenario import NONE, Scenario, SettingValue
 
 if TYPE_CHECKING:
+    from harness.system import Declaration, System
     from harness.workload import Workload
+    from nemesis.vocabulary import Vocabulary
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 _SINGULAR: Mapping[Kind, str] = {
@@ -45,7 +47,7 @@ def require_known(kind: Kind, name: str) -> None:
 def _unknown(kind: Kind, name: str) -> UsageError:
     if kind != "nemeses":
         return UsageError(unknown(_SINGULAR[kind], name, names(kind)))
-    from nemesis.grammar import EXAMPLE
+    from nemesis.sentence import EXAMPLE
 
     known = (*names(kind), NONE)
     return UsageError(unknown(_SINGULAR[kind], name, known, more=f", or a sentence such as '{EXAMPLE}'"))
@@ -65,13 +67,11 @@ def workloads() -> Mapping[str, Workload]:
     return {name: workload(name) for name in names("workloads")}
 
 
-def nemesis(name: str) -> Any:
-    """A package by its name, or a beat by its sentence. Raises UsageError."""
-    if not _is_sentence(name):
-        return find("nemeses", name)
-    from nemesis.grammar import parse
+def vocabulary(system: System, settings: Any, mutant: str | None = None) -> Vocabulary:
+    """The names that sentences may use in this system. Raises UsageError where it declares what cannot be."""
+    from nemesis.vocabulary import vocabulary_of
 
-    return parse(name)
+    return vocabulary_of(system.cluster(settings), system.nodes(settings, mutant))
 
 
 def _is_sentence(nemesis: str) -> bool:
@@ -130,6 +130,8 @@ class Parts:
 
     system: Any
     system_settings: Any
+    declaration: Declaration
+    vocabulary: Vocabulary
     workload: Workload
     workload_settings: Any
     packages: tuple[Any, ...]
@@ -139,7 +141,6 @@ class Parts:
 def resolve(scenario: Scenario) -> Parts:
     """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
     require_names(scenario)
-    packages = _packages(scenario.nemesis)
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
     if scenario.workload not in chosen_system.workloads:
         raise UsageError(
@@ -150,13 +151,19 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(f"workload {scenario.workload!r} judges histories and cannot be run: it has no generator")
     if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
         raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
+    system_settings = typed_settings(chosen_system.settings_type, scenario.settings)
+    declaration = chosen_system.cluster(system_settings)
+    words = vocabulary(chosen_system, system_settings, scenario.mutant)
+    packages = _packages(scenario.nemesis, declaration, words)
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
         raise UsageError(unknown("setting", name, sorted(known)))
     return Parts(
         system=chosen_system,
-        system_settings=typed_settings(chosen_system.settings_type, scenario.settings),
+        system_settings=system_settings,
+        declaration=declaration,
+        vocabulary=words,
         workload=chosen_workload,
         workload_settings=typed_settings(chosen_workload.settings_type, scenario.settings),
         packages=packages,
@@ -186,9 +193,15 @@ def _require_nemeses(nemeses: Sequence[str]) -> None:
             require_known("nemeses", name)
 
 
-def _packages(nemeses: Sequence[str]) -> tuple[Any, ...]:
-    """Raises UsageError."""
-    packages = tuple(nemesis(name) for name in nemeses if name != NONE)
+def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabulary) -> tuple[Any, ...]:
+    """Packages by name, beats by sentence. Raises UsageError."""
+    from nemesis.sentence import parse
+
+    packages = tuple(
+        parse(name, words) if _is_sentence(name) else find("nemeses", name)(declaration)
+        for name in nemeses
+        if name != NONE
+    )
     for position, package in enumerate(packages):
         if package.name in (earlier.name for earlier in packages[:position]):
             named = ",".join(nemeses)

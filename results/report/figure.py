@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.record.fault_log import FaultWindow
 from results.report.measure import OUTCOMES, Floats, Measurements
-from results.report.run_files import FaultWindow, RoleSpan
+from results.report.run_files import RoleSpan
 
 SHADED_FAULTS = 150
 FEW = 200
@@ -42,7 +43,8 @@ def figure(
     measured: Measurements, faults: tuple[FaultWindow, ...], roles: tuple[RoleSpan, ...], nodes: tuple[str, ...]
 ) -> dict[str, Any]:
     """{"data": […], "layout": {…}, "height": px}."""
-    end_s = max([measured.duration_s, *(fault.stop_s or fault.start_s for fault in faults)])
+    ends_ns = [fault.stop_ns if fault.is_stopped else fault.start_ns for fault in faults]
+    end_s = max([measured.duration_s, *(end_ns / 1e9 for end_ns in ends_ns)])
     kinds = sorted({fault.kind for fault in faults}, key=lambda kind: (_rank(kind), kind))
     playing = [node for node in nodes if any(span.node == node for span in roles)]
     panels, height = _panels(len(kinds), len(playing), measured.timed)
@@ -210,8 +212,8 @@ def _fault_bars(faults: tuple[FaultWindow, ...], kinds: list[str], end_s: float)
                 "showlegend": False,
                 "yaxis": "y",
                 "y": [kind] * len(mine),
-                "base": [round(fault.start_s, 4) for fault in mine],
-                "x": [round(max(_stop(fault, end_s) - fault.start_s, end_s / 500), 4) for fault in mine],
+                "base": [round(fault.start_ns / 1e9, 4) for fault in mine],
+                "x": [round(max(_stop_s(fault, end_s) - fault.start_ns / 1e9, end_s / 500), 4) for fault in mine],
                 "text": [_fault_words(fault) for fault in mine],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
@@ -252,8 +254,8 @@ def _shades(faults: tuple[FaultWindow, ...], panels: dict[str, _Panel], end_s: f
             "type": "rect",
             "xref": "x",
             "yref": "paper",
-            "x0": round(fault.start_s, 4),
-            "x1": round(_stop(fault, end_s), 4),
+            "x0": round(fault.start_ns / 1e9, 4),
+            "x1": round(_stop_s(fault, end_s), 4),
             "y0": panels["rate" if "rate" in panels else "latency"].low,
             "y1": panels["latency"].high,
             "layer": "below",
@@ -292,13 +294,14 @@ def _role_colour(role: str) -> str:
 
 
 def _fault_words(fault: FaultWindow) -> str:
-    stopped = "never stopped" if fault.stop_s is None else f"to {fault.stop_s:.2f} s"
+    stopped = f"to {fault.stop_ns / 1e9:.2f} s" if fault.is_stopped else "never stopped"
     effect = "" if fault.happened else "<br>no effect"
-    return f"{fault.shape or fault.kind} ({', '.join(fault.targets)})<br>{fault.start_s:.2f} s {stopped}{effect}"
+    what = f"{fault.shape or fault.kind} ({', '.join(fault.nodes)})"
+    return f"{what}<br>{fault.start_ns / 1e9:.2f} s {stopped}{effect}"
 
 
-def _stop(fault: FaultWindow, end_s: float) -> float:
-    return end_s if fault.stop_s is None else fault.stop_s
+def _stop_s(fault: FaultWindow, end_s: float) -> float:
+    return fault.stop_ns / 1e9 if fault.is_stopped else end_s
 
 
 def _rank(kind: str) -> int:

@@ -169,13 +169,13 @@ def faults(run: RunFiles) -> str:
         return ""
     rows = []
     for fault in run.faults[:FAULTS_SHOWN]:
-        stop = '<span class="muted">never</span>' if fault.stop_s is None else f"{fault.stop_s:.2f} s"
+        stop = f"{fault.stop_ns / 1e9:.2f} s" if fault.is_stopped else '<span class="muted">never</span>'
         effect = _folded(fault.evidence) if fault.happened else f"<b>no effect</b> {_folded(fault.evidence)}"
         healing = f'<div class="muted">{_folded(fault.healing)}</div>' if fault.healing else ""
         dot = f'<span class="dot" style="--dot: var({fault_colour(fault.kind)})"></span>'
         kind = f'<span class="nowrap">{dot}{escape(fault.kind)}</span>'
         what = "<br>".join(escape(words) for words in (fault.shape, ", ".join(fault.aimed_at)) if words)
-        rows.append([kind, what, f"{fault.start_s:.2f} s", stop, effect + healing])
+        rows.append([kind, what, f"{fault.start_ns / 1e9:.2f} s", stop, effect + healing])
     more = len(run.faults) - FAULTS_SHOWN
     rest = f'<p class="muted small">{more} more are in nemesis.jsonl.</p>' if more > 0 else ""
     header = ["fault", "what", "from", "to", "effect and healing"]

@@ -14,7 +14,7 @@ import pytest
 from checkers.spark.java import JavaMissing, require_java
 from harness.errors import HarnessError
 from tests.command_line.answers import Stormproof
-from tests.histories.history_language import parse_history
+from tests.references.history_language import parse_history
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 ENGINES = [

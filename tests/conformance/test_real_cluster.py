@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.replication import ClusterChecker, write_node_events
+from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.replication import ClusterChecker
 from checkers.verdict import Verdict
+from harness.record.node_events import write_node_events
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, SendResult
 from system_under_test.runtime.real import RealHost
@@ -129,7 +130,9 @@ def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: 
         process.send_signal(signal.SIGTERM)
     assert [process.wait(timeout=20) for process in cluster.processes.values()] == [0, 0, 0]
     events = write_node_events(tmp_path, tmp_path / "node-events.parquet")
-    told = ClusterChecker().check(CheckRequest(history=tmp_path, options={"node_events": events}), InProcessEngine())
+    told = ClusterChecker().check(
+        CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=events)), InProcessEngine()
+    )
     assert told.verdict is Verdict.VALID, told
     counts = told.statistics["events"]
     assert counts["elected"] >= 2

@@ -19,14 +19,13 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from history_language import parse_history
-
 import checkers
 import harness.jepsen
 from harness.cli import main
 from harness.compiled import Kernel, on_compiling, store
 from harness.compiled.content import digest_of
 from harness.compiled.machine_code import compiler
+from tests.references.history_language import parse_history
 
 FOLDER = Path(__file__).parent
 STORM = "--time-limit=3 --recovery=3 --seed=1 --engine=inprocess --nemesis=kill"

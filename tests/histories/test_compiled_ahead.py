@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from compile_kernels import FOLDER, compile_kernels_of, jobs
-from history_language import parse_history
 
 from harness.cli import main
+from tests.histories.compile_kernels import FOLDER, compile_kernels_of, jobs
+from tests.references.history_language import parse_history
 
 CHECK = "from harness.cli.main import main; main()"
 

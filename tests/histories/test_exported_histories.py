@@ -7,9 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from history_language import parse_history
 
 from harness.cli import main
+from tests.references.history_language import parse_history
 
 FOLDER = Path(__file__).parent
 WRITTEN = {

@@ -31,10 +31,10 @@ from checkers.transactions.verify.history import TransactionHistory, read_histor
 from checkers.transactions.verify.shown import Shown
 from checkers.verdict import Verdict
 from results.output import write
-from tests.histories.history_language import write_rows
-from tests.properties.commit_orders import allowed
-from tests.properties.thousands import thousands
-from tests.properties.transaction_histories import Transaction, committed_of, history_rows, random_registers
+from tests.references.commit_orders import allowed
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import Transaction, committed_of, history_rows, random_registers
 
 Version = int | None
 ASSUMPTIONS = [assumption.value for assumption in Assumption]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from outage_histories import MS, Outage, Stream, blamed, defined_outages, random_operations, streams
 
 from checkers.availability import Availability
 from checkers.availability.checker import LASTING, runs_of_streams
@@ -19,9 +18,12 @@ from checkers.availability.outages import Outages
 from checkers.availability.runs import BY
 from checkers.faults import Faults
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.run import check_history
 from checkers.verdict import CheckerResult
+from harness.record.facts import RunFacts
+from harness.record.fault_log import FaultLog, FaultWindow
+from tests.references.outage_histories import MS, Outage, Stream, blamed, defined_outages, random_operations, streams
 
 CLIENTS = 20
 
@@ -59,7 +61,7 @@ def test_outages_are_those_of_the_definition(
 ) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
     defined = written(random.Random(seed), tmp_path / "h.parquet", operations=40_000, queues=1_700)
-    request = CheckRequest(history=tmp_path / "h.parquet", options={"concurrency": CLIENTS})
+    request = CheckRequest(history=tmp_path / "h.parquet", run=RunUnderCheck(concurrency=CLIENTS))
     found: dict[Stream, list[Outage]] = {stream: [] for stream in defined}
     for stream, outage in found_outages(request):
         found[stream].append(outage)
@@ -68,18 +70,17 @@ def test_outages_are_those_of_the_definition(
     assert sum(len(outages) for outages in defined.values()) > 3_000
 
 
-def random_faults(rng: random.Random, until_ns: int) -> list[dict[str, Any]]:
+def random_faults(rng: random.Random, until_ns: int) -> list[FaultWindow]:
     faults = []
     for number in range(rng.randrange(6)):
         start_ns = rng.randrange(until_ns)
-        faults.append(
-            {"name": f"fault {number}", "start_ns": start_ns, "stop_ns": start_ns + rng.randrange(9_000 * MS)}
-        )
+        stop_ns = start_ns + rng.randrange(9_000 * MS)
+        faults.append(FaultWindow(kind="kill", shape=f"fault {number}", start_ns=start_ns, stop_ns=stop_ns))
     return faults
 
 
-def judge(path: Path, options: dict[str, Any]) -> CheckerResult:
-    request = CheckRequest(history=path, options={"concurrency": CLIENTS, **options})
+def judge(path: Path, run: RunUnderCheck) -> CheckerResult:
+    request = CheckRequest(history=path, run=replace(run, concurrency=CLIENTS))
     return check_history(request, {"availability": Availability()}, InProcessEngine())["availability"]
 
 
@@ -93,7 +94,7 @@ def test_figures_are_those_of_the_outages(tmp_path: Path, monkeypatch: pytest.Mo
         defined = written(rng, path, operations=300, queues=4)
         history = pq.read_table(path, columns=["time"])["time"].to_pylist()
         faults = random_faults(rng, history[-1])
-        result = judge(path, {"faults": faults, "recovery_limit_s": 2.0})
+        result = judge(path, RunUnderCheck(faults=FaultLog(windows=tuple(faults)), recovery_limit_s=2.0))
         lengths: dict[str, list[int]] = {}
         causes: Counter[tuple[str, str, bool]] = Counter()
         for (f, by, _), outages in defined.items():
@@ -129,22 +130,26 @@ def test_only_what_completes_in_the_storm_is_watched(tmp_path: Path) -> None:
     path = tmp_path / "h.parquet"
     written(random.Random(1), path, operations=300, queues=4)
     time = pq.read_table(path, columns=["time"])["time"].to_pylist()
-    whole = judge(path, {})
-    assert judge(path, {"watched_from_ns": 0, "final_from_ns": time[-1] + 1}) == whole
-    assert judge(path, {"watched_from_ns": time[-1] + 1}).statistics["recovery"] == {}
-    assert judge(path, {"final_from_ns": time[100]}).statistics["recovery"] != whole.statistics["recovery"]
+
+    def judged(facts: RunFacts) -> CheckerResult:
+        return judge(path, RunUnderCheck(facts=facts))
+
+    whole = judged(RunFacts())
+    assert judged(RunFacts(storm_from_ns=0, final_from_ns=time[-1] + 1)) == whole
+    assert judged(RunFacts(storm_from_ns=time[-1] + 1)).statistics["recovery"] == {}
+    assert judged(RunFacts(final_from_ns=time[100])).statistics["recovery"] != whole.statistics["recovery"]
 
 
 def test_losses_are_blamed_on_the_first_fault_that_was_not_over() -> None:
     faults = [
-        {"name": "a", "start_ns": 10, "stop_ns": 20},
-        {"name": "b", "start_ns": 12, "stop_ns": 15},
-        {"name": "c", "start_ns": 30, "stop_ns": 40},
+        FaultWindow(kind="kill", start_ns=10, stop_ns=20),
+        FaultWindow(kind="kill", start_ns=12, stop_ns=15),
+        FaultWindow(kind="kill", start_ns=30, stop_ns=40),
     ]
     struck = Faults.of(faults)
     rng = random.Random(1)
     acked = [rng.randrange(50) for _ in range(200)]
-    expected = [next((i for i, fault in enumerate(faults) if fault["stop_ns"] >= time), -1) for time in acked]
+    expected = [next((i for i, fault in enumerate(faults) if fault.stop_ns >= time), -1) for time in acked]
     assert struck.to_blame_for_losses(np.array(acked)).tolist() == expected
     assert Faults.of([]).to_blame_for_losses(np.array(acked)).tolist() == [-1] * len(acked)
     assert Faults.of([]).to_blame_for_outages(np.array([1]), np.array([2])).tolist() == [-1]

@@ -35,10 +35,10 @@ from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.demands import Family, Seen
 from checkers.transactions.verify.history import TransactionHistory, read_history
 from checkers.verdict import Verdict
-from tests.histories.history_language import write_rows
-from tests.properties.commit_orders import allowed
-from tests.properties.thousands import thousands
-from tests.properties.transaction_histories import (
+from tests.references.commit_orders import allowed
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import (
     Transaction,
     committed_of,
     history_rows,

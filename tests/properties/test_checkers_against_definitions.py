@@ -13,9 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from element_histories import defined_latencies, operations_of, random_bank
-from thousands import thousands
-from workload_cases import CASES, Case, many
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.multiset.set import QUANTILES
@@ -30,6 +27,9 @@ from harness.errors import UsageError
 from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import workload as workload_named
+from tests.references.element_histories import defined_latencies, operations_of, random_bank
+from tests.references.thousands import thousands
+from tests.references.workload_cases import CASES, Case, many
 
 ROW_NS = 1_000
 

@@ -10,7 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from node_histories import (
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.replication import ClusterChecker
+from checkers.replication.claims import EVENTS, confirmed_pieces
+from checkers.verdict import CheckerResult
+from harness.record.node_events import write_node_events
+from tests.references.node_histories import (
     Cluster,
     defined_anomalies,
     defined_leaders,
@@ -18,13 +25,7 @@ from node_histories import (
     random_cluster,
     write_cluster,
 )
-from thousands import thousands
-
-from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.replication import ClusterChecker, write_node_events
-from checkers.replication.claims import EVENTS, confirmed_pieces
-from checkers.verdict import CheckerResult
+from tests.references.thousands import thousands
 
 TOGETHER = 50
 """Clusters that are checked at once: their electors are then taken for one group."""
@@ -34,7 +35,7 @@ def judge(clusters: list[Cluster], folder: Path) -> CheckerResult:
     for cluster in clusters:
         write_cluster(cluster, folder / "nodes")
     table = write_node_events(folder / "nodes", folder / "node-events.parquet")
-    request = CheckRequest(history=folder, options={"node_events": table})
+    request = CheckRequest(history=folder, run=RunUnderCheck(node_events=table))
     return ClusterChecker().check(request, InProcessEngine())
 
 
@@ -89,7 +90,9 @@ def test_what_others_say_and_what_is_torn_is_passed_over(tmp_path: Path) -> None
         target.parent.mkdir(parents=True)
         target.write_text(noise + path.read_text() + '{"event": "written", "sta')
     table = write_node_events(tmp_path / "noisy" / "nodes", tmp_path / "noisy.parquet")
-    noisy = ClusterChecker().check(CheckRequest(history=tmp_path, options={"node_events": table}), InProcessEngine())
+    noisy = ClusterChecker().check(
+        CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table)), InProcessEngine()
+    )
     assert {n: s.count for n, s in noisy.anomalies.items()} == {n: s.count for n, s in expected.anomalies.items()}
 
 

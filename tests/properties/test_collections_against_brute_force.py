@@ -7,12 +7,12 @@ import random
 from collections import Counter
 
 import pytest
-from decider_judgement import held_against_all_orders
-from queue_histories import linearizable, made_up_rows, spans_of
-from thousands import thousands
 
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
 from checkers.linearizable.objects import MODELS
+from tests.references.decider_judgement import held_against_all_orders
+from tests.references.queue_histories import linearizable, made_up_rows, spans_of
+from tests.references.thousands import thousands
 
 NAMES = ["priority-queue", "stack"]
 MOST_OPERATIONS = 8

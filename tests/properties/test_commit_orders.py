@@ -8,7 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from commit_orders import (
+
+from checkers.causal.spans import transactions
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.transactions.history.committed import NEVER, Committed
+from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.model.lattice import PROMISES, Model, implied
+from tests.references.commit_orders import (
     MODELS,
     History,
     Order,
@@ -20,7 +27,9 @@ from commit_orders import (
     then,
     version_orders,
 )
-from transaction_histories import (
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import (
     committed,
     committed_of,
     history_rows,
@@ -28,15 +37,6 @@ from transaction_histories import (
     random_lists,
     random_registers,
 )
-
-from checkers.causal.spans import transactions
-from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.transactions.history.committed import NEVER, Committed
-from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import PROMISES, Model, implied
-from tests.histories.history_language import write_rows
-from tests.properties.thousands import thousands
 
 TEXTBOOK: dict[str, tuple[str, tuple[str, ...]]] = {
     "all in order": ("w(x,1) | r(x,1)\n r(x,-)", ()),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from thousands import thousands
 
 from checkers.kernels.columns import INFO, OK
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
@@ -20,6 +19,7 @@ from checkers.transactions.history.committed_rows import (
     RESOLVED,
     committed,
 )
+from tests.references.thousands import thousands
 
 Row = dict[str, Any]
 

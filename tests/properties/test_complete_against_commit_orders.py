@@ -9,10 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from commit_orders import allowed
-from thousands import thousands
-from transaction_histories import committed as written
-from transaction_histories import random_committed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
@@ -22,6 +18,10 @@ from checkers.transactions.isolation.constraints import repair
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
 from checkers.verdict import Verdict
+from tests.references.commit_orders import allowed
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import committed as written
+from tests.references.transaction_histories import random_committed
 
 
 class Replay:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from components_by_hand import has_answer, is_refuted, is_solved, random_component
-from thousands import thousands
-
 from checkers.transactions.isolation.constraints.component import Forbidden
 from checkers.transactions.isolation.constraints.components import solved
 from checkers.verdict import Verdict
+from tests.references.components_by_hand import has_answer, is_refuted, is_solved, random_component
+from tests.references.thousands import thousands
 
 
 def judge(seeds: range) -> None:

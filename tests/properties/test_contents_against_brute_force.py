@@ -7,13 +7,13 @@ import random
 from collections import Counter
 
 import pytest
-from content_histories import Rows, made_up_contents, operations_in, spans_of_contents
-from decider_judgement import held_against_all_orders
-from queue_histories import has_order
-from thousands import thousands
 
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
 from checkers.linearizable.objects import MODELS
+from tests.references.content_histories import Rows, made_up_contents, operations_in, spans_of_contents
+from tests.references.decider_judgement import held_against_all_orders
+from tests.references.queue_histories import has_order
+from tests.references.thousands import thousands
 
 NAMES = ["append-log", "set"]
 MOST_OPERATIONS = 8

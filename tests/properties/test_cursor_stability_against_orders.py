@@ -11,9 +11,9 @@ from checkers.transactions.evidence.proof import Because, Proof
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
 from checkers.verdict import Verdict
-from tests.properties.commit_orders import allowed
-from tests.properties.thousands import thousands
-from tests.properties.transaction_histories import random_committed
+from tests.references.commit_orders import allowed
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import random_committed
 
 
 def reads_named(committed: Committed, proof: Proof) -> bool:

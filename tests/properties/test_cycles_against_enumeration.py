@@ -9,17 +9,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import transaction_graphs
-from thousands import thousands
-from transaction_graphs import (
-    Transaction,
-    Transactions,
-    dataset,
-    defined_counts,
-    one_behind_the_other,
-    random_graph,
-    tables,
-)
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import Engine
@@ -32,6 +21,17 @@ from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycle
 from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
 from checkers.transactions.elle.graph.witnesses import Patience
 from checkers.verdict import EXAMPLES
+from tests.references import transaction_graphs
+from tests.references.thousands import thousands
+from tests.references.transaction_graphs import (
+    Transaction,
+    Transactions,
+    dataset,
+    defined_counts,
+    one_behind_the_other,
+    random_graph,
+    tables,
+)
 
 AT_ONCE = 20
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from delay_histories import defined_delays, random_delays
 
 from checkers.delay import DELAYED, MS, DelayChecker
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from harness.record.history import history_schema
+from tests.references.delay_histories import defined_delays, random_delays
 
 
 @pytest.mark.parametrize(("batch_rows", "operations", "seeds"), [(100_000, 12_000, 2), (61, 200, 40)])

@@ -11,15 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from content_histories import made_up_contents
-from delay_histories import random_delays
-from log_histories import random_history
-from log_transactions import random_transactions
-from node_histories import random_cluster, write_cluster
-from outage_histories import MS, random_operations
-from queue_histories import made_up_rows
-from register_histories import random_register_rows
-from transaction_histories import history_rows, parsed
 from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
@@ -28,8 +19,8 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
-from checkers.replication import ClusterChecker, write_node_events
+from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.replication import ClusterChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
@@ -41,9 +32,20 @@ from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 from checkers.verdict import Verdict
+from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
+from harness.record.node_events import write_node_events
 from harness.session.judgement import checker_for
 from results import output
+from tests.references.content_histories import made_up_contents
+from tests.references.delay_histories import random_delays
+from tests.references.log_histories import random_history
+from tests.references.log_transactions import random_transactions
+from tests.references.node_histories import random_cluster, write_cluster
+from tests.references.outage_histories import MS, random_operations
+from tests.references.queue_histories import made_up_rows
+from tests.references.register_histories import random_register_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 pytestmark = pytest.mark.xdist_group("spark")
 """One session: its tests share a worker, so that it is started once."""
@@ -73,8 +75,8 @@ def test_both_engines_say_the_same_of_a_log(
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     path = write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_MESSAGES)
-    faults = [{"name": f"at {at}", "start_ns": at, "stop_ns": at + 50_000} for at in (50_000, 200_000)]
-    request = CheckRequest(history=path, options={"faults": faults})
+    faults = [FaultWindow(kind="kill", start_ns=at, stop_ns=at + 50_000) for at in (50_000, 200_000)]
+    request = CheckRequest(history=path, run=RunUnderCheck(faults=FaultLog(windows=tuple(faults))))
     checkers = {"log": LogChecker(), "statistics": Statistics()}
     alone = check_history(request, checkers, InProcessEngine())
     assert check_history(request, checkers, spark) == alone
@@ -99,9 +101,9 @@ def test_both_engines_say_the_same_of_outages(
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     history = random_operations(random.Random(5), operations=400, clients=10, queues=7)
     pq.write_table(history, tmp_path / "h.parquet", row_group_size=70)
-    faults = [{"name": f"fault {at}", "start_ns": at * 5_000 * MS, "stop_ns": at * 6_000 * MS} for at in range(3)]
-    options = {"concurrency": 10, "recovery_limit_s": 1.0, "faults": faults}
-    request = CheckRequest(history=tmp_path / "h.parquet", options=options)
+    faults = [FaultWindow(kind="kill", start_ns=at * 5_000 * MS, stop_ns=at * 6_000 * MS) for at in range(3)]
+    run = RunUnderCheck(concurrency=10, recovery_limit_s=1.0, faults=FaultLog(windows=tuple(faults)))
+    request = CheckRequest(history=tmp_path / "h.parquet", run=run)
     alone = check_history(request, {"availability": Availability()}, InProcessEngine())
     assert alone["availability"].anomalies["slow-recovery"].count > 10
     assert check_history(request, {"availability": Availability()}, spark) == alone
@@ -114,7 +116,7 @@ def test_both_engines_say_the_same_of_a_clusters_nodes(
     for number in range(12):
         write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), tmp_path / "nodes")
     table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
-    request = CheckRequest(history=tmp_path, options={"node_events": table})
+    request = CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table))
     alone = ClusterChecker().check(request, InProcessEngine())
     assert len(alone.anomalies) > 4
     assert ClusterChecker().check(request, spark) == alone

@@ -11,18 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from list_histories import (
-    Edge,
-    Resolved,
-    Row,
-    defined_lists,
-    defined_resolved,
-    once,
-    random_lists,
-    transactions_of,
-    write_lists,
-)
-from thousands import thousands
 
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
@@ -47,6 +35,18 @@ from checkers.transactions.elle.outcomes import of_outcomes
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.transactions.history.committed_rows import RESOLVED
 from checkers.transactions.history.micro_rows import micro_rows
+from tests.references.list_histories import (
+    Edge,
+    Resolved,
+    Row,
+    defined_lists,
+    defined_resolved,
+    once,
+    random_lists,
+    transactions_of,
+    write_lists,
+)
+from tests.references.thousands import thousands
 
 LIMIT = 10_000_000
 

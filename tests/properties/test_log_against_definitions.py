@@ -10,15 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from log_histories import defined_anomalies, random_history
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.run import check_history
 from checkers.statistics import Statistics
+from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
+from tests.references.log_histories import defined_anomalies, random_history
 
 CHECKERS = {"log": LogChecker(), "statistics": Statistics()}
 
@@ -85,8 +86,10 @@ def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: py
         path = written(seed, tmp_path / f"{seed}.parquet", 40, 11)[0]
         rng = random.Random(seed)
         starts = [rng.randrange(120_000) for _ in range(rng.randrange(4))]
-        faults = [{"name": f"at {at}", "start_ns": at, "stop_ns": at + rng.randrange(30_000)} for at in starts]
-        request = CheckRequest(history=path, options={"faults": faults})
+        faults = [
+            FaultWindow(kind="kill", shape=f"at {at}", start_ns=at, stop_ns=at + rng.randrange(30_000)) for at in starts
+        ]
+        request = CheckRequest(history=path, run=RunUnderCheck(faults=FaultLog(windows=tuple(faults))))
         result = check_history(request, CHECKERS, InProcessEngine())["log"]
         table = pq.read_table(path).to_pylist()
         acked = {}
@@ -96,8 +99,8 @@ def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: py
         lost = sorted(acked[message] for message in lost_messages(table) if message in acked)
         expected: dict[str, list[int]] = {}
         for time in lost:
-            ordered = sorted(faults, key=lambda fault: (fault["start_ns"], fault["stop_ns"]))
-            name = next((fault["name"] for fault in ordered if fault["stop_ns"] >= time), "no fault")
+            ordered = sorted(faults, key=lambda fault: (fault.start_ns, fault.stop_ns))
+            name = next((fault.name for fault in ordered if fault.stop_ns >= time), "no fault")
             expected.setdefault(name, []).append(time)
         told = {row["fault"]: row for row in result.statistics.get("data_at_risk", ())}
         assert {name: row["lost"] for name, row in told.items()} == {name: len(at) for name, at in expected.items()}

@@ -11,9 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from log_transactions import defined_edges, everything, nearest, operations_of, random_transactions
-from thousands import thousands
-from transaction_graphs import Transaction, Transactions, defined_counts
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.log.dependencies import transaction_cycles
@@ -21,6 +18,9 @@ from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest
 from checkers.verdict import AnomalySummary
 from harness.record.history import history_schema
+from tests.references.log_transactions import defined_edges, everything, nearest, operations_of, random_transactions
+from tests.references.thousands import thousands
+from tests.references.transaction_graphs import Transaction, Transactions, defined_counts
 
 
 def found(rows: list[dict[str, Any]], path: Path) -> Mapping[str, AnomalySummary]:

@@ -14,7 +14,7 @@ import pytest
 from checkers.spark.java import JavaMissing, require_java
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = "tests.properties.verdicts_on_master"
+PROGRAM = "tests.references.verdicts_on_master"
 TIME_LIMIT_S = 3600
 
 

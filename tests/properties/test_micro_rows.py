@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from thousands import thousands
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
@@ -15,7 +14,8 @@ from checkers.plan import CheckRequest
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION
 from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
-from tests.histories.history_language import write_rows
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
 
 Row = dict[str, Any]
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from object_histories import BEGINNINGS, VARIANTS, Rows, made_up
-from thousands import thousands
 
 from checkers.linearizable import replay
 from checkers.linearizable.evidence.window import Window, window
@@ -23,6 +21,8 @@ from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE
 from checkers.linearizable.search.parts import Part, decide_parts, order_of_parts, parts
 from checkers.linearizable.search.problem import problem_of
 from checkers.linearizable.values import NEVER, frozen
+from tests.references.object_histories import BEGINNINGS, VARIANTS, Rows, made_up
+from tests.references.thousands import thousands
 
 LIMIT = 1_000_000
 MOST_OPERATIONS = 8

@@ -9,16 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commit_orders import History, allowed, overwritten, paths, then
-from transaction_histories import (
-    Transaction,
-    committed,
-    committed_of,
-    history_rows,
-    random_committed,
-    random_lists,
-    random_registers,
-)
 
 from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.proof import Because, Proof, Step
@@ -28,8 +18,18 @@ from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS
 from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
-from tests.histories.history_language import write_rows
-from tests.properties.thousands import thousands
+from tests.references.commit_orders import History, allowed, overwritten, paths, then
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import (
+    Transaction,
+    committed,
+    committed_of,
+    history_rows,
+    random_committed,
+    random_lists,
+    random_registers,
+)
 
 PLAIN, SESSIONS = Model.PARALLEL_SNAPSHOT_ISOLATION, Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from raft_network import Broken, ForgetfulNode, Network
 
 from system_under_test.raft.core import Role
+from tests.references.raft_network import Broken, ForgetfulNode, Network
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

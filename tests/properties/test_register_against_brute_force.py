@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from thousands import thousands
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
 from checkers.linearizable import FailedCas, cas_register
@@ -23,6 +22,7 @@ from checkers.linearizable.replay import OBJECTS, fault
 from checkers.linearizable.search.decision import LINEARIZABLE
 from checkers.linearizable.search.parts import decide_parts, parts
 from checkers.linearizable.values import NEVER
+from tests.references.thousands import thousands
 
 MOST_OPERATIONS = 7
 LIMIT = 100_000

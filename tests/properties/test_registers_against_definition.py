@@ -9,18 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from register_transactions import (
-    APART,
-    Reference,
-    Transaction,
-    Version,
-    micro_rows_of,
-    moved,
-    random_order,
-    random_transactions,
-)
-from thousands import thousands
-from transaction_histories import committed_of, random_registers
 
 from checkers.kernels.columns import FAIL, INFO, OK
 from checkers.transactions.elle.edges import Dependency
@@ -36,6 +24,18 @@ from checkers.transactions.elle.rw_register import (
 )
 from checkers.transactions.history.committed import NEVER, WRITES, Committed
 from checkers.transactions.history.committed_rows import committed
+from tests.references.register_transactions import (
+    APART,
+    Reference,
+    Transaction,
+    Version,
+    micro_rows_of,
+    moved,
+    random_order,
+    random_transactions,
+)
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import committed_of, random_registers
 
 
 def counts(findings: pa.Table) -> dict[str, int]:

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from register_transactions import random_transactions
 
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
@@ -42,6 +41,7 @@ from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.history.micro_rows import MICRO_ROWS, micro_rows
 from harness.record.history import MalformedHistory, history_schema
+from tests.references.register_transactions import random_transactions
 
 Event = tuple[int, str, list[tuple[str, str, int | None]]]
 """Process, type, micro-operations."""

@@ -10,12 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from delay_histories import random_delays
-from element_histories import random_bank
-from log_histories import random_history
 from transaction_stores import RETIRED, Level, Store, Values, Violation
 from transaction_stores import rows as store_rows
-from workload_cases import CASES, many
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
@@ -24,6 +20,10 @@ from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import names
 from harness.session.resolve import workload as workload_named
+from tests.references.delay_histories import random_delays
+from tests.references.element_histories import random_bank
+from tests.references.log_histories import random_history
+from tests.references.workload_cases import CASES, many
 
 Row = dict[str, Any]
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from content_histories import Rows, made_up_contents, operations_in, spans_of_contents
-from queue_histories import has_order
 
 from checkers.linearizable import replay
 from checkers.linearizable.deciders.spans import Contradiction
@@ -21,6 +19,8 @@ from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findin
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.question import Question, asked
 from harness.record.history import history_schema
+from tests.references.content_histories import Rows, made_up_contents, operations_in, spans_of_contents
+from tests.references.queue_histories import has_order
 
 LIMIT = 1_000_000
 JSON = pa.struct([pa.field("json", pa.string())])

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from queue_histories import Rows, linearizable, made_up_rows, spans_of
 
 from checkers.linearizable import replay
 from checkers.linearizable.deciders.spans import Contradiction
@@ -21,6 +20,7 @@ from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findin
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.question import Question, asked
 from harness.record.history import history_schema
+from tests.references.queue_histories import Rows, linearizable, made_up_rows, spans_of
 
 LIMIT = 1_000_000
 INTEGERS = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])

@@ -12,9 +12,9 @@ from checkers.plan import CheckRequest
 from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.model.lattice import Model, weakest
-from tests.histories.history_language import WrittenHistory, parse_history
-from tests.properties.commit_orders import allowed
-from tests.properties.transaction_histories import Operation, Transaction, committed_of
+from tests.references.commit_orders import allowed
+from tests.references.history_language import WrittenHistory, parse_history
+from tests.references.transaction_histories import Operation, Transaction, committed_of
 
 CHECKERS = {"list-append": ListAppend(), "rw-register": RwRegister()}
 

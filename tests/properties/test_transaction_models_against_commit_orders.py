@@ -14,10 +14,10 @@ from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
-from tests.histories.history_language import write_rows
-from tests.properties.commit_orders import allowed
-from tests.properties.thousands import thousands
-from tests.properties.transaction_histories import (
+from tests.references.commit_orders import allowed
+from tests.references.history_language import write_rows
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import (
     Transaction,
     committed_of,
     history_rows,

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commit_orders import allowed
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed, rows, write
 
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES
 from harness.record.history import read_history
+from tests.references.commit_orders import allowed
 
 PROMISED = {
     (Level.SERIALIZABLE, 0): "strict-serializable",

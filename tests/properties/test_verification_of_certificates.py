@@ -17,10 +17,10 @@ from checkers.transactions.verify.demands import Demand, Family, Kept, Seen
 from checkers.transactions.verify.history import INITIAL, TransactionHistory, read_history
 from checkers.transactions.verify.orders import require_order
 from checkers.transactions.verify.steps import Facts, JudgedStep, require_proof
-from tests.histories.history_language import write_rows
-from tests.properties.commit_orders import MODELS as DEFINITIONS
-from tests.properties.commit_orders import allowed
-from tests.properties.transaction_histories import (
+from tests.references.commit_orders import MODELS as DEFINITIONS
+from tests.references.commit_orders import allowed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import (
     Transaction,
     committed_of,
     history_rows,

@@ -30,8 +30,8 @@ from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify.__main__ import main as verify
 from harness.record.history import history_schema
 from results.output import write
-from tests.histories.history_language import write_rows
-from tests.properties.transaction_histories import history_rows, parsed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 HOLDS, REFUTED, WRONG_USAGE = 0, 3, 254
 WEIRD = (None, True, -1, 0, 10**30, 1.5, float("nan"), "", "b0", "x\n\x1b[2J", [], [[]], [None], {}, {"a": 1})

@@ -9,12 +9,8 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-import commit_orders
 import numpy as np
 import pytest
-from commit_orders import History, Pairs, allowed
-from thousands import thousands
-from transaction_histories import committed, random_committed
 
 from checkers.transactions.evidence.proof import Because, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
@@ -22,6 +18,10 @@ from checkers.transactions.isolation.weak import visibility
 from checkers.transactions.isolation.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
 from checkers.transactions.isolation.weak.precedence import Base
 from checkers.verdict import Verdict
+from tests.references import commit_orders
+from tests.references.commit_orders import History, Pairs, allowed
+from tests.references.thousands import thousands
+from tests.references.transaction_histories import committed, random_committed
 
 SEES = {
     "read-committed": "r",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from controller_storm import storm
+
+from tests.simulation.controller_storm import storm
 
 ALL = ("partition", "kill", "pause", "power")
 

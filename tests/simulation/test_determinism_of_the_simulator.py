@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gossip
 import pytest
 
 from harness.seed import Seed
 from harness.trace import Trace, first_difference, first_differing_checkpoint
+from tests.simulation import gossip
 
 SEEDS = [str(seed) for seed in range(20)]
 

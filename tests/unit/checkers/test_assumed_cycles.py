@@ -18,8 +18,8 @@ from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
 from checkers.transactions.verify import Refuted, verified
 from results.output import write
-from tests.histories.history_language import write_rows
-from tests.properties.transaction_histories import history_rows, parsed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 FRACTURED = "[0,1] w(x,1)\n [2,5] w(x,2) w(y,5)\n [3,4] r(x,1) r(y,5)"
 """0 and 2 wrote x one after the other; 3 saw y of 2, and not its x."""

@@ -16,6 +16,7 @@ import pytest
 from checkers.evidence import Evidence, any_ok
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
+from checkers.linearizable.checker import CONFIGURATIONS
 from checkers.linearizable.model import ANYTHING
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
@@ -45,8 +46,9 @@ def written(path: Path, events: list[Told], key: str | None = "k") -> Path:
     return path
 
 
-def check(model: Model, path: Path, **options: Any) -> CheckerResult:
-    return Linearizable(model).check(CheckRequest(history=path, options=options), InProcessEngine())
+def check(model: Model, path: Path, max_configurations: int = CONFIGURATIONS) -> CheckerResult:
+    checker = Linearizable(model, max_configurations)
+    return checker.check(CheckRequest(history=path), InProcessEngine())
 
 
 def done(process: int, f: str, argument: Any, result: Any) -> list[Told]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,21 +11,23 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.liveness import Liveness
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema
 
-WINDOW = {"progress_from_ns": 100, "progress_until_ns": 200, "required_ok": {"send": 1, "poll": 1}}
+QUORUM_HELD = FaultLog(windows=(FaultWindow(kind="kill", package=QUORUM, start_ns=100, stop_ns=200),))
+WINDOW = RunUnderCheck(faults=QUORUM_HELD, required_ok={"send": 1, "poll": 1})
 
 
-def _check(path: Path, rows: list[tuple[int, str, str]], options: dict[str, Any], **legal: str) -> CheckerResult:
+def _check(path: Path, rows: list[tuple[int, str, str]], run: RunUnderCheck | None) -> CheckerResult:
     """Rows of (time, type, f)."""
     table = pa.Table.from_pylist(
         [{"index": i, "time": time, "process": 0, "type": type_, "f": f} for i, (time, type_, f) in enumerate(rows)],
         schema=history_schema(pa.struct([("value", pa.int64())])),
     )
     pq.write_table(table, path, row_group_size=2)
-    request = CheckRequest(history=path, options=options, legal=legal)
+    request = CheckRequest(history=path, run=run)
     return Liveness().check(request, InProcessEngine())
 
 
@@ -56,4 +58,7 @@ def test_success_before_the_window_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_run_that_did_not_come_so_far_is_unknown(tmp_path: Path) -> None:
-    assert _check(tmp_path / "h.parquet", GOOD, {"required_ok": {"send": 1}}).verdict is Verdict.UNKNOWN
+    (window,) = QUORUM_HELD.windows
+    never_stopped = FaultLog(windows=(replace(window, is_stopped=False),))
+    for run in (None, RunUnderCheck(required_ok={"send": 1}), replace(WINDOW, faults=never_stopped)):
+        assert _check(tmp_path / "h.parquet", GOOD, run).verdict is Verdict.UNKNOWN

@@ -31,8 +31,8 @@ def history(path: Path, rows: list[tuple[int, int, str, str]], row_group_size: i
     return path
 
 
-def check(path: Path, **options: Any) -> Any:
-    return Statistics().check(CheckRequest(history=path, options=options), InProcessEngine())
+def check(path: Path) -> Any:
+    return Statistics().check(CheckRequest(history=path), InProcessEngine())
 
 
 ROWS = [

@@ -24,8 +24,8 @@ from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
 from checkers.verdict import Verdict
-from tests.histories.history_language import write_rows
-from tests.properties.transaction_histories import committed_of, history_rows, parsed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import committed_of, history_rows, parsed
 
 ROOT = Path(__file__).resolve().parents[3]
 

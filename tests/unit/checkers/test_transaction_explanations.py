@@ -20,8 +20,8 @@ from checkers.transactions.evidence.proof import Because, Proof, Step
 from checkers.transactions.evidence.prose import because, details, lines
 from checkers.transactions.evidence.shown_transactions import ShownTransaction, involved
 from checkers.transactions.history.micro_operations import TRANSACTION
-from tests.histories.history_language import write_rows
-from tests.properties.transaction_histories import history_rows, parsed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 WRITE_SKEW = "r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)"
 

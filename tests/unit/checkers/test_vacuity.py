@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +11,11 @@ import pytest
 
 from checkers.evidence import Evidence, any_ok
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict, accepted, judged_as
+from harness.record.facts import RunFacts
+from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64())])
@@ -45,52 +46,70 @@ def history(path: Path, rows: list[tuple[int, int, str, str, str | None]], row_g
     return path
 
 
-def check(path: Path, evidence: tuple[Evidence, ...] = (), **options: Any) -> CheckerResult:
+STORM_ENDED = RunFacts(final_from_ns=1_000)
+STRUCK = FaultWindow(kind="kill", start_ns=10, stop_ns=20)
+
+
+def check(path: Path, run: RunUnderCheck | None = None, evidence: tuple[Evidence, ...] = ()) -> CheckerResult:
     vacuity = Vacuity(subject="model x", evidence=evidence)
-    return vacuity.check(CheckRequest(history=path, options=options), InProcessEngine())
+    return vacuity.check(CheckRequest(history=path, run=run), InProcessEngine())
 
 
 def test_too_few_successes_in_the_storm_make_it_unknown(tmp_path: Path) -> None:
     path = history(tmp_path / "h.parquet", ROWS)
-    assert check(path, required_ok={"read": 2}).verdict is Verdict.VALID
-    result = check(path, required_ok={"read": 2}, final_from_ns=1_000)
+    assert check(path, RunUnderCheck(required_ok={"read": 2})).verdict is Verdict.VALID
+    result = check(path, RunUnderCheck(required_ok={"read": 2}, facts=STORM_ENDED))
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons == ("too little happened: 1 read succeeded in the storm, 2 are required",)
-    assert check(path, required_ok={"never": 1}).verdict is Verdict.UNKNOWN
+    assert check(path, RunUnderCheck(required_ok={"never": 1})).verdict is Verdict.UNKNOWN
 
 
 def test_too_small_a_share_of_successes_in_the_storm_makes_it_unknown(tmp_path: Path) -> None:
     path = history(tmp_path / "h.parquet", ROWS)
-    assert check(path, required_share={"read": 0.6, "never": 0.5}).verdict is Verdict.VALID
-    result = check(path, required_share={"read": 0.34}, final_from_ns=1_000)
+    assert check(path, RunUnderCheck(required_share={"read": 0.6, "never": 0.5})).verdict is Verdict.VALID
+    result = check(path, RunUnderCheck(required_share={"read": 0.34}, facts=STORM_ENDED))
     assert result.verdict is Verdict.UNKNOWN
     (reason,) = result.reasons
     assert reason == "too little happened: 1 of 3 read succeeded in the storm, which is 33.3%; 34% are required"
 
 
 @pytest.mark.parametrize(
-    ("options", "reasons", "is_vacuous"),
+    ("run", "reasons", "is_vacuous"),
     [
-        ({"faults_asked": ["kill"], "faults_with_effect": ["kill"]}, (), False),
-        ({"faults_asked": ["kill", "partition"], "faults_with_effect": {"kill": 3}}, (), False),
+        (RunUnderCheck(faults_asked=("kill",), faults=FaultLog(windows=(STRUCK,))), (), False),
+        (RunUnderCheck(faults_asked=("kill", "partition"), faults=FaultLog(windows=(STRUCK,) * 3)), (), False),
         (
-            {"faults_asked": ["kill", "partition"], "faults_with_effect": []},
+            RunUnderCheck(faults_asked=("partition", "kill")),
             ("no fault took effect, although these were asked for: kill, partition",),
             True,
         ),
-        ({"faults_asked": [], "faults_with_effect": []}, (), False),
-        ({"panics": {"b1": "assertion failed"}}, ("node b1 panicked: assertion failed",), False),
         (
-            {"faults_unhealed": ("kill b1 (never stopped)",), "faults_struck": 3},
+            RunUnderCheck(faults_asked=("kill",), faults=FaultLog(windows=(replace(STRUCK, happened=False),))),
+            ("no fault took effect, although these were asked for: kill",),
+            True,
+        ),
+        (
+            RunUnderCheck(faults_asked=("kill",), faults=FaultLog(windows=(replace(STRUCK, package=QUORUM),))),
+            ("no fault took effect, although these were asked for: kill",),
+            True,
+        ),
+        (RunUnderCheck(), (), False),
+        (
+            RunUnderCheck(facts=RunFacts(panics={"b1": "assertion failed"})),
+            ("node b1 panicked: assertion failed",),
+            False,
+        ),
+        (
+            RunUnderCheck(faults=FaultLog(windows=(STRUCK,) * 3, unhealed=("kill b1 (never stopped)",))),
             ("1 of 3 faults were not healed: kill b1 (never stopped)",),
             False,
         ),
     ],
 )
 def test_faults_without_effect_or_end_and_panics_are_no_pass(
-    options: Mapping[str, Any], reasons: tuple[str, ...], is_vacuous: bool, tmp_path: Path
+    run: RunUnderCheck, reasons: tuple[str, ...], is_vacuous: bool, tmp_path: Path
 ) -> None:
-    result = check(history(tmp_path / "h.parquet", ROWS), **options)
+    result = check(history(tmp_path / "h.parquet", ROWS), run)
     assert result.reasons == reasons
     assert result.vacuous == (reasons if is_vacuous else ())
 
@@ -110,7 +129,7 @@ def test_without_anything_that_could_contradict_it_is_unknown(
     evidence: tuple[Evidence, ...], words: str, tmp_path: Path
 ) -> None:
     for size in (1, 1_000):
-        result = check(history(tmp_path / f"{size}.parquet", ROWS, row_group_size=size), evidence)
+        result = check(history(tmp_path / f"{size}.parquet", ROWS, row_group_size=size), evidence=evidence)
         assert (result.verdict is Verdict.UNKNOWN) is bool(words)
         assert words in " ".join(result.reasons)
         assert result.vacuous == result.reasons

@@ -18,8 +18,8 @@ from checkers.transactions.model.lattice import Model, forbidden
 from checkers.transactions.verify import DEMANDS, Refuted, verified
 from checkers.transactions.verify.witnesses import forbids
 from results.output import write
-from tests.histories.history_language import write_rows
-from tests.properties.transaction_histories import history_rows, parsed
+from tests.references.history_language import write_rows
+from tests.references.transaction_histories import history_rows, parsed
 
 
 def written(text: str, directory: Path) -> Path:

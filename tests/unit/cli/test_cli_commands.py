@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from fake_pipeline import FakePipeline, outcome
 
 from checkers.verdict import Verdict
 from harness.cli import checking, main, replay, run, suite
@@ -18,6 +17,7 @@ from harness.record.history import MalformedHistory
 from harness.record.scenario import Scenario
 from harness.session import engines
 from harness.session import judge as pipeline_module
+from tests.unit.cli.fake_pipeline import FakePipeline, outcome
 
 Stormproof = Callable[..., int]
 
@@ -309,7 +309,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert checks["queue"]["settings"]["order"] == "one of none, producer, key"
     assert stormproof("list", "shapes", "--json") == 0
     shapes = json.loads(capsys.readouterr().out)["shapes"]
-    assert {"name": "isolate primary", "fault": "partition"} in shapes
+    assert {"name": "isolate PART", "fault": "partition"} in shapes
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse"]

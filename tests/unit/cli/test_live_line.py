@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 import pytest
@@ -19,6 +19,7 @@ from harness.cli import console as console_module
 from harness.cli.console import Console, Output, Tone, Watching, remark, remark_at_once, settle, shows_colours
 from harness.cli.live_line import LiveLine
 from harness.progress import Moment, RunProgress
+from harness.record.fault_row import FaultRow
 from tests.terminal import Screen, sized
 
 END = "<end>"
@@ -154,12 +155,16 @@ def test_a_run_counts_completions_and_names_the_faults_that_stand() -> None:
 
     reported: list[Any] = []
     run = RunProgress(reported.append)
-    row = {"package": "partition", "number": 1, "phase": "start", "kind": "partition", "happened": True}
+    nodes = ("b1", "b2", "b3", "b4", "b5")
+    row = FaultRow(
+        time_ns=0, package="partition", number=1, starts=True, kind="partition", nodes=nodes, happened=True,
+        shape="isolate primary",
+    )  # fmt: skip
     run.begin("storm", until_ns=60 * 10**9)
-    run.struck({**row, "shape": "isolate primary", "targets": ["b1", "b2", "b3", "b4", "b5"]})
-    run.struck({**row, "number": 2, "shape": "", "targets": [], "happened": False})
+    run.struck(row)
+    run.struck(replace(row, number=2, happened=False))
     run.completed(Operation(0, "ok", "send", time=12 * 10**9))
-    run.struck({**row, "phase": "stop", "shape": "isolate primary", "targets": []})
+    run.struck(replace(row, starts=False))
     run.completed(Operation(0, "info", "send", time=61 * 10**9))
     assert reported == [
         Moment("storm"),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from virtual_time import VirtualTimeline, run_virtually
 
 from harness.errors import CONNECT_FAILED, OUTCOME_UNKNOWN, ErrorCode, HarnessError, OperationError
 from harness.generator import (
@@ -31,6 +30,7 @@ from harness.generator import (
 from harness.interpreter import Interpreted, run_operations
 from harness.operation import Operation
 from harness.seed import Seed
+from tests.unit.harness.virtual_time import VirtualTimeline, run_virtually
 
 Behaviour = Callable[[Operation], Awaitable[Operation]]
 

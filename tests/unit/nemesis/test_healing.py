@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from harness.environments.environment import Link
-from harness.record.fault_log import unhealed
+from harness.record.fault_row import FaultRow
+from harness.record.healing import unhealed
 from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
 
 Step = tuple[str, int, Fault, bool]
@@ -20,19 +21,19 @@ ONE_WAY = Partition(links=(Link("b1", "b2"),))
 SKEWED = ClockSkew(skews=(Skew("b1", 3.0, 1.0),))
 
 
-def rows(*steps: Step) -> list[dict[str, Any]]:
+def rows(*steps: Step) -> list[FaultRow]:
     return [
-        {
-            "time": time,
-            "phase": phase,
-            "package": fault.kind,
-            "number": number,
-            "kind": fault.kind,
-            "targets": list(fault.nodes),
-            "fault": fault.to_json(),
-            "happened": happened,
-            "evidence": "read back",
-        }
+        FaultRow(
+            time_ns=time,
+            package=fault.kind,
+            number=number,
+            starts=phase == "start",
+            kind=fault.kind,
+            nodes=fault.nodes,
+            fault=fault.to_json(),
+            happened=happened,
+            evidence="read back",
+        )
         for time, (phase, number, fault, happened) in enumerate(steps)
     ]
 
@@ -114,7 +115,8 @@ def test_what_nothing_undid_is_named(steps: list[Step], words: list[str]) -> Non
 
 def test_a_fault_of_somebody_else_is_healed_by_its_own_stop_alone() -> None:
     (start, stop) = rows(("start", 0, B1, True), ("stop", 0, B1, True))
-    own = {"package": "meteor", "kind": "meteor", "fault": {"kind": "meteor", "size": 3}}
-    assert unhealed([start | own, stop | own]) == ()
-    assert unhealed([start | own, stop]) == ("meteor b1 (it was never stopped)",)
-    assert unhealed([start | own, stop | own | {"happened": False}]) != ()
+    begun = replace(start, package="meteor", kind="meteor", fault={"kind": "meteor", "size": 3})
+    ended = replace(begun, time_ns=1, starts=False)
+    assert unhealed([begun, ended]) == ()
+    assert unhealed([begun, stop]) == ("meteor b1 (it was never stopped)",)
+    assert unhealed([begun, replace(ended, happened=False)]) != ()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from harness.generator import Context
-from harness.record.fault_log import storm, windows
 from harness.seed import Seed
+from nemesis import package
 from nemesis.cluster import Cluster
-from nemesis.package import PACKAGES
 from nemesis.schedule import NemesisSettings, Scheduled, together
 from nemesis.shape import Isolate, MajoritiesRing, OneWay, between
-from nemesis.target import PRIMARY, Majority, Minority
+from nemesis.target import Majority, Minority, Role
+from tests.unit.nemesis.systems import ROCKETMQ
 
+PRIMARY = Role("primary")
+PACKAGES = {name: make(ROCKETMQ) for name, make in package.PACKAGES.items()}
 GROUPS = {
     "brokers": ("b1", "b2", "b3"),
     "controllers": ("c1", "c2", "c3"),
@@ -89,28 +91,6 @@ def test_no_process_fault_is_sent_to_a_node_that_is_down() -> None:
     for _, shape in PACKAGES["pause"].shapes:
         fault = shape.strike(down, Seed(3).stream())
         assert fault is None or "b2" not in fault.nodes
-
-
-def _row(time_s: float, kind: str, phase: str, *targets: str, number: int = 0) -> dict[str, object]:
-    return {
-        "time": round(time_s * 1e9), "package": kind, "kind": kind, "number": number, "phase": phase,
-        "targets": list(targets), "happened": True,
-    }  # fmt: skip
-
-
-def test_the_storm_knows_overlapping_power_losses() -> None:
-    alone = [_row(1, "power", "start", "b1"), _row(2, "power", "stop", "b1")]
-    assert not storm(windows(alone), aftermath_s=10).power_overlapped
-    close = [*alone, _row(9, "kill", "start", "b2"), _row(10, "kill", "stop", "b2")]
-    assert storm(windows(close), aftermath_s=10).power_overlapped
-    assert not storm(windows(close), aftermath_s=5).power_overlapped
-    clock = [*alone, _row(2, "clock", "start", "b2"), _row(10, "clock", "stop", "b2")]
-    assert not storm(windows(clock), aftermath_s=10).power_overlapped
-    assert storm(windows([_row(1, "power", "start", "b1", "b2")]), aftermath_s=5).power_several
-
-
-def test_a_fault_without_effect_is_no_part_of_the_storm() -> None:
-    assert windows([{**_row(1, "kill", "start", "b1"), "happened": False}]) == ()
 
 
 def test_asking_a_schedule_twice_does_not_put_it_off() -> None:

@@ -10,10 +10,16 @@ from harness.errors import UsageError
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
-from nemesis.beat import MOST_STRIKES, SHAPES, Beat, NoSettings
-from nemesis.grammar import every, parse
+from nemesis import sentence as grammar
+from nemesis.beat import MOST_STRIKES, Beat, NoSettings, every
 from nemesis.shape import Isolate
-from nemesis.target import PRIMARY
+from nemesis.target import Nodes
+from stormproof.scenarios import PRIMARY, log, rocketmq, storm
+from tests.unit.nemesis.systems import WORDS
+
+
+def parse(sentence: str) -> Beat:
+    return grammar.parse(sentence, WORDS)
 
 
 def refusal(sentence: str) -> str:
@@ -29,15 +35,24 @@ def lengths(beat: Beat, storm_s: float) -> list[float]:
 
 def test_a_beat_is_written_as_a_sentence() -> None:
     parsed = parse("isolate primary every 10 for 5")
-    assert parsed.name == every(10, Isolate(PRIMARY), heal_after_s=5)
+    assert parsed == every(10, Isolate(PRIMARY), heal_after_s=5)
     steps = parsed.schedule(Seed(0), NoSettings(), 35)
     assert [step.starts for step in steps] == [True, False] * 3
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_is_read_as_it_is_written(shape: str) -> None:
-    assert parse(f"{shape} every 10 for 5").name == f"{shape} every 10 for 5"
-    assert parse(f"kill all and {shape} every 1.5 for 0.25").name == f"kill all and {shape} every 1.5 for 0.25"
+def test_a_shape_goes_into_a_storm_as_a_value_and_comes_out_of_its_text_as_an_equal_one() -> None:
+    beat = every(10, Isolate(Nodes(("b1",))), heal_after_s=5)
+    scenario = storm(system=rocketmq(), workload=log(), nemesis=[beat, "kill"])
+    assert scenario.nemesis == ("isolate b1 every 10 for 5", "kill")
+    assert registry.resolve(scenario).packages[0] == beat
+
+
+def test_a_node_that_the_settings_do_not_make_is_refused() -> None:
+    beat = every(10, Isolate(Nodes(("b5",))), heal_after_s=5)
+    scenario = storm(system=rocketmq(brokers=5), workload=log(), nemesis=[beat])
+    assert registry.resolve(scenario).packages == (beat,)
+    with pytest.raises(UsageError, match="'b5' is no target that can follow 'isolate'"):
+        registry.resolve(dataclasses.replace(scenario, settings={}))
 
 
 @pytest.mark.parametrize("length_s", [0.05, 2, 5, 5.1, 8, 9, 9.99])
@@ -112,7 +127,19 @@ def test_a_beat_that_strikes_absurdly_often_is_refused_with_the_bound() -> None:
         ("Isolate primary every 10 for 5", "the verb 'Isolate' is unknown", "isolate primary every 10 for 5"),
         ("isolate primery every 10 for 5", "'primery' is no target", "isolate primary every 10 for 5"),
         ("isolate every 10 for 5", "the target after 'isolate' is missing", "isolate primary every 10 for 5"),
-        ("kill one of broker every 8 for 2", "'broker' is no word", "kill one of brokers every 8 for 2"),
+        ("kill one of broker every 8 for 2", "'broker' is no group", "kill one of brokers every 8 for 2"),
+        ("kill one brokers every 8 for 2", "'brokers' is no word", "kill one of brokers every 8 for 2"),
+        ("isolate bb2 every 10 for 5", "'bb2' is no target that can follow 'isolate'", "isolate b2 every 10 for 5"),
+        ("kill b1+bb2 every 9 for 5", "'bb2' in 'b1+bb2' is no node; there are: b1, b2", "kill b1+b2 every 9 for 5"),
+        ("kill b1+b2+b1 every 9 for 5", "'b1+b2+b1' names a node twice", "kill b1+b2 every 9 for 5"),
+        ("cut link b1 b2 every 9 for 5", "'b2' is no word that can follow", "cut link b1 to b2 every 9 for 5"),
+        ("cut b1 to c1 every 9 for 5", "'b1' is no word that can follow 'cut'", "cut link b1 to c1 every 9 for 5"),
+        (
+            "cut link b1 to every 9 for 5",
+            "the target after 'cut link b1 to' is missing",
+            "cut link b1 to primary every 9 for 5",
+        ),
+        ("bridge in every 9 for 5", "the group after 'bridge in' is missing", "bridge in brokers every 9 for 5"),
         ("power primary every 3 for 1", "'primary' is no word", "power off primary every 3 for 1"),
         ("primery apart from brokers every 9 for 2", "target 'primery'", "primary apart from brokers every 9 for 2"),
         ("isolate primary evry 10 for 5", "'every' is misspelt as 'evry'", "isolate primary every 10 for 5"),
@@ -156,6 +183,8 @@ def test_the_wrong_part_of_a_sentence_is_named_with_the_nearest_that_is_right(
         ("isolate primary every ٣ for 1", "a number of seconds greater than 0, got '٣'"),
         ("kill primary now every 10 for 5", "only 'and' or 'every' can follow 'kill primary', got 'now'"),
         ("isolate nobody every 10 for 5", "'nobody' is no target that can follow 'isolate'; there can be: primary, "),
+        ("isolate b9 every 10 for 5", "'b9' is no target that can follow 'isolate'; there can be: primary, "),
+        ("kill b1+b9 every 10 for 5", "'b9' in 'b1+b9' is no node; there are: b1, b2, b3, c1, c2, c3"),
         ("destroy all every 10 for 5", "the verb 'destroy' is unknown; known are: isolate, one way around, "),
         ("partition every 10 for 5", "'partition' is a package of faults, which has a pace of its own"),
         ("partition kill", "packages of faults are named with a comma between them: partition,kill"),

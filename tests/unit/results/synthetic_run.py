@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
+from harness.record.fault_row import FaultRow
 from harness.record.history import HistoryWriter
 from results.verdict_file import VerdictFile, write_verdict
 
@@ -70,11 +72,19 @@ def write_history(directory: Path, seconds: float = 60.0, rate: float = 100.0) -
 def write_faults(directory: Path) -> None:
     rows = []
     for number, (kind, targets, start, stop, happened, evidence) in enumerate(FAULTS):
-        row = {"type": "info", "package": kind, "kind": kind, "number": number, "targets": list(targets)}
-        rows.append({**row, "time": int(start * SECOND), "phase": "start", "happened": happened, "evidence": evidence})
-        rows.append({**row, "time": int(stop * SECOND), "phase": "stop", "happened": happened, "evidence": "healed"})
-    rows.sort(key=lambda row: row["time"])
-    (directory / "nemesis.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        began = FaultRow(
+            time_ns=int(start * SECOND),
+            package=kind,
+            number=number,
+            starts=True,
+            kind=kind,
+            nodes=targets,
+            happened=happened,
+            evidence=evidence,
+        )
+        rows += [began, replace(began, time_ns=int(stop * SECOND), starts=False, evidence="healed")]
+    rows.sort(key=lambda row: row.time_ns)
+    (directory / "nemesis.jsonl").write_text("".join(json.dumps(row.to_json()) + "\n" for row in rows))
 
 
 def write_nodes(directory: Path) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from synthetic_run import verdict_of
-
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from results.junit import Case, anomalies_in_words, junit_xml, write_junit
+from tests.unit.results.synthetic_run import verdict_of
 
 
 def parsed(*cases: Case) -> ElementTree.Element:

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
+from harness.record.fault_log import FaultWindow
 from harness.record.history import HistoryWriter
 from results.report import escaped, write_report
 from results.report.figure import figure
 from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at
-from results.report.run_files import RoleSpan, fault_windows, read_run, role_spans
+from results.report.run_files import RoleSpan, read_run, role_spans
 from results.report.witness import numbers_in, value_words
 from results.verdict_file import VerdictFile, write_verdict
+from tests.unit.results.synthetic_run import FAULTS, LOG_VALUE, write_history, write_run
 
 
 @pytest.fixture(scope="module")
@@ -169,34 +170,9 @@ def test_a_role_told_twice_is_one_span() -> None:
     assert span == RoleSpan(node="b1", role="slave", epoch=1, start_s=1.0, stop_s=9.0)
 
 
-def test_faults_are_paired_by_package_and_number_and_one_that_never_stopped_stays_open() -> None:
-    rows = [
-        {
-            "type": "info",
-            "package": "kill",
-            "number": 1,
-            "phase": "start",
-            "time": 10**9,
-            "kind": "kill",
-            "happened": True,
-        },
-        {"type": "info", "package": "kill", "number": 2, "phase": "start", "time": 2 * 10**9, "kind": "kill"},
-        {"type": "info", "package": "kill", "number": 1, "phase": "stop", "time": 3 * 10**9, "kind": "kill"},
-    ]
-    first, second = fault_windows(rows)
-    assert (first.start_s, first.stop_s, first.happened) == (1.0, 3.0, True)
-    assert (second.start_s, second.stop_s, second.happened) == (2.0, None, False)
-
-
-def test_of_faults_at_one_moment_the_killed_play_no_part_and_a_cut_names_whom_it_was_aimed_at() -> None:
-    links = [["b1", "b2"], ["b2", "b1"], ["b1", "b3"], ["b3", "b1"]]
-    fault = {
-        "kind": "kill+partition",
-        "faults": [{"kind": "partition", "links": links}, {"kind": "kill", "nodes": ["b3"]}],
-    }
-    start = {"package": "p", "number": 0, "phase": "start", "time": 10**9, "kind": "kill+partition", "happened": True}
-    (window,) = fault_windows([{**start, "targets": ["b1", "b2", "b3"], "fault": fault}])
-    assert (window.down, window.aimed_at) == (("b3",), ("b1", "b3"))
+def test_the_killed_play_no_part() -> None:
+    fault = {"kind": "kill+pause", "faults": [{"kind": "pause", "nodes": ["b2"]}, {"kind": "kill", "nodes": ["b3"]}]}
+    window = FaultWindow(kind="kill+pause", nodes=("b2", "b3"), start_ns=10**9, stop_ns=2 * 10**9, fault=fault)
     events = [{"event": "role", "role": "slave", "epoch": 1, "time": 0}]
     stops = [role_spans(node, iter(events), (window,), 9.0)[0].stop_s for node in ("b2", "b3")]
     assert stops == [9.0, 1.0]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_run import verdict_of
 
 from checkers.verdict import CheckerResult, Verdict
 from results.verdict_file import VerdictFile, read_verdict, write_verdict
+from tests.unit.results.synthetic_run import verdict_of
 
 
 def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:

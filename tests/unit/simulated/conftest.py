@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lending import LENT
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
@@ -15,6 +14,7 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from tests.unit.simulated.lending import LENT
 
 Test = Callable[[SimulatedEnvironment, dict[str, Any]], Coroutine[Any, Any, None]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from storage_machine import Machine, async_config, simulate, sync_config
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.errors import LogTruncated, StorageFailed
+from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 
 def test_one_fsync_releases_everyone_who_wrote_before_it_began() -> None:

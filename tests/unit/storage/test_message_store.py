@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from storage_machine import Machine, async_config, simulate, sync_config
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts
+from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 MESSAGE_BYTES = 157
 """Size of a message of topic `t` with a body of 45 bytes."""

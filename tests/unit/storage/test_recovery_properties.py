@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from storage_machine import Machine, async_config, simulate, sync_config
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore
+from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
 

@@ -7,16 +7,26 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.record.fault_log import Storm
+from harness.record.fault_log import FaultWindow
 from workloads.systems.rocketmq.adapter import SYSTEM
-from workloads.systems.rocketmq.legal_loss import LOSS, legal_loss
+from workloads.systems.rocketmq.legal_loss import CATCH_UP_S, LOSS, legal_loss, power_overlapped
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
-KILL, PARTITION = Storm(kinds=("kill",)), Storm(kinds=("partition",))
-POWER_ONE = Storm(kinds=("power",))
-POWER_ALL = Storm(kinds=("power",), power_several=True)
-POWER_OVERLAPPED = Storm(kinds=("kill", "power"), power_overlapped=True)
-CLOCK = Storm(kinds=("clock",))
+
+def struck(*faults: tuple[str, float, float, tuple[str, ...]]) -> tuple[FaultWindow, ...]:
+    """Of (kind, start and stop in seconds, nodes)."""
+    return tuple(
+        FaultWindow(kind=kind, nodes=nodes, start_ns=round(start_s * 1e9), stop_ns=round(stop_s * 1e9))
+        for kind, start_s, stop_s, nodes in faults
+    )
+
+
+POWER = ("power", 1, 2, ("b1",))
+NOTHING = struck()
+KILL, PARTITION, CLOCK = (struck((kind, 1, 2, ("b1",))) for kind in ("kill", "partition", "clock"))
+POWER_ONE = struck(POWER)
+POWER_ALL = struck(("power", 1, 2, ("b1", "b2")))
+POWER_OVERLAPPED = struck(POWER, ("kill", 2 + CATCH_UP_S, 20, ("b2",)))
 
 ALL_ACK_2 = RocketmqSettings()
 ALL_ACK_2_ASYNC = RocketmqSettings(flush="async")
@@ -31,7 +41,7 @@ UNCLEAN = RocketmqSettings(unclean_election=True)
 
 
 @pytest.mark.parametrize(
-    ("settings", "storm", "loss_is_legal"),
+    ("settings", "faults", "loss_is_legal"),
     [
         (SINGLE_ASYNC, KILL, False),
         (SINGLE_ASYNC, POWER_ONE, True),
@@ -63,16 +73,36 @@ UNCLEAN = RocketmqSettings(unclean_election=True)
         (UNCLEAN, KILL, True),
         (UNCLEAN, PARTITION, True),
         *((settings, CLOCK, False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
-        *((settings, Storm(), False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
+        *((settings, NOTHING, False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
     ],
 )
 def test_loss_is_legal_exactly_where_the_table_says(
-    settings: RocketmqSettings, storm: Storm, loss_is_legal: bool
+    settings: RocketmqSettings, faults: tuple[FaultWindow, ...], loss_is_legal: bool
 ) -> None:
-    legal = legal_loss(settings, storm)
+    legal = legal_loss(settings, faults)
     expected = (*LOSS, *(("fenced-write",) if settings.unclean_election else ())) if loss_is_legal else ()
     assert legal.anomalies == expected
     assert bool(legal.reason) == loss_is_legal
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_overlapped"),
+    [
+        (POWER_ONE, False),
+        (struck(POWER, POWER), True),
+        (struck(("power+kill", 1, 2, ("b1", "c1"))), True),
+        (struck(POWER, ("kill", 2 + CATCH_UP_S, 30, ("b2",))), True),
+        (struck(POWER, ("kill", 2.1 + CATCH_UP_S, 30, ("b2",))), False),
+        (struck(("kill", 1, 2, ("b2",)), ("power", 2 + CATCH_UP_S, 30, ("b1",))), True),
+        (struck(("kill", 1, 2, ("b2",)), ("power", 2.1 + CATCH_UP_S, 30, ("b1",))), False),
+        (struck(POWER, ("clock", 1, 2, ("b2",))), False),
+        (struck(("kill", 1, 2, ("b1",)), ("partition", 1, 2, ("b2",))), False),
+    ],
+)
+def test_power_losses_overlap_with_what_comes_before_their_replica_has_caught_up(
+    faults: tuple[FaultWindow, ...], is_overlapped: bool
+) -> None:
+    assert power_overlapped(faults) is is_overlapped
 
 
 def test_diverging_replicas_and_reads_of_what_was_never_sent_are_legal_nowhere() -> None:

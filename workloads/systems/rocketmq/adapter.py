@@ -13,8 +13,8 @@ from typing import Any
 from harness.client import Client
 from harness.errors import UsageError
 from harness.program import PythonProgram
-from harness.record.fault_log import Storm
-from harness.system import LegalLoss, NodeSpec
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState
@@ -136,6 +136,15 @@ class Rocketmq:
             )
         return tuple(nodes)
 
+    def cluster(self, settings: RocketmqSettings) -> Declaration:
+        return Declaration(
+            groups=("brokers", "controllers"),
+            data=("brokers",),
+            voters=("controllers",),
+            roles={"primary": "brokers", "active-controller": "controllers"},
+            spare="dispensable",
+        )
+
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":
             return LogClient(host, settings)
@@ -194,8 +203,8 @@ class Rocketmq:
             controllers.close()
         return roles
 
-    def legal_loss(self, settings: RocketmqSettings, storm: Storm) -> LegalLoss:
-        return legal_loss(settings, storm)
+    def legal_loss(self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+        return legal_loss(settings, struck)
 
 
 def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:

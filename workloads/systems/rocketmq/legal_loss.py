@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.record.fault_log import Storm
+from collections.abc import Sequence
+
+from harness.record.fault_log import FaultWindow, kinds_of
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
@@ -19,13 +21,15 @@ LOSS = (
     "rewritten-log",
 )
 """What a client sees where acknowledged messages may be lost: their offsets are then given out again."""
-DIRTY = ("dirty-read", "inconsistent-offsets")
+CATCH_UP_S = 15.0
+"""How long after a power loss its replica may still be catching up."""
 
 
-def legal_loss(settings: RocketmqSettings, storm: Storm) -> LegalLoss:
-    """The row of the table of legal losses for this configuration, cut down to the storm that struck."""
-    kinds = set(storm.kinds)
+def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
+    """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
+    kinds = set(kinds_of(struck))
     power = "power" in kinds
+    overlapped = power_overlapped(struck)
     if settings.unclean_election and kinds & {"kill", "power", "partition", "pause"}:
         return LegalLoss(
             anomalies=(*LOSS, "fenced-write"), reason="unclean election is on: a replica that lags may be elected"
@@ -35,7 +39,7 @@ def legal_loss(settings: RocketmqSettings, storm: Storm) -> LegalLoss:
             return LegalLoss(anomalies=LOSS, reason="one broker with asynchronous flush lost power")
         return LegalLoss()
     if settings.all_ack:
-        if power and (storm.power_several or storm.power_overlapped):
+        if overlapped:
             return LegalLoss(anomalies=LOSS, reason="several replicas lost power together, or one under another fault")
         if power and settings.min_in_sync_replicas == 1 and settings.flush == "async":
             return LegalLoss(anomalies=LOSS, reason="minInSyncReplicas 1 with asynchronous flush under power loss")
@@ -50,8 +54,26 @@ def legal_loss(settings: RocketmqSettings, storm: Storm) -> LegalLoss:
             anomalies=LOSS,
             reason=f"inSyncReplicas {settings.in_sync_replicas} of {voters}: a laggard of the set may be elected",
         )
-    if power and (settings.flush == "async" or storm.power_several or storm.power_overlapped):
+    if power and (settings.flush == "async" or overlapped):
         return LegalLoss(
             anomalies=LOSS, reason="every replica acknowledges, and power losses overlapped or flush is asynchronous"
         )
     return LegalLoss()
+
+
+def power_overlapped(struck: Sequence[FaultWindow]) -> bool:
+    """Whether replicas may have lost power that were not caught up with each other.
+
+    Either several nodes lost power at once, or a power loss and another fault (clocks aside) came together or within
+    CATCH_UP_S of each other.
+    """
+    catch_up_ns = round(CATCH_UP_S * 1e9)
+    power = [window for window in struck if "power" in window.kinds]
+    return any(len(window.nodes) > 1 for window in power) or any(
+        other is not window
+        and other.kind != "clock"
+        and other.start_ns <= window.stop_ns + catch_up_ns
+        and window.start_ns <= other.stop_ns + catch_up_ns
+        for window in power
+        for other in struck
+    )

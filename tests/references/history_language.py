@@ -4,7 +4,8 @@
     checker: log
     verdict: invalid lost-write, unseen       (or: valid, or: unknown)
     options: delivery=exactly-once            of the checker, if any
-    demands: recovery_limit_s=2               of the request
+    demands: recovery_limit_s=2               of its run
+    bounds: max_configurations=200            of the search of an object
     model: stack                              of the checker `object`
 
     0 invoke send q0 1                        process, type, f, key, value
@@ -42,7 +43,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.linearizable.checker import CONFIGURATIONS
 from checkers.log.rows import LOG_MESSAGES
+from checkers.plan import RunUnderCheck
 from harness.record.history import history_schema
 from harness.session.resolve import workloads
 
@@ -75,6 +78,9 @@ class WrittenHistory:
     anomalies: tuple[str, ...]
     options: dict[str, str]
     demands: dict[str, str]
+    """Of its run."""
+    bounds: dict[str, str]
+    """Of its checker."""
     rows: list[dict[str, Any]]
 
     def judged_by(self) -> tuple[str, ...]:
@@ -82,6 +88,14 @@ class WrittenHistory:
         if self.checker == "object":
             return ("--model", self.model)
         return ("--workload", self.checker, *(f"--set={name}={value}" for name, value in self.options.items()))
+
+    @property
+    def run(self) -> RunUnderCheck | None:
+        return RunUnderCheck(**{name: float(value) for name, value in self.demands.items()}) if self.demands else None
+
+    @property
+    def max_configurations(self) -> int:
+        return int(self.bounds.get("max_configurations", CONFIGURATIONS))
 
     def write(self, path: Path) -> Path:
         return write_rows(self.rows, VALUE_TYPES[self.checker], path)
@@ -105,7 +119,7 @@ def parse_history(text: str) -> WrittenHistory:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if match := re.match(r"(source|checker|model|verdict|options|demands): *(.*)", line):
+        if match := re.match(r"(source|checker|model|verdict|options|demands|bounds): *(.*)", line):
             head[match[1]] = match[2]
         else:
             is_object = head["checker"] == "object"
@@ -119,6 +133,7 @@ def parse_history(text: str) -> WrittenHistory:
         anomalies=tuple(sorted(name.strip() for name in anomalies.split(",") if name.strip())),
         options=dict(word.split("=") for word in head.get("options", "").split()),
         demands=dict(word.split("=") for word in head.get("demands", "").split()),
+        bounds=dict(word.split("=") for word in head.get("bounds", "").split()),
         rows=rows,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from element_histories import (
+from tests.references.element_histories import (
     Done,
     defined_causal_reverse,
     defined_counter,
@@ -20,7 +20,7 @@ from element_histories import (
     operations_of,
     random_elements,
 )
-from register_order_histories import (
+from tests.references.register_order_histories import (
     defined_causes,
     defined_forks,
     defined_growth,

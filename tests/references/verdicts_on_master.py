@@ -18,16 +18,17 @@ from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.registers import vast as vast_registers
-from checkers.plan import Checker, CheckRequest, Engine
-from checkers.replication import ClusterChecker, write_node_events
+from checkers.plan import Checker, CheckRequest, Engine, RunUnderCheck
+from checkers.replication import ClusterChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
+from harness.record.node_events import write_node_events
 from harness.session.judgement import checker_for
-from tests.histories.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
-from tests.properties.node_histories import random_cluster, write_cluster
-from tests.properties.register_histories import random_register_rows
+from tests.references.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
+from tests.references.node_histories import random_cluster, write_cluster
+from tests.references.register_histories import random_register_rows
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 IN_PROCESS = "inprocess"
@@ -52,15 +53,14 @@ def written_cases(folder: Path) -> Iterator[Case]:
         if name in (*BY_SEARCH, *BY_DECIDER) or (written.verdict == "invalid" and written.checker not in seen):
             seen.add(written.checker)
             history = in_pieces(written.write(folder / f"{name.replace('/', '-')}.parquet"))
-            options = {option: float(value) for option, value in written.demands.items()}
-            yield name, checker_of(written), CheckRequest(history=history, options=options)
+            yield name, checker_of(written), CheckRequest(history=history, run=written.run)
 
 
 def checker_of(written: WrittenHistory) -> Checker:
     if written.checker == "availability":
         return Availability()
     if written.checker in ("register", "object"):
-        return Linearizable(MODELS[written.model or "cas-register"])
+        return Linearizable(MODELS[written.model or "cas-register"], written.max_configurations)
     return checker_for(written.checker, written.options)
 
 
@@ -74,7 +74,11 @@ def cluster_case(folder: Path) -> Case:
     for number in range(4):
         write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), folder / "nodes")
     table = in_pieces(write_node_events(folder / "nodes", folder / "node-events.parquet"))
-    return "cluster", ClusterChecker(), CheckRequest(history=folder / "vast.parquet", options={"node_events": table})
+    return (
+        "cluster",
+        ClusterChecker(),
+        CheckRequest(history=folder / "vast.parquet", run=RunUnderCheck(node_events=table)),
+    )
 
 
 def transaction_cases(folder: Path) -> Iterator[Case]:

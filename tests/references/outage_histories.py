@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from harness.record.fault_log import FaultWindow
 from harness.record.history import history_schema
 
 MS = 1_000_000
@@ -134,10 +135,10 @@ def lasts(stream: list[Done], at: int, successes: int, window_ns: int) -> bool:
     return all(time_ns - stream[at].time_ns >= window_ns for time_ns in failures)
 
 
-def blamed(outage: Outage, failed_ns: int, faults: list[Mapping[str, Any]]) -> str:
+def blamed(outage: Outage, failed_ns: int, faults: list[FaultWindow]) -> str:
     """The fault that struck last before it, or within a second while its first operation was under way."""
-    before = [fault for fault in faults if fault["start_ns"] <= min(failed_ns, outage.began_ns + 1000 * MS)]
+    before = [fault for fault in faults if fault.start_ns <= min(failed_ns, outage.began_ns + 1000 * MS)]
     if not before:
         return "no fault"
-    last = max(before, key=lambda fault: (fault["start_ns"], fault["stop_ns"], fault["name"]))
-    return "no fault" if outage.began_ns > last["stop_ns"] + 30_000 * MS else str(last["name"])
+    last = max(before, key=lambda fault: (fault.start_ns, fault.stop_ns, fault.name))
+    return "no fault" if outage.began_ns > last.stop_ns + 30_000 * MS else last.name

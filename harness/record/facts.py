@@ -1,0 +1,55 @@
+"""The facts of a run: what is known of the run itself, beside its history and its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from harness.bounds import shown
+from harness.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """Times are those of the run's own clock."""
+
+    reasons: tuple[str, ...] = ()
+    """Why a verdict of VALID could not be trusted."""
+    panics: Mapping[str, str] = field(default_factory=dict)
+    """Node -> why it ended by itself."""
+    storm_from_ns: int | None = None
+    """When the storm began; None where it did not."""
+    final_from_ns: int | None = None
+    """When the final reads began; None where they did not."""
+    complete: bool = False
+    """The final reads were done: whatever failed then takes nothing from the record."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunFacts:
+        """Raises UsageError for what cannot be the facts of a run."""
+        for name, kinds in _KINDS.items():
+            if name in data and not isinstance(data[name], kinds):
+                raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
+        words = [*data.get("reasons", ()), *data.get("panics", {}).values()]
+        if not all(isinstance(word, str) for word in words):
+            raise UsageError("facts: reasons and panics must be text")
+        return cls(
+            reasons=tuple(data.get("reasons", ())),
+            panics=dict(data.get("panics", {})),
+            storm_from_ns=data.get("storm_from_ns"),
+            final_from_ns=data.get("final_from_ns"),
+            complete=data.get("complete", False),
+        )
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "reasons": (list,),
+    "panics": (dict,),
+    "storm_from_ns": (int, type(None)),
+    "final_from_ns": (int, type(None)),
+    "complete": (bool,),
+}

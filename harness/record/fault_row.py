@@ -1,0 +1,89 @@
+"""One line of the fault log, as the nemesis writes it and everybody else reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_REQUIRED: Mapping[str, type] = {
+    "time": int,
+    "package": str,
+    "number": int,
+    "phase": str,
+    "kind": str,
+    "happened": bool,
+    "targets": list,
+}
+_OPTIONAL: Mapping[str, tuple[type, ...]] = {"shape": (str,), "fault": (dict, type(None)), "evidence": (str,)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FaultRow:
+    """One line of the fault log: a fault was started or stopped, and what was read back of it."""
+
+    time_ns: int
+    package: str
+    number: int
+    """Of the fault within its package."""
+    starts: bool
+    """Its start, otherwise its stop."""
+    kind: str
+    """As in `Environment.faults`; kinds at one moment with `+` between."""
+    shape: str = ""
+    """What was done to whom, as in the schedule: `kill one of all`."""
+    nodes: tuple[str, ...] = ()
+    """Every node that it touched; of a cut, those on both sides."""
+    fault: Mapping[str, Any] | None = None
+    """The concrete fault as JSON; None where nobody fitted."""
+    happened: bool
+    evidence: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.package, self.number
+
+    @property
+    def name(self) -> str:
+        return self.shape or " ".join((self.kind, *self.nodes))
+
+    def to_json(self) -> dict[str, Any]:
+        phase = "start" if self.starts else "stop"
+        return {
+            "time": self.time_ns,
+            "type": "info",
+            "f": f"{phase}-{self.package}",
+            "kind": self.kind,
+            "phase": phase,
+            "package": self.package,
+            "number": self.number,
+            "shape": self.shape,
+            "targets": list(self.nodes),
+            "fault": self.fault,
+            "happened": self.happened,
+            "evidence": self.evidence,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> FaultRow:
+        """Raises ValueError for what is no row."""
+        if (
+            not isinstance(data, dict)
+            or any(type(data.get(name)) is not kind for name, kind in _REQUIRED.items())
+            or any(name in data and not isinstance(data[name], kinds) for name, kinds in _OPTIONAL.items())
+        ):
+            raise ValueError("is no record of a fault")
+        if not all(isinstance(node, str) for node in data["targets"]):
+            raise ValueError("names targets that are no nodes")
+        return cls(
+            time_ns=data["time"],
+            package=data["package"],
+            number=data["number"],
+            starts=data["phase"] == "start",
+            kind=data["kind"],
+            shape=data.get("shape", ""),
+            nodes=tuple(data["targets"]),
+            fault=data.get("fault"),
+            happened=data["happened"],
+            evidence=data.get("evidence", ""),
+        )

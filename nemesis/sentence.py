@@ -1,0 +1,119 @@
+"""Sentences: a beat in words, `SHAPE [and SHAPE …] every SECONDS for SECONDS`, and what is wrong with one that is none.
+
+An error names the first part that is wrong: a shape's verb or target, and which of several shapes joined by `and`; the
+words `every` and `for`; the seconds after them. It ends with the nearest sentence that is right, if there is one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from harness.bounds import shown
+from harness.errors import UsageError
+from harness.nearest import nearest
+from nemesis.beat import Beat
+from nemesis.grammar import Mistake, Words, may_end_with, parse_shapes
+from nemesis.package import PACKAGES
+from nemesis.vocabulary import Vocabulary
+
+EXAMPLE = "kill one of all every 10 for 5"
+MOST_CORRECTIONS = 10
+
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+
+
+def parse(sentence: str, vocabulary: Vocabulary) -> Beat:
+    """Raises UsageError that names the part which is wrong, and the nearest sentence."""
+    words = tuple(sentence.split())
+    try:
+        return _read(words, vocabulary)
+    except Mistake as mistake:
+        meant = _meant(mistake, vocabulary)
+        hint = f"did you mean '{meant}'?" if meant else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
+        raise UsageError(f"nemesis {shown(' '.join(words))}: {mistake.what}; {hint}") from None
+
+
+def _meant(mistake: Mistake, vocabulary: Vocabulary) -> Beat | None:
+    """The beat with this and all further mistakes corrected; None where that is none which can be kept."""
+    words = mistake.corrected
+    for _ in range(MOST_CORRECTIONS):
+        if words is None:
+            return None
+        try:
+            beat = _read(words, vocabulary)
+        except Mistake as further:
+            words = further.corrected
+        else:
+            return beat if beat.is_kept() else None
+    return None
+
+
+def _read(words: Words, vocabulary: Vocabulary) -> Beat:
+    """Raises Mistake."""
+    at = _place_of_every(words, vocabulary)
+    try:
+        shape = parse_shapes(words[:at], vocabulary, after="'and' or 'every'")
+    except Mistake as mistake:
+        corrected = None if mistake.corrected is None else (*mistake.corrected, *words[at:])
+        raise Mistake(mistake.what, corrected) from None
+    before, tail = words[: at + 1], words[at + 1 :]
+    interval_s = _seconds(before, tail, "interval")
+    before = (*before, tail[0])
+    if len(tail) < 2 or tail[1] != "for":
+        raise _no_for(before, tail[1:], interval_s)
+    before = (*before, "for")
+    length_s = _seconds(before, tail[2:], "length")
+    if len(tail) > 3:
+        what = f"nothing follows the length, got {shown(' '.join(tail[3:]))}"
+        raise Mistake(f"{what} (shapes are joined by 'and' before 'every', sentences by a comma)", (*before, tail[2]))
+    return Beat(shape, interval_s, length_s)
+
+
+def _place_of_every(words: Words, vocabulary: Vocabulary) -> int:
+    """Raises Mistake, also where something else stands in its place."""
+    if "every" in words:
+        return words.index("every")
+    for place, word in enumerate(words):
+        if nearest(word, ["every"]):
+            raise Mistake(f"the word 'every' is misspelt as {shown(word)}", _with(words, place, "every"))
+    for place, word in enumerate(words):
+        if _SECONDS.fullmatch(word) and place:
+            before = words[place - 1]
+            if may_end_with(before, vocabulary):
+                raise Mistake(f"the word 'every' is missing before {word}", (*words[:place], "every", *words[place:]))
+            raise Mistake(f"expected 'every' before {word}, got {shown(before)}", _with(words, place - 1, "every"))
+    if words and all(word in PACKAGES for word in words):
+        raise Mistake(f"packages of faults are named with a comma between them: {','.join(words)}")
+    raise Mistake("it lacks 'every SECONDS for SECONDS'", (*words, "every", "10", "for", "5") if words else None)
+
+
+def _no_for(before: Words, rest: Sequence[str], interval_s: float) -> Mistake:
+    half = f"{interval_s / 2:g}"
+    if not rest:
+        return Mistake(f"'for' and the fault's length are missing after 'every {before[-1]}'", (*before, "for", half))
+    if _SECONDS.fullmatch(rest[0]):
+        return Mistake(f"the word 'for' is missing before {rest[0]}", (*before, "for", *rest))
+    what = f"expected 'for' after 'every {before[-1]}', got {shown(rest[0])}"
+    return Mistake(what, (*before, "for", *rest[1:]) if len(rest) > 1 else (*before, "for", half))
+
+
+def _seconds(before: Words, rest: Sequence[str], name: str) -> float:
+    """The number that comes next. Raises Mistake."""
+    after = before[-1]
+    if not rest or rest[0] in ("for", "every"):
+        usual = {"interval": "10", "length": "5"}[name]
+        raise Mistake(f"the {name} after '{after}' is missing", (*before, usual, *rest))
+    if _SECONDS.fullmatch(rest[0]) and 0 < float(rest[0]) < math.inf:
+        return float(rest[0])
+    number = _SECONDS.search(rest[0])
+    clear = number is not None and 0 < float(number[0]) < math.inf
+    raise Mistake(
+        f"the {name} after '{after}' is a number of seconds greater than 0, got {shown(rest[0])}",
+        (*before, number[0], *rest[1:]) if number is not None and clear else None,
+    )
+
+
+def _with(words: Words, place: int, word: str) -> Words:
+    return (*words[:place], word, *words[place + 1 :])

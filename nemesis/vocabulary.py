@@ -1,0 +1,58 @@
+"""The names that targets may use in one system: its nodes, groups and roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.bounds import shown
+from harness.errors import UsageError
+from harness.system import Declaration, NodeSpec
+
+EVERYBODY = "all"
+"""The group of all nodes, which every system has."""
+RESERVED = (EVERYBODY, "one", "minority", "majority", "and", "every")
+"""Words of the grammar where a name could stand."""
+_NAME = re.compile(r"[^\s,+\[\]]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """Raises UsageError for names that a sentence could not tell apart from each other or from its own words."""
+
+    groups: Mapping[str, tuple[str, ...]]
+    """Group -> its nodes, sorted; the group `all` is the last."""
+    roles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = (*self.roles, *(group for group in self.groups if group != EVERYBODY), *self.nodes)
+        for place, name in enumerate(names):
+            if name in RESERVED or not _NAME.fullmatch(name):
+                raise UsageError(
+                    f"{shown(name)} cannot be the name of a node, a group or a role: targets could not use it"
+                )
+            if name in names[:place]:
+                raise UsageError(f"{shown(name)} is the name of two things among the system's nodes, groups and roles")
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.groups[EVERYBODY]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that a target can be in one word, but for several nodes."""
+        return (*self.roles, *self.groups, *self.nodes)
+
+
+def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
+    """Raises UsageError for a node in a group that the system does not declare, and as `Vocabulary` does."""
+    for node in nodes:
+        for group in node.groups:
+            if group not in system.groups:
+                raise UsageError(
+                    f"node {node.name} belongs to the group {shown(group)}, which the system does not declare"
+                )
+    groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in system.groups}
+    everybody = tuple(sorted(node.name for node in nodes))
+    return Vocabulary(groups={**groups, EVERYBODY: everybody}, roles=(*system.roles, system.spare))

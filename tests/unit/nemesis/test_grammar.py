@@ -1,0 +1,153 @@
+"""The text of every shape is read back as an equal value, and names are a system's own."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.program import PythonProgram
+from harness.system import Declaration, NodeSpec
+from nemesis import shape as shapes
+from nemesis.cluster import Cluster
+from nemesis.grammar import FORMS, Mistake, following, parse_shape, parse_shapes
+from nemesis.shape import (
+    Apart,
+    Bridge,
+    ClockShape,
+    CutLink,
+    Isolate,
+    IsolateWithCompany,
+    MajoritiesRing,
+    OneWay,
+    RandomHalves,
+    Shape,
+    Together,
+)
+from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Target
+from nemesis.vocabulary import EVERYBODY, RESERVED, Vocabulary, vocabulary_of
+from tests.unit.nemesis.systems import WORDS
+
+NAMES = st.text("abcdeklnoprst0123456789-_.@=é", min_size=1, max_size=9).filter(lambda name: name not in RESERVED)
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn) -> Vocabulary:
+    names = draw(st.lists(NAMES, min_size=4, max_size=9, unique=True))
+    role, group, *nodes = names
+    return Vocabulary(groups={group: tuple(nodes[:2]), EVERYBODY: tuple(sorted(nodes))}, roles=(role,))
+
+
+def targets(words: Vocabulary) -> st.SearchStrategy[Target]:
+    groups = st.sampled_from(list(words.groups))
+    several = st.lists(st.sampled_from(words.nodes), min_size=1, unique=True)
+    return st.one_of(
+        st.sampled_from(words.roles).map(Role),
+        *(groups.map(of) for of in (Group, One, Minority, Majority)),
+        several.map(lambda names: Nodes(tuple(names))),
+    )
+
+
+def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
+    target, groups = targets(words), st.sampled_from(list(words.groups))
+    part = target.filter(lambda target: target != ALL)
+    verbs = (shapes.kill, shapes.restart, shapes.pause, shapes.power_off, ClockShape)
+    return st.one_of(
+        *(st.builds(of, part) for of in (Isolate, OneWay)),
+        st.builds(IsolateWithCompany, part, groups),
+        *(st.builds(of, target, target) for of in (Apart, CutLink)),
+        *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
+        st.just(RandomHalves()),
+        *(target.map(of) for of in verbs),
+    )
+
+
+@given(st.data())
+def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) -> None:
+    words = data.draw(vocabularies())
+    several = data.draw(st.lists(single_shapes(words), min_size=1, max_size=3))
+    shape = several[0] if len(several) == 1 else Together(tuple(several))
+    read = parse_shapes(tuple(str(shape).split()), words)
+    assert read == shape
+    assert str(read) == str(shape)
+    assert read.kind == shape.kind
+
+
+def test_every_form_is_drawn_by_the_test_above() -> None:
+    made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers"}
+    for form in FORMS:
+        shape = form.make(*(made[word] for word in form.text.split() if word in made))
+        assert parse_shape(tuple(str(shape).split()), WORDS) == shape
+
+
+@given(st.data())
+def test_whatever_words_come_they_are_a_shape_or_one_mistake(data: st.DataObject) -> None:
+    known = sorted(
+        {word for form in FORMS for word in form.text.split()} | set(WORDS.names) | {"of", "one", "x", "b1+"}
+    )
+    words = tuple(data.draw(st.lists(st.sampled_from(known), max_size=7)))
+    try:
+        text = str(parse_shapes(words, WORDS))
+    except Mistake as mistake:
+        text = " ".join(words) if mistake.what else "nothing is said"
+    assert text == " ".join(words)
+
+
+@given(st.data())
+def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObject) -> None:
+    words = str(data.draw(single_shapes(WORDS))).split()
+    for place, word in enumerate(words):
+        if "+" not in word:
+            assert word in following(tuple(words[:place]), WORDS)
+    assert "and" in following(tuple(words), WORDS)
+
+
+def test_all_nodes_cannot_be_isolated_from_anybody() -> None:
+    with pytest.raises(Mistake, match="'all' is no target that can follow 'isolate'"):
+        parse_shape(("isolate", "all"), WORDS)
+
+
+def struck(text: str, **roles: tuple[str, ...]) -> set[tuple[str, str]]:
+    cluster = Cluster(groups=WORDS.groups, roles={"primary": ("b2",), "active-controller": ("c1",), **roles})
+    fault = parse_shape(tuple(text.split()), WORDS).strike(cluster, random.Random(0))
+    return {(link.source, link.target) for link in fault.links} if fault else set()  # type: ignore[attr-defined]
+
+
+def test_a_link_is_cut_in_both_directions_between_those_who_play_the_roles_when_it_strikes() -> None:
+    assert struck("cut link primary to active-controller") == {("b2", "c1"), ("c1", "b2")}
+    assert struck("cut link b1 to c1+c2") == {("b1", "c1"), ("c1", "b1"), ("b1", "c2"), ("c2", "b1")}
+    assert struck("cut link primary to brokers") == {("b2", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b2")}
+    assert len(struck("cut link brokers to brokers")) == 6
+    assert struck("cut link primary to b2") == set()
+
+
+def node(name: str, *groups: str) -> NodeSpec:
+    return NodeSpec(name=name, groups=groups, program=PythonProgram(main="memo:node"))
+
+
+def test_a_vocabulary_is_what_the_system_declares_over_its_nodes() -> None:
+    system = Declaration(groups=("bookies", "gates"), roles={"leader": "gates"})
+    words = vocabulary_of(system, [node("k2", "bookies"), node("k1", "bookies"), node("g1", "gates")])
+    assert words.names == ("leader", "spare", "bookies", "gates", "all", "g1", "k1", "k2")
+    assert words.groups == {"bookies": ("k1", "k2"), "gates": ("g1",), "all": ("g1", "k1", "k2")}
+    for text in ("kill one of bookies", "isolate k1", "cut link leader to bookies"):
+        assert str(parse_shape(tuple(text.split()), words)) == text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ([node("n1", "others")], "node n1 belongs to the group 'others', which the system does not declare"),
+        ([node("stores")], "'stores' is the name of two things"),
+        ([node("n1"), node("n1")], "'n1' is the name of two things"),
+        ([node("all")], "'all' cannot be the name of a node, a group or a role"),
+        ([node("a+b")], r"'a\+b' cannot be the name"),
+        ([node("a,b")], "'a,b' cannot be the name"),
+    ],
+)
+def test_names_that_targets_could_not_tell_apart_are_refused(nodes: list[NodeSpec], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        vocabulary_of(Declaration(groups=("stores",)), nodes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from pysat.solvers import Glucose4
@@ -22,7 +23,7 @@ from pysat.solvers import Glucose4
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation, Solution
 from checkers.verdict import Verdict
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 ROUNDS = 500
 """So often the solver proposes."""
@@ -81,18 +82,20 @@ class _Clause:
     """In the refutation."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Graph:
-    """All edges that there may be, by their sources and by their targets."""
+class _Graph(NamedTuple):
+    """All edges that there may be, sorted by their sources."""
 
     first: Int64
+    """int64[events + 1]: edges from event e are first[e]:first[e + 1]."""
+    source: Int32
     target: Int32
     anti: Int8
+    """int8[edges]: 1 if the edge is an anti-dependency that counts, else 0."""
     label: Int32
+    """int32[edges]: the alternative that brings the edge, or KNOWN."""
     first_in: Int64
     edges_in: Int32
     """Edges into e are edges_in[first_in[e]:first_in[e + 1]]."""
-    source: Int32
     layers: int
     """An edge with `anti` leads to the next layer, and there are so many. 1: no edge has `anti`."""
 
@@ -124,17 +127,7 @@ class _Graph:
 
     def cycles(self, taken: Int8) -> list[_Clause]:
         """Forbidden ones among what is known and taken, each with as few choices as possible."""
-        ends, edges = _forbidden_cycles(
-            self.first,
-            self.source,
-            self.target,
-            self.anti,
-            self.label,
-            self.first_in,
-            self.edges_in,
-            taken,
-            self.layers,
-        )
+        ends, edges = _forbidden_cycles(self, taken)
         found: dict[tuple[int, ...], _Clause] = {}
         for cycle in np.split(edges, ends)[:-1]:
             labels = tuple(sorted({int(label) for label in self.label[cycle] if label != KNOWN}))
@@ -144,111 +137,165 @@ class _Graph:
         return list(found.values())
 
 
+class _Search(NamedTuple):
+    """For the cheapest way back to an event, over states: events, and if anti-dependencies count, behind them the
+    events that one of these led to."""
+
+    cost: Int32
+    """int32[states]: edges with labels on the way there."""
+    came_by: Int32
+    came_from: Int32
+    """int32[states]: edge and state."""
+    done: Bool
+    closing: Int32
+    """int32[states]: the edge that leads back to the start, or -1."""
+    reached: Int32
+    """int32[2, layers * edges + 1]: stacks of the states that cost what is being looked at, and one more; by parity."""
+
+
 @compiled
-def _forbidden_cycles(
-    first: Int64,
-    source: Int32,
-    target: Int32,
-    anti: Int8,
-    label: Int32,
-    first_in: Int64,
-    edges_in: Int32,
-    taken: Int8,
-    layers: int,
-) -> tuple[Int64, Int32]:
-    """(ends of cycles, edges of all of them): from each event that a taken edge leads to, the cheapest way back."""
-    size = len(first) - 1
-    there = np.zeros(len(target), dtype=np.bool_)
-    for e in range(len(target)):
-        there[e] = label[e] < 0 or taken[label[e] >> 1] == label[e] & 1
-    alive = np.ones(size, dtype=np.bool_)
-    if layers == 1:
-        alive = _on_cycles(first, source, target, first_in, edges_in, there)
-    states = size * layers
-    cost = np.empty(states, dtype=np.int32)
-    came_by = np.empty(states, dtype=np.int32)
-    came_from = np.empty(states, dtype=np.int32)
-    done = np.empty(states, dtype=np.bool_)
-    closing = np.full(states, -1, dtype=np.int32)
-    """Of each state the edge that leads back to the start."""
-    now = np.empty(layers * len(target) + 1, dtype=np.int32)
-    later = np.empty(layers * len(target) + 1, dtype=np.int32)
+def _forbidden_cycles(graph: _Graph, taken: Int8) -> tuple[Int64, Int32]:
+    """(ends of cycles, edges of all of them): from each event that a taken edge leads to, the cheapest way back.
+
+    known:  a ──► b,  c ──► d         choices 0 and 1, whose taken alternatives bring b ──► c and d ──► a
+
+    to a leads d ──► a: the cheapest way back is a b c d, which has two labels: one cycle, and both are covered;
+    to c leads b ──► c, which is covered: no other cycle is looked for
+    """
+    size, edges_of_graph = len(graph.first) - 1, len(graph.target)
+    usable = _usable(graph, taken)
+    states = size * graph.layers
+    search = _Search(
+        np.empty(states, dtype=np.int32),
+        np.empty(states, dtype=np.int32),
+        np.empty(states, dtype=np.int32),
+        np.empty(states, dtype=np.bool_),
+        np.full(states, -1, dtype=np.int32),
+        np.empty((2, graph.layers * edges_of_graph + 1), dtype=np.int32),
+    )
     covered = np.zeros(2 * len(taken), dtype=np.bool_)
     ends = np.empty(CYCLES, dtype=np.int64)
     edges = np.empty(0, dtype=np.int32)
     found = 0
     for start in range(size):
-        if not alive[start]:
+        if not _mark_closing(graph, usable, covered, search, start):
             continue
-        wanted = False
-        for i in range(first_in[start], first_in[start + 1]):
-            e = edges_in[i]
-            if there[e] and label[e] >= 0 and alive[source[e]] and not covered[label[e]]:
-                wanted = True
-                for layer in range(layers - anti[e]):
-                    closing[layer * size + source[e]] = e
-        if not wanted:
-            continue
-        cost[:] = len(target)
-        done[:] = False
-        cost[start], came_by[start] = 0, -1
-        now[0], count, waiting, last = start, 1, 0, -1
-        while count > 0 and last < 0:
-            while count > 0 and last < 0:
-                count -= 1
-                state = now[count]
-                if done[state]:
-                    continue
-                done[state] = True
-                if closing[state] >= 0:
-                    last = state
-                layer, event = state // size, state % size
-                for e in range(first[event], first[event + 1]):
-                    if not there[e] or layer + anti[e] >= layers or not alive[target[e]]:
-                        continue
-                    follower = (layer + anti[e]) * size + target[e]
-                    price = cost[state] + (label[e] >= 0)
-                    if price < cost[follower]:
-                        cost[follower], came_by[follower], came_from[follower] = price, e, state
-                        if label[e] >= 0:
-                            later[waiting] = follower
-                            waiting += 1
-                        else:
-                            now[count] = follower
-                            count += 1
-            now, later = later, now
-            count, waiting = waiting, 0
-        closed_by = closing[last] if last >= 0 else -1
-        for i in range(first_in[start], first_in[start + 1]):
-            for layer in range(layers):
-                closing[layer * size + source[edges_in[i]]] = -1
-        if last < 0:
-            continue
-        length = 1
-        state = last
-        while came_by[state] >= 0:
-            length += 1
-            state = came_from[state]
-        cycle = np.empty(length, dtype=np.int32)
-        cycle[length - 1] = closed_by
-        state = last
-        for place in range(length - 2, -1, -1):
-            cycle[place] = came_by[state]
-            state = came_from[state]
-        for place in range(length):
-            if label[cycle[place]] >= 0:
-                covered[label[cycle[place]]] = True
-        edges = np.concatenate((edges, cycle))
-        ends[found] = len(edges)
-        found += 1
+        search.cost[:] = edges_of_graph
+        search.done[:] = False
+        last = _cheapest(graph, usable, search, start)
+        if last >= 0:
+            cycle = _traced(search, last)
+            for edge in cycle:
+                if graph.label[edge] >= 0:
+                    covered[graph.label[edge]] = True
+            edges = np.concatenate((edges, cycle))
+            ends[found] = len(edges)
+            found += 1
+        _unmark_closing(graph, search, start)
         if found == CYCLES:
             break
     return ends[:found].copy(), edges
 
 
 @compiled
-def _on_cycles(first: Int64, source: Int32, target: Int32, first_in: Int64, edges_in: Int32, there: Bool) -> Bool:
+def _usable(graph: _Graph, taken: Int8) -> Bool:
+    """bool[edges]: known and taken ones; and where all cycles are forbidden, only if they can be on one."""
+    there = np.empty(len(graph.target), dtype=np.bool_)
+    for e in range(len(graph.target)):
+        label = graph.label[e]
+        there[e] = label < 0 or taken[label >> 1] == label & 1
+    if graph.layers == 1:
+        alive = _on_cycles(graph, there)
+        for e in range(len(graph.target)):
+            there[e] &= alive[graph.source[e]] and alive[graph.target[e]]
+    return there
+
+
+@inlined
+def _mark_closing(graph: _Graph, usable: Bool, covered: Bool, search: _Search, start: int) -> bool:
+    """Notes the edges that close a cycle at `start` and are in no cycle so far. Whether there are some."""
+    size = len(graph.first) - 1
+    wanted = False
+    for i in range(graph.first_in[start], graph.first_in[start + 1]):
+        e = graph.edges_in[i]
+        if usable[e] and graph.label[e] >= 0 and not covered[graph.label[e]]:
+            wanted = True
+            for layer in range(graph.layers - graph.anti[e]):
+                search.closing[layer * size + graph.source[e]] = e
+    return wanted
+
+
+@inlined
+def _unmark_closing(graph: _Graph, search: _Search, start: int) -> None:
+    size = len(graph.first) - 1
+    for i in range(graph.first_in[start], graph.first_in[start + 1]):
+        for layer in range(graph.layers):
+            search.closing[layer * size + graph.source[graph.edges_in[i]]] = -1
+
+
+@inlined
+def _cheapest(graph: _Graph, usable: Bool, search: _Search, start: int) -> int:
+    """The state from which an edge closes the cheapest cycle at `start`; -1 if there is none."""
+    search.cost[start], search.came_by[start], search.reached[0, 0] = 0, -1, start
+    price, count, dearer = 0, 1, 0
+    while count > 0:
+        while count > 0:
+            count -= 1
+            state: int = search.reached[price & 1, count]
+            if search.done[state]:
+                continue
+            search.done[state] = True
+            if search.closing[state] >= 0:
+                return state
+            count, dearer = _expanded(graph, usable, search, state, price, count, dearer)
+        price, count, dearer = price + 1, dearer, 0
+    return -1
+
+
+@inlined
+def _expanded(
+    graph: _Graph, usable: Bool, search: _Search, state: int, price: int, count: int, dearer: int
+) -> tuple[int, int]:
+    """Reaches what follows a state. How many states are reached that cost as much, and how many that cost one more."""
+    size = len(graph.first) - 1
+    layer, event = state // size, state % size
+    for e in range(graph.first[event], graph.first[event + 1]):
+        follower = (layer + graph.anti[e]) * size + graph.target[e]
+        costs_more = graph.label[e] >= 0
+        if not usable[e] or follower >= len(search.cost) or price + costs_more >= search.cost[follower]:
+            continue
+        search.cost[follower] = price + costs_more
+        search.came_by[follower], search.came_from[follower] = e, state
+        if costs_more:
+            search.reached[(price + 1) & 1, dearer] = follower
+            dearer += 1
+        else:
+            search.reached[price & 1, count] = follower
+            count += 1
+    return count, dearer
+
+
+@compiled
+def _traced(search: _Search, last: int) -> Int32:
+    """The edges of the cycle that is closed from the state `last`."""
+    length, state = 1, last
+    while search.came_by[state] >= 0:
+        length += 1
+        state = search.came_from[state]
+    cycle = np.empty(length, dtype=np.int32)
+    cycle[length - 1] = search.closing[last]
+    state = last
+    for place in range(length - 2, -1, -1):
+        cycle[place] = search.came_by[state]
+        state = search.came_from[state]
+    return cycle
+
+
+@compiled
+def _on_cycles(graph: _Graph, there: Bool) -> Bool:
     """Events that are on cycles, or between them."""
+    first, source, target = graph.first, graph.source, graph.target
+    first_in, edges_in = graph.first_in, graph.edges_in
     size = len(first) - 1
     alive = np.ones(size, dtype=np.bool_)
     ready = np.empty(size, dtype=np.int32)
@@ -280,7 +327,7 @@ def _on_cycles(first: Int64, source: Int32, target: Int32, first_in: Int64, edge
 
 def _refuted(clauses: Sequence[_Clause]) -> Refutation | None:
     """A refutation out of clauses that cannot all be kept."""
-    search = _Search(_core(clauses))
+    search = _Learning(_core(clauses))
     for _ in range(CASES):
         learned = search.learned()
         if learned is None or not learned.labels:
@@ -312,7 +359,7 @@ def _core(clauses: Sequence[_Clause]) -> list[_Clause]:
     return [needed[number - variables - 1] for number in numbers]
 
 
-class _Search:
+class _Learning:
     """Takes alternatives until a clause forbids that, and learns from it a clause that had not been there."""
 
     def __init__(self, clauses: Iterable[_Clause]) -> None:

@@ -26,7 +26,7 @@ from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
 from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
 from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on
-from checkers.transactions.isolation.constraints.saturation import saturated
+from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
 from checkers.verdict import Verdict
 
@@ -54,7 +54,7 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
     decision = Decision(verdict=Verdict.UNKNOWN)
     for kept in STRONGEST_FIRST:
-        decision = Repair(saturated(events(committed, isolation, kept)), ONE_ORDER).decision()
+        decision = Repair(saturated(events(committed, isolation, kept), Orders.ONE), ONE_ORDER).decision()
         if kept is wanted or decision.verdict is Verdict.VALID:
             break
         if decision.proof and not rests_on(decision.proof) & ADDED[wanted]:

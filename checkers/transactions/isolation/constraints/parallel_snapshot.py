@@ -25,9 +25,9 @@ from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
-from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
 from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on, undecided_in
-from checkers.transactions.isolation.constraints.saturation import NOTHING, Saturated, candidates
+from checkers.transactions.isolation.constraints.saturation import Orders, Saturated, saturated
 from checkers.transactions.isolation.constraints.schedule import scheduled
 from checkers.transactions.model.lattice import Model
 from checkers.verdict import Verdict
@@ -39,13 +39,10 @@ MODELS = {
     Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
 }
 
-SWEEPS = 64
 STEPS = 1 << 28
 """So many are taken from readers back to what they may have seen, an order."""
 CONFLICTS = 1_000
 """So many readers that see too much are looked at, an order."""
-
-INITIALLY, OVERWRITTEN = CODE[Because.INITIAL], CODE[Because.OVERWRITTEN]
 
 
 def parallel_snapshot_decided(committed: Committed, model: Model) -> Decision:
@@ -61,115 +58,11 @@ def parallel_snapshot_decided(committed: Committed, model: Model) -> Decision:
 
 def _decided(committed: Committed, kept: Kept) -> Decision:
     manner = Manner(tried=_tried, opened=_opened, refuted=_refuted)
-    return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept)), manner).decision()
+    return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept), Orders.MANY), manner).decision()
 
 
 def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
     return _Cases(found, open_).proof(refutation)
-
-
-def saturated(known: Events) -> Saturated:
-    """What seeing forces, until nothing more follows or there is a cycle."""
-    reads, _ = candidates(known)
-    edges = known.base
-    clock = np.full((known.size, max(known.chains, 1)), NOTHING, dtype=np.int32)
-    cyclic = False
-    for _ in range(SWEEPS):
-        first, targets = followers(edges.source, edges.target, known.size)
-        new, cyclic = _swept(
-            first,
-            targets,
-            clock,
-            known.chain,
-            known.place,
-            known.accesses.read_first,
-            known.accesses.key,
-            known.accesses.writer,
-            reads.low,
-            reads.high,
-            known.accesses.writers,
-            max(known.size, 1 << 10),
-        )
-        source, target, because, key, reader, writer = new
-        forced = Edges(
-            source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
-        )
-        edges = Edges.joined([edges, forced])
-        if cyclic or not len(source):
-            break
-    return Saturated(events=known, edges=edges, clock=clock, cyclic=cyclic)
-
-
-@compiled
-def _swept(
-    first: Int64,
-    targets: Int32,
-    clock: Int32,
-    chain: Int32,
-    place: Int32,
-    read_first: Int64,
-    read_key: Int32,
-    read_writer: Int32,
-    read_low: Int64,
-    read_high: Int64,
-    writers: Int32,
-    room: int,
-) -> tuple[Int32, bool]:
-    """New edges, with rows source, target, because, key, reader, writer; and whether there is a cycle."""
-    size = len(first) - 1
-    waiting = np.zeros(size, dtype=np.int32)
-    for e in targets:
-        waiting[e] += 1
-    order = np.empty(size, dtype=np.int32)
-    found = np.empty((6, room), dtype=np.int32)
-    at, ready, edges = 0, 0, 0
-    for t in range(size):
-        if waiting[t] == 0:
-            order[ready] = t
-            ready += 1
-    while at < ready:
-        r = order[at]
-        at += 1
-        mine = clock[r]
-        for i in range(first[r], first[r + 1]):
-            follower = targets[i]
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                order[ready] = follower
-                ready += 1
-            _carry(clock, r, chain, place, follower)
-        for i in range(read_first[r], read_first[r + 1]):
-            w = read_writer[i]
-            for j in range(read_low[i], read_high[i]):
-                u = writers[j]
-                if u in (r, w) or edges + 2 > room or chain[u] < 0 or mine[chain[u]] < place[u]:
-                    continue
-                if w == INITIAL:
-                    _note(found, edges, INITIAL, u, INITIALLY, -1, -1, -1)
-                    _note(found, edges + 1, u, INITIAL, OVERWRITTEN, read_key[i], r, INITIAL)
-                    return found[:, : edges + 2].copy(), True
-                if clock[w, chain[u]] < place[u]:
-                    _note(found, edges, u, w, OVERWRITTEN, read_key[i], r, w)
-                    edges += 1
-                    if chain[w] >= 0 and clock[u, chain[w]] >= place[w]:
-                        return found[:, :edges].copy(), True
-                    _carry(clock, u, chain, place, w)
-    return found[:, :edges].copy(), ready < size
-
-
-@compiled
-def _carry(clock: Int32, source: int, chain: Int32, place: Int32, target: int) -> None:
-    for c in range(clock.shape[1]):
-        if clock[source, c] > clock[target, c]:
-            clock[target, c] = clock[source, c]
-    if chain[source] >= 0 and place[source] > clock[target, chain[source]]:
-        clock[target, chain[source]] = place[source]
-
-
-@compiled
-def _note(found: Int32, edges: int, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
-    found[0, edges], found[1, edges], found[2, edges] = source, target, because
-    found[3, edges], found[4, edges], found[5, edges] = key, reader, writer
 
 
 def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:

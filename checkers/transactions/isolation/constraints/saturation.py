@@ -3,7 +3,8 @@ clock for each event.
 
 For a read of key k by r from w and another writer u of k: if u precedes r, it precedes w (OVERWRITTEN); if w precedes
 u, so does r (OVERWRITES). At snapshot isolation writers of one key exclude each other: if one began before another
-committed, it committed before the other began (EXCLUSIVE). Sweeps over the graph in topological order apply the rules
+committed, it committed before the other began (EXCLUSIVE). Where transactions take effect in different orders at
+different places, only the first rule holds. Sweeps over the graph in topological order apply the rules
 and carry clocks along, one place a chain for each event: the last event there that precedes it.
 
 Sound always. It finds all that these rules force where every event is on a chain and all candidates are looked at,
@@ -16,18 +17,20 @@ versions, and of Huang et al., PolySI, VLDB 2023, for snapshots; clocks by chain
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from checkers.kernels.adjacency import followers
-from checkers.kernels.columns import Int8, Int32, Int64
+from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.events import CANDIDATES, CODE, Edges, Events, Kept
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
-OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
-    CODE[because] for because in (Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
+INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
+    CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
 )
 
 SWEEPS = 64
@@ -35,18 +38,62 @@ SWEEPS = 64
 
 NOTHING = -1
 AGAIN, DONE, CYCLE = range(3)
-OLD, NEWS = range(2)
-"""Whether a clock says more than what followers have been told."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidates:
-    """Of each read (or, for EXCLUSIVE, of each write) the other writers of its key that it may force something upon:
-    writers[low:high] of `Accesses`. All others are known to come before or after anyhow, or are too far away. Sweeps
-    narrow them down."""
+class Orders(IntEnum):
+    """Which rules hold."""
 
+    ONE = 0
+    """All events have one order: OVERWRITTEN, OVERWRITES and EXCLUSIVE."""
+    MANY = 1
+    """A transaction comes before those that see it, and takes effect for others when it may: OVERWRITTEN alone."""
+
+
+ONE_ORDER = int(Orders.ONE)
+
+
+class Clocks(NamedTuple):
+    clock: Int32
+    """int32[events, chains]: the place of the last event on the chain that precedes the event, or NOTHING."""
+    news: Bool
+    """bool[events]: whether that says more than the event's followers know."""
+    chain: Int32
+    """int32[events]: the chain of each event, or NO_CHAIN;"""
+    place: Int32
+    """and its place there, ascending."""
+
+
+class Reads(NamedTuple):
+    """The reads of transaction t are first[t]:first[t + 1]. Of each the other writers of its key that it may force
+    something upon are candidates[low:high]: all others are known to come before or after anyhow, or are too far away.
+    Sweeps narrow them down."""
+
+    first: Int64
+    key: Int32
+    writer: Int32
+    """INITIAL, or who wrote what was read."""
     low: Int64
     high: Int64
+    candidates: Int32
+
+
+class Writes(NamedTuple):
+    """Likewise, for EXCLUSIVE."""
+
+    first: Int64
+    key: Int32
+    low: Int64
+    high: Int64
+    candidates: Int32
+
+
+class Found(NamedTuple):
+    """New edges."""
+
+    rows: Int32
+    """int32[6, room]: source, target, because, key, reader, writer."""
+    used: Int64
+    """int64[1]: how many there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,49 +106,37 @@ class Saturated:
     """The edges make a cycle; then `clock` says more than is known."""
 
 
-def saturated(events: Events) -> Saturated:
+def saturated(events: Events, orders: Orders) -> Saturated:
     """Stops at the first contradiction: then the edges make a cycle."""
-    reads, writes = candidates(events)
+    reads, writes = reads_and_writes(events)
     edges = [events.base]
     clock = np.full((events.size, max(events.chains, 1)), NOTHING, dtype=np.int32)
-    told = np.full(events.size, NEWS, dtype=np.int8)
+    clocks = Clocks(clock, np.ones(events.size, dtype=np.bool_), events.chain, events.place)
+    room = max(events.size, 1 << 10)
     ended = AGAIN
     for _ in range(SWEEPS):
         known = Edges.joined(edges)
-        edges = [known]
         first, targets = followers(known.source, known.target, events.size)
-        found, ended = _swept(
-            first,
-            targets,
-            clock,
-            told,
-            events.chain,
-            events.place,
-            events.width,
-            len(events.committed),
-            events.accesses.read_first,
-            events.accesses.key,
-            events.accesses.writer,
-            reads.low,
-            reads.high,
-            events.accesses.write_first,
-            events.accesses.write_key,
-            writes.low,
-            writes.high,
-            events.accesses.writers,
-            max(events.size, 1 << 10),
-        )
+        found, ended = _swept(first, targets, clocks, reads, writes, int(orders), events.width, room)
         source, target, because, key, reader, writer = found
-        edges.append(
-            Edges(source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer)
+        new = Edges(
+            source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
         )
+        edges = [known, new]
         if ended != AGAIN:
             break
     return Saturated(events=events, edges=Edges.joined(edges), clock=clock, cyclic=ended == CYCLE)
 
 
-def candidates(events: Events) -> tuple[Candidates, Candidates]:
-    """Of reads and of writes."""
+def reads_and_writes(events: Events) -> tuple[Reads, Writes]:
+    known = events.accesses
+    read_spans, write_spans = _candidates(events)
+    reads = Reads(known.read_first, known.key, known.writer, *read_spans, known.writers)
+    return reads, Writes(known.write_first, known.write_key, *write_spans, known.writers)
+
+
+def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
+    """(low, high) of reads and of writes."""
     committed, known = events.committed, events.accesses
     version_writer = known.version_writer
     if events.kept is Kept.REALTIME:
@@ -122,13 +157,13 @@ def candidates(events: Events) -> tuple[Candidates, Candidates]:
             committed.start[version_writer],
             events.settled[version_writer],
         )
-        return Candidates(low=reads[0], high=reads[1]), Candidates(low=writes[0], high=writes[1])
+        return reads, writes
     counts = np.diff(known.writers_first)
     pairs = int(counts[known.key].sum()) + (events.width - 1) * int((counts**2).sum())
     reach = len(committed) if pairs <= CANDIDATES else max(CANDIDATES // (2 * len(known.key) + 1), 1)
     reads = _nearest(known.writers_first, known.writers, known.key, known.writer, known.reader, reach)
     writes = _nearest(known.writers_first, known.writers, known.write_key, version_writer, version_writer, reach)
-    return Candidates(low=reads[0], high=reads[1]), Candidates(low=writes[0], high=writes[1])
+    return reads, writes
 
 
 @compiled
@@ -172,38 +207,26 @@ def _nearest(
 
 @compiled
 def _swept(
-    first: Int64,
-    targets: Int32,
-    clock: Int32,
-    told: Int8,
-    chain: Int32,
-    place: Int32,
-    width: int,
-    transactions: int,
-    read_first: Int64,
-    read_key: Int32,
-    read_writer: Int32,
-    read_low: Int64,
-    read_high: Int64,
-    write_first: Int64,
-    write_key: Int32,
-    write_low: Int64,
-    write_high: Int64,
-    writers: Int32,
-    room: int,
+    first: Int64, targets: Int32, clocks: Clocks, reads: Reads, writes: Writes, orders: int, width: int, room: int
 ) -> tuple[Int32, int]:
-    """New edges, with rows source, target, because, key, reader, writer; and how it ended: with a CYCLE (at an edge
-    that closes one, which is the last); DONE, if the rules have seen complete clocks; or what it found asks for another
-    sweep, AGAIN."""
+    """New edges as rows of `Found`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
+    DONE, if the rules have seen complete clocks; or what it found asks for another sweep, AGAIN.
+
+        T1 writes x = 1;  T2 writes x = 2, y = 1;  T3 reads y = 1, x = 1;  T4 reads x = 2
+
+        known:  T1 ──READ──► T3,  T2 ──READ──► T3,  T2 ──READ──► T4
+        T3 reads x from T1 and T2, which wrote x too, precedes T3:  T2 ──OVERWRITTEN──► T1
+        T4 reads x from T2, which now precedes T1:                  T4 ──OVERWRITES──► T1, if there is one order
+    """
     size = len(first) - 1
-    last = width - 1
+    in_transactions = (len(reads.first) - 1) * width
     waiting = np.zeros(size, dtype=np.int32)
     for e in targets:
         waiting[e] += 1
     order = np.empty(size, dtype=np.int32)
-    found = np.empty((6, room), dtype=np.int32)
+    found = Found(np.empty((6, room), dtype=np.int32), np.zeros(1, dtype=np.int64))
     changed = False
-    at, ready, edges = 0, 0, 0
+    at, ready = 0, 0
     for e in range(size):
         if waiting[e] == 0:
             order[ready] = e
@@ -211,109 +234,180 @@ def _swept(
     while at < ready:
         event = order[at]
         at += 1
-        mine = clock[event]
         for i in range(first[event], first[event + 1]):
             follower = targets[i]
             waiting[follower] -= 1
             if waiting[follower] == 0:
                 order[ready] = follower
                 ready += 1
-            if told[event] == NEWS and _carry(clock, mine, chain[event], place[event], follower):
-                told[follower] = NEWS
-                changed = True
-        told[event] = OLD
-        if event < width or event >= transactions * width:
-            continue
-        t = event // width
-        if event == t * width:
-            for i in range(read_first[t], read_first[t + 1]):
-                w = read_writer[i]
-                while read_low[i] < read_high[i]:
-                    u = writers[read_low[i]]
-                    another = u != t and u != w
-                    if another and (w == INITIAL or not _precedes(clock, chain, place, u * width + last, w * width)):
-                        break
-                    read_low[i] += 1
-                while read_low[i] < read_high[i]:
-                    u = writers[read_high[i] - 1]
-                    another = u != t and u != w
-                    if another and not _precedes(clock, chain, place, event, u * width + last):
-                        break
-                    read_high[i] -= 1
-                for j in range(read_low[i], read_high[i]):
-                    u = writers[j]
-                    another = u != t and u != w
-                    if not another or edges + 2 > room:
-                        continue
-                    done = u * width + last
-                    forced = w == INITIAL or _precedes(clock, chain, place, w * width, done)
-                    if forced and chain[event] >= 0 and clock[done, chain[event]] < place[event]:
-                        _note(found, edges, event, done, OVERWRITES, read_key[i], t, w)
-                        edges += 1
-                        if _precedes(clock, chain, place, done, event):
-                            return found[:, :edges].copy(), CYCLE
-                        if _carry(clock, mine, chain[event], place[event], done):
-                            told[done] = NEWS
-                    if w == INITIAL or chain[done] < 0 or mine[chain[done]] < place[done]:
-                        continue
-                    begun = w * width
-                    if clock[begun, chain[done]] < place[done]:
-                        _note(found, edges, done, begun, OVERWRITTEN, read_key[i], t, w)
-                        edges += 1
-                        if _precedes(clock, chain, place, begun, done):
-                            return found[:, :edges].copy(), CYCLE
-                        if _carry(clock, clock[done], chain[done], place[done], begun):
-                            told[begun] = NEWS
-        if width > 1 and event == t * width + last:
-            for i in range(write_first[t], write_first[t + 1]):
-                while write_low[i] < write_high[i]:
-                    u = writers[write_low[i]]
-                    if u != t and not _precedes(clock, chain, place, u * width + last, t * width):
-                        break
-                    write_low[i] += 1
-                while write_low[i] < write_high[i]:
-                    u = writers[write_high[i] - 1]
-                    if u != t and not _precedes(clock, chain, place, event, u * width):
-                        break
-                    write_high[i] -= 1
-                for j in range(write_low[i], write_high[i]):
-                    u = writers[j]
-                    if u == t or edges + 2 > room or not _precedes(clock, chain, place, u * width, event):
-                        continue
-                    done, begun = u * width + last, t * width
-                    if clock[begun, chain[done]] < place[done]:
-                        _note(found, edges, done, begun, EXCLUSIVE, write_key[i], -1, -1)
-                        edges += 1
-                        if _precedes(clock, chain, place, begun, done):
-                            return found[:, :edges].copy(), CYCLE
-                        if _carry(clock, clock[done], chain[done], place[done], begun):
-                            told[begun] = NEWS
+            if clocks.news[event]:
+                changed |= _carry(clocks, event, follower)
+        clocks.news[event] = False
+        if width <= event < in_transactions and _closes_cycle(clocks, reads, writes, found, orders, width, event):
+            return found.rows[:, : found.used[0]].copy(), CYCLE
     if ready < size:
-        return found[:, :edges].copy(), CYCLE
-    return found[:, :edges].copy(), AGAIN if changed or edges else DONE
+        return found.rows[:, : found.used[0]].copy(), CYCLE
+    again = found.used[0] > 0 or (changed and orders == ONE_ORDER)
+    return found.rows[:, : found.used[0]].copy(), AGAIN if again else DONE
 
 
-@compiled
-def _precedes(clock: Int32, chain: Int32, place: Int32, source: int, target: int) -> bool:
-    """As far as chains tell."""
-    return bool(chain[source] >= 0 and clock[target, chain[source]] >= place[source])
+@inlined
+def _closes_cycle(
+    clocks: Clocks, reads: Reads, writes: Writes, found: Found, orders: int, width: int, event: int
+) -> bool:
+    """Adds the edges that what a transaction does at an event forces, until one closes a cycle."""
+    t = event // width
+    if event == t * width:
+        for i in range(reads.first[t], reads.first[t + 1]):
+            if orders != ONE_ORDER:
+                if _seen_forces(clocks, reads, found, t, i):
+                    return True
+                continue
+            _narrow_read(clocks, reads, t, i, width)
+            if _read_forces(clocks, reads, found, t, i, width):
+                return True
+    if width > 1 and event == t * width + width - 1:
+        for i in range(writes.first[t], writes.first[t + 1]):
+            _narrow_write(clocks, writes, t, i, width)
+            if _write_forces(clocks, writes, found, t, i, width):
+                return True
+    return False
 
 
-@compiled
-def _carry(clock: Int32, row: Int32, chain: int, place: int, target: int) -> bool:
-    """The target comes after an event with this clock at this place. Whether that is news."""
-    mine = clock[target]
+@inlined
+def _seen_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int) -> bool:
+    """OVERWRITTEN: another writer of the key that t sees precedes the one that t reads from."""
+    w, key = reads.writer[read], reads.key[read]
+    for j in range(reads.low[read], reads.high[read]):
+        u = reads.candidates[j]
+        is_other = u != t and u != w
+        if not is_other or _is_full(found) or not _precedes(clocks, u, t):
+            continue
+        if w == INITIAL:
+            _note(found, INITIAL, u, INITIALLY, -1, -1, -1)
+            _note(found, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
+            return True
+        if _is_open(clocks, u, w) and _add(clocks, found, u, w, OVERWRITTEN, key, t, w):
+            return True
+    return False
+
+
+@inlined
+def _read_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int, width: int) -> bool:
+    """OVERWRITES: t, which reads from w, precedes what comes after w; OVERWRITTEN: what precedes t precedes w."""
+    w, key, event = reads.writer[read], reads.key[read], t * width
+    for j in range(reads.low[read], reads.high[read]):
+        u = reads.candidates[j]
+        is_other = u != t and u != w
+        if not is_other or _is_full(found):
+            continue
+        done = u * width + width - 1
+        overwrites = (w == INITIAL or _precedes(clocks, w * width, done)) and _is_open(clocks, event, done)
+        if overwrites and _add(clocks, found, event, done, OVERWRITES, key, t, w):
+            return True
+        if w == INITIAL or not _precedes(clocks, done, event) or not _is_open(clocks, done, w * width):
+            continue
+        if _add(clocks, found, done, w * width, OVERWRITTEN, key, t, w):
+            return True
+    return False
+
+
+@inlined
+def _write_forces(clocks: Clocks, writes: Writes, found: Found, t: int, write: int, width: int) -> bool:
+    """EXCLUSIVE: another writer of the key that began before t committed committed before t began."""
+    for j in range(writes.low[write], writes.high[write]):
+        u = writes.candidates[j]
+        done, begun = u * width + width - 1, t * width
+        if u == t or _is_full(found) or not _precedes(clocks, u * width, begun + width - 1):
+            continue
+        if _is_open(clocks, done, begun) and _add(clocks, found, done, begun, EXCLUSIVE, writes.key[write], -1, -1):
+            return True
+    return False
+
+
+@inlined
+def _narrow_read(clocks: Clocks, reads: Reads, t: int, read: int, width: int) -> None:
+    """Leaves out writers at either end that are known to come before w or after t."""
+    w = reads.writer[read]
+    while reads.low[read] < reads.high[read]:
+        u = reads.candidates[reads.low[read]]
+        is_other = u != t and u != w
+        if is_other and (w == INITIAL or not _precedes(clocks, u * width + width - 1, w * width)):
+            break
+        reads.low[read] += 1
+    while reads.low[read] < reads.high[read]:
+        u = reads.candidates[reads.high[read] - 1]
+        if u != t and u != w and not _precedes(clocks, t * width, u * width + width - 1):
+            break
+        reads.high[read] -= 1
+
+
+@inlined
+def _narrow_write(clocks: Clocks, writes: Writes, t: int, write: int, width: int) -> None:
+    """Leaves out writers at either end that are known to have committed before t began, or to begin after t."""
+    while writes.low[write] < writes.high[write]:
+        u = writes.candidates[writes.low[write]]
+        if u != t and not _precedes(clocks, u * width + width - 1, t * width):
+            break
+        writes.low[write] += 1
+    while writes.low[write] < writes.high[write]:
+        u = writes.candidates[writes.high[write] - 1]
+        if u != t and not _precedes(clocks, t * width + width - 1, u * width):
+            break
+        writes.high[write] -= 1
+
+
+@inlined
+def _precedes(clocks: Clocks, source: int, target: int) -> bool:
+    """As far as chains say."""
+    chain = clocks.chain[source]
+    return bool(chain >= 0 and clocks.clock[target, chain] >= clocks.place[source])
+
+
+@inlined
+def _is_open(clocks: Clocks, source: int, target: int) -> bool:
+    """The source is on a chain, and is not known to precede the target."""
+    chain = clocks.chain[source]
+    return bool(chain >= 0 and clocks.clock[target, chain] < clocks.place[source])
+
+
+@inlined
+def _add(
+    clocks: Clocks, found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int
+) -> bool:
+    """Whether the edge closes a cycle; if not, it is carried along."""
+    _note(found, source, target, because, key, reader, writer)
+    if _precedes(clocks, target, source):
+        return True
+    _carry(clocks, source, target)
+    return False
+
+
+@inlined
+def _carry(clocks: Clocks, source: int, target: int) -> bool:
+    """The target comes after the source. Whether that is news."""
+    mine, theirs = clocks.clock[target], clocks.clock[source]
+    chain, place = clocks.chain[source], clocks.place[source]
     news = False
-    for c in range(len(row)):
-        news |= row[c] > mine[c]
-        mine[c] = max(row[c], mine[c])
+    for c in range(len(theirs)):
+        news |= theirs[c] > mine[c]
+        mine[c] = max(theirs[c], mine[c])
     if chain >= 0 and place > mine[chain]:
         mine[chain] = place
         news = True
+    clocks.news[target] |= news
     return news
 
 
-@compiled
-def _note(found: Int32, edges: int, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
-    found[0, edges], found[1, edges], found[2, edges] = source, target, because
-    found[3, edges], found[4, edges], found[5, edges] = key, reader, writer
+@inlined
+def _is_full(found: Found) -> bool:
+    """There may be two more edges."""
+    return bool(found.used[0] + 2 > found.rows.shape[1])
+
+
+@inlined
+def _note(found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
+    rows, at = found.rows, found.used[0]
+    rows[0, at], rows[1, at], rows[2, at] = source, target, because
+    rows[3, at], rows[4, at], rows[5, at] = key, reader, writer
+    found.used[0] = at + 1

@@ -219,7 +219,7 @@ def test_an_anomaly_is_told_step_by_step_with_the_read_that_shows_it(stormproof:
         (
             [(0, "invoke", "[[:r 1 nil]]"), (0, "ok", "[[:r 1 0]]")],
             "garbage-read",
-            "the transaction at 0 read 1 as 0, which nobody tried to write (before any write it is null)",
+            "the transaction at 0 read 1 as 0, which no transaction tried to write (before any write it is null)",
         ),
         (
             [(0, "invoke", "[[:w 1 5] [:r 1 nil]]"), (0, "ok", "[[:w 1 5] [:r 1 nil]]")],

@@ -1,7 +1,7 @@
 """Why there is an edge between two transactions: the key, the versions, and the read that shows their order.
 
 Edges are many and reasons are wanted of few, those in cycles. So kernels that infer edges drop what they followed from,
-and run again for the few: each tells a reason for every edge that its keys have.
+and run again for the few: each gives a reason for every edge that its keys have.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from checkers.kernels.columns import Int8, Int64, run_starts
+from checkers.kernels.columns import NONE, Int8, Int64, run_starts
 from checkers.plan import Dataset, Engine
 
 EDGE_REASONS = pa.schema(
@@ -52,6 +53,21 @@ def positions_of(wanted: pa.Table, kind: Int8, source: Int64, target: Int64) -> 
     for i in np.flatnonzero(near).tolist():
         result[i] = position.get((int(kind[i]), int(source[i]), int(target[i])), -1)
     return result
+
+
+def rows_of_wanted_keys(rows: pa.Table, wanted: pa.Table) -> pa.Table:
+    """Of rows with `start` and `key` those of all keys that an end of a wanted edge has."""
+    ends = pa.array(np.concatenate([wanted[name].to_numpy() for name in ("source", "target")]))
+    return rows.filter(pc.is_in(rows["key"], pc.unique(rows["key"].filter(pc.is_in(rows["start"], ends)))))
+
+
+def reasons_table(
+    *, kind: Int8, source: Int64, target: Int64, key: pa.Array, value: Int64, next_value: Int64, evidence: Int64
+) -> pa.Table:
+    """EDGE_REASONS, at most one for each edge; NONE becomes null."""
+    nullable = (pa.array(column, mask=column == NONE) for column in (value, next_value, evidence))
+    arrays = [pa.array(kind), pa.array(source), pa.array(target), key, *nullable]
+    return first_reasons(pa.Table.from_arrays(arrays, schema=EDGE_REASONS))
 
 
 def first_reasons(reasons: pa.Table) -> pa.Table:

@@ -17,7 +17,7 @@ from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle, Cycles
 from checkers.transactions.elle.inference import VersionSteps
 from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
-from checkers.transactions.elle.rw_register.version_orders import Assumption, OrderedBy
+from checkers.transactions.elle.rw_register.precedences import Assumption, OrderedBy
 from checkers.transactions.model.lattice import Model, forbidden
 from checkers.verdict import AnomalySummary
 

@@ -95,12 +95,12 @@ FINE = ("ok", [("append", "x", 1)])
         (
             [FINE, FINE],
             2,
-            "1 is appended to x again, after the transaction invoked at 0: which of both a read shows cannot be told",
+            "1 is appended to x again, after the transaction invoked at 0: a read does not show which of both it saw",
         ),
         (
             [("fail", [("append", "x", 1), ("append", "x", 1)])],
             0,
-            "1 is appended to x again, after the transaction invoked at 0: which of both a read shows cannot be told",
+            "1 is appended to x again, after the transaction invoked at 0: a read does not show which of both it saw",
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
             [("ok", [("r", "x", [7])])],
             "garbage-read",
             (0,),
-            "the transaction at 0 read x as [7], which shows 7, and nobody tried to append that",
+            "the transaction at 0 read x as [7], which shows 7, but no transaction tried to append that",
         ),
         (
             [("fail", [("append", "x", 1)]), ("ok", [("r", "x", [1])])],
@@ -190,7 +190,7 @@ def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
             ],
             "lost-update",
             (0, 2),
-            "2 transactions read x as [] and then appended to it, none behind another",
+            "2 transactions read x as [] and then appended to it, none having seen what another appended",
         ),
     ],
 )

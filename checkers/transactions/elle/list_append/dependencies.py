@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import INFO, OK, Bool, Int8, Int64, run_starts
 from checkers.transactions.elle.edges import EDGES, Dependency, positions
-from checkers.transactions.elle.list_append.order import ListOrders, orders
+from checkers.transactions.elle.list_append.order import ListOrders, list_orders
 from checkers.transactions.elle.list_append.rows import ListRole
 from harness.compiled import compiled
 
@@ -48,7 +48,7 @@ class ListDependencies:
 
 def list_edges(rows: pa.Table) -> pa.Table:
     """Kernel over all rows of a bucket of keys: EDGES."""
-    return edges_of(orders(rows))
+    return edges_of(list_orders(rows))
 
 
 def edges_of(known: ListOrders) -> pa.Table:

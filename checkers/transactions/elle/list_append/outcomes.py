@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from checkers.transactions.elle.list_append.dependencies import edges_of
 from checkers.transactions.elle.list_append.key_findings import findings_of
-from checkers.transactions.elle.list_append.order import orders
+from checkers.transactions.elle.list_append.order import list_orders
 from checkers.transactions.elle.outcomes import outcome
 from checkers.transactions.history.key_rows import without_findings
 
@@ -17,5 +17,5 @@ from checkers.transactions.history.key_rows import without_findings
 def list_outcomes(rows: pa.Table) -> pa.Table:
     """Kernel over all rows of a bucket of keys, and findings that came along: BUNDLES."""
     rows, along = without_findings(rows)
-    known = orders(rows)
+    known = list_orders(rows)
     return outcome(findings=pa.concat_tables([along, findings_of(known)]), edges=edges_of(known))

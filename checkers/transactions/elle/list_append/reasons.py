@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from checkers.kernels.columns import NONE, Int64
+from checkers.kernels.columns import NONE
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.list_append.dependencies import dependencies
-from checkers.transactions.elle.list_append.order import orders
-from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, positions_of
+from checkers.transactions.elle.list_append.order import list_orders
+from checkers.transactions.elle.reasons import positions_of, reasons_table, rows_of_wanted_keys
 
 
 def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
@@ -19,14 +18,11 @@ def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
     What shows the order of two versions is the longest read; nothing does where the next one was never read. What
     shows who read what is the reader.
     """
-    ends_wanted = pa.array(np.concatenate([wanted[name].to_numpy() for name in ("source", "target")]))
-    near = pc.unique(rows["key"].filter(pc.is_in(rows["start"], ends_wanted)))
-    known = orders(rows.filter(pc.is_in(rows["key"], near)))
+    known = list_orders(rows_of_wanted_keys(rows, wanted))
     found = dependencies(known)
     chosen = np.flatnonzero(positions_of(wanted, found.kind, found.source, found.target) >= 0)
-    kind, key, of_source, of_target = (
-        column[chosen] for column in (found.kind, found.key, found.source_row, found.target_row)
-    )
+    kind = found.kind[chosen]
+    key, of_source, of_target = (column[chosen] for column in (found.key, found.source_row, found.target_row))
 
     value, following, evidence = (np.full(len(chosen), NONE, dtype=np.int64) for _ in range(3))
     wr, rw = kind == Dependency.WR, kind == Dependency.RW
@@ -39,19 +35,12 @@ def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
     shown = ~wr
     shown[shown] = known.shown[of_target[shown]] >= 0
     evidence[shown] = reads.start[known.longest[key[shown]]]
-    return first_reasons(
-        pa.Table.from_arrays(
-            [
-                pa.array(kind),
-                pa.array(found.source[chosen]),
-                pa.array(found.target[chosen]),
-                known.names.take(pa.array(key)),
-                *(_nullable(column) for column in (value, following, evidence)),
-            ],
-            schema=EDGE_REASONS,
-        )
+    return reasons_table(
+        kind=kind,
+        source=found.source[chosen],
+        target=found.target[chosen],
+        key=known.names.take(pa.array(key)),
+        value=value,
+        next_value=following,
+        evidence=evidence,
     )
-
-
-def _nullable(column: Int64) -> pa.Array:
-    return pa.array(column, mask=column == NONE)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int64
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.list_append.dependencies import dependencies
-from checkers.transactions.elle.list_append.order import ListOrders, Micro, last_shown, orders
+from checkers.transactions.elle.list_append.order import KeyOperations, ListOrders, last_shown, list_orders
 from checkers.transactions.elle.list_append.rows import ListRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED
@@ -23,7 +23,7 @@ PLACES = 1 << 20
 
 def list_resolved(rows: pa.Table) -> pa.Table:
     """Kernel over all rows of a bucket of keys: RESOLVED."""
-    known = orders(rows)
+    known = list_orders(rows)
     reads, appends = known.reads, known.appends
     number = key_numbers(known)
 
@@ -41,7 +41,7 @@ def list_resolved(rows: pa.Table) -> pa.Table:
     return pa.concat_tables(parts).combine_chunks()
 
 
-def _rows(of: Micro, rows: Int64, place: Int64, number: Int64, read_from: Int64) -> pa.Table:
+def _rows(of: KeyOperations, rows: Int64, place: Int64, number: Int64, read_from: Int64) -> pa.Table:
     return pa.Table.from_arrays(
         [
             pa.array(of.start[rows]),

@@ -16,11 +16,11 @@ Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
 
 from checkers.transactions.elle.rw_register.dependencies import register_edges
 from checkers.transactions.elle.rw_register.outcomes import register_outcomes
+from checkers.transactions.elle.rw_register.precedences import Assumed, Assumption
 from checkers.transactions.elle.rw_register.reasons import register_reasons
 from checkers.transactions.elle.rw_register.register_findings import MISSING, READS, register_findings
 from checkers.transactions.elle.rw_register.resolution import NAMES, key_names, resolved
 from checkers.transactions.elle.rw_register.rows import ROWS, register_rows, told_rows
-from checkers.transactions.elle.rw_register.version_orders import Assumed, Assumption
 from checkers.transactions.elle.rw_register.version_steps import VERSION_STEPS, cycle_steps, edge_steps
 
 __all__ = [

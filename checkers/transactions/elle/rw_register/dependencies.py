@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from checkers.kernels.columns import Int8, Int64, run_starts
 from checkers.transactions.elle.edges import EDGES, Dependency, positions
+from checkers.transactions.elle.rw_register.precedences import Assumed
 from checkers.transactions.elle.rw_register.resolution import Registers
 from checkers.transactions.elle.rw_register.rows import RegisterRole
-from checkers.transactions.elle.rw_register.version_orders import Assumed, InferredOrders, inferred_orders
+from checkers.transactions.elle.rw_register.version_orders import InferredOrders, inferred_orders
 from harness.compiled import compiled
 
 DENSE = 64

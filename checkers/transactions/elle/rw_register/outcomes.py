@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from checkers.transactions.elle.outcomes import outcome
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies, edges_of
+from checkers.transactions.elle.rw_register.precedences import Assumed
 from checkers.transactions.elle.rw_register.register_findings import findings_of
 from checkers.transactions.elle.rw_register.resolution import Registers, resolved_of
-from checkers.transactions.elle.rw_register.version_orders import Assumed
 from checkers.transactions.history.key_rows import without_findings
 
 
@@ -17,9 +17,9 @@ def register_outcomes(rows: pa.Table, *, assumed: Assumed, buckets: int) -> pa.T
     bucket = rows["bucket"][0].as_py()
     rows, along = without_findings(rows)
     registers = Registers.of(rows)
-    told = RegisterDependencies.of(registers, assumed)
+    dependencies = RegisterDependencies.of(registers, assumed)
     return outcome(
-        findings=pa.concat_tables([along, findings_of(rows, told)]),
-        edges=edges_of(told),
+        findings=pa.concat_tables([along, findings_of(rows, dependencies)]),
+        edges=edges_of(dependencies),
         resolved=resolved_of(registers, bucket, buckets),
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.kernels.columns import NONE, Int64
 from checkers.transactions.elle.edges import Dependency
-from checkers.transactions.elle.reasons import EDGE_REASONS, first_reasons, positions_of
+from checkers.transactions.elle.reasons import positions_of, reasons_table, rows_of_wanted_keys
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
+from checkers.transactions.elle.rw_register.precedences import Assumed, OrderedBy
 from checkers.transactions.elle.rw_register.resolution import Registers
-from checkers.transactions.elle.rw_register.version_orders import Assumed, OrderedBy
 
 
 def register_reasons(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Table:
@@ -21,36 +20,30 @@ def register_reasons(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> p
     assumed to mean something; no single read shows what follows from the order of transactions. What shows who read
     what is the reader.
     """
-    told, chosen = near_dependencies(rows, wanted, assumed)
-    registers = told.registers
-    of_source, of_target, order = (column[chosen] for column in (told.source, told.target, told.order))
+    found, chosen = near_dependencies(rows, wanted, assumed)
+    registers = found.registers
+    of_source, of_target, order = (column[chosen] for column in (found.source, found.target, found.order))
     source, target = registers.start[of_source], registers.start[of_target]
-    is_wr = told.kind[chosen] == Dependency.WR
-    orders = told.inferred.orders
+    is_wr = found.kind[chosen] == Dependency.WR
+    orders = found.inferred.orders
     evidence = np.where(is_wr, target, NONE)
     follows = ~is_wr
     follows[follows] = orders.evidence[order[follows]] == OrderedBy.WRITES_FOLLOW_READS
     evidence[follows] = registers.start[orders.before_row[order[follows]]]
-    columns = registers.value[of_source], np.where(is_wr, NONE, registers.value[of_target]), evidence
-    return first_reasons(
-        pa.Table.from_arrays(
-            [
-                pa.array(told.kind[chosen]),
-                pa.array(source),
-                pa.array(target),
-                registers.names.take(pa.array(registers.key[of_source])),
-                *(pa.array(column, mask=column == NONE) for column in columns),
-            ],
-            schema=EDGE_REASONS,
-        )
+    return reasons_table(
+        kind=found.kind[chosen],
+        source=source,
+        target=target,
+        key=registers.names.take(pa.array(registers.key[of_source])),
+        value=registers.value[of_source],
+        next_value=np.where(is_wr, NONE, registers.value[of_target]),
+        evidence=evidence,
     )
 
 
 def near_dependencies(rows: pa.Table, wanted: pa.Table, assumed: Assumed) -> tuple[RegisterDependencies, Int64]:
     """(those of all keys that the ends of wanted edges have, which of them are wanted)."""
-    ends = pa.array(np.concatenate([wanted[name].to_numpy() for name in ("source", "target")]))
-    near = pc.unique(rows["key"].filter(pc.is_in(rows["start"], ends)))
-    registers = Registers.of(rows.filter(pc.is_in(rows["key"], near)))
-    told = RegisterDependencies.of(registers, assumed)
-    source, target = registers.start[told.source], registers.start[told.target]
-    return told, np.flatnonzero(positions_of(wanted, told.kind, source, target) >= 0)
+    registers = Registers.of(rows_of_wanted_keys(rows, wanted))
+    dependencies = RegisterDependencies.of(registers, assumed)
+    source, target = registers.start[dependencies.source], registers.start[dependencies.target]
+    return dependencies, np.flatnonzero(positions_of(wanted, dependencies.kind, source, target) >= 0)

@@ -63,6 +63,10 @@ class Registers:
         writer = _writers(key, columns["role"], columns["value"])
         return cls(names=encoded.dictionary.take(pa.array(by_name)), key=key, writer=writer, **columns)
 
+    def name(self, row: int | np.integer) -> str:
+        """Of the row's key."""
+        return str(self.names[int(self.key[row])].as_py())
+
     @property
     def is_read(self) -> Bool:
         return np.asarray(self.role <= RegisterRole.CONTRADICTION)

@@ -1,7 +1,7 @@
 """Why versions precede each other by what was assumed: step by step, for certificates of cycles.
 
-What an edge or a cycle of versions rests on is dropped where they are inferred, and found again for the few that are
-told of.
+What an edge or a cycle of versions rests on is dropped where they are inferred, and found again for the few that
+certificates show.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from checkers.kernels.columns import NONE, Int64
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.reasons import first_reasons
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
+from checkers.transactions.elle.rw_register.precedences import Assumed, Precedences
 from checkers.transactions.elle.rw_register.reasons import near_dependencies
 from checkers.transactions.elle.rw_register.resolution import Registers
-from checkers.transactions.elle.rw_register.version_orders import Assumed, Precedences, inferred_orders
+from checkers.transactions.elle.rw_register.version_orders import inferred_orders
 
 VERSION_STEPS = pa.schema(
     [
@@ -39,25 +40,25 @@ and `target` are those of an edge as in EDGES; of a WR edge there is nothing els
 
 def edge_steps(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: VERSION_STEPS, at most one for each wanted edge."""
-    told, chosen = near_dependencies(rows, wanted, assumed)
-    follows = told.order[chosen] >= 0
-    ordered = told.inferred.orders.part(told.order[chosen[follows]])
-    columns = _columns(told.registers, told.inferred.versions.row, ordered)
+    dependencies, chosen = near_dependencies(rows, wanted, assumed)
+    follows = dependencies.order[chosen] >= 0
+    ordered = dependencies.inferred.orders.part(dependencies.order[chosen[follows]])
+    columns = _columns(dependencies.registers, dependencies.inferred.versions.row, ordered)
     nothing = [pa.nulls(int(np.count_nonzero(~follows)), column.type) for column in columns]
     parts = [
-        pa.Table.from_arrays([*_edges(told, some), *behind], schema=VERSION_STEPS)
+        pa.Table.from_arrays([*_edges(dependencies, some), *behind], schema=VERSION_STEPS)
         for some, behind in ((chosen[follows], columns), (chosen[~follows], nothing))
     ]
     return first_reasons(pa.concat_tables(parts))
 
 
-def _edges(told: RegisterDependencies, some: Int64) -> list[pa.Array]:
+def _edges(dependencies: RegisterDependencies, some: Int64) -> list[pa.Array]:
     """From `kind` to `key`."""
-    registers, source = told.registers, told.source[some]
+    registers, source = dependencies.registers, dependencies.source[some]
     return [
-        pa.array(told.kind[some]),
+        pa.array(dependencies.kind[some]),
         pa.array(registers.start[source]),
-        pa.array(registers.start[told.target[some]]),
+        pa.array(registers.start[dependencies.target[some]]),
         registers.names.take(pa.array(registers.key[source])),
     ]
 
@@ -65,10 +66,10 @@ def _edges(told: RegisterDependencies, some: Int64) -> list[pa.Array]:
 def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: VERSION_STEPS of the cycle of this key's versions, if it is in the bucket."""
     registers = Registers.of(rows.filter(pc.equal(rows["key"], key)))
-    told = inferred_orders(registers, assumed)
-    if not told.cycles:
+    inferred = inferred_orders(registers, assumed)
+    if not inferred.cycles:
         return VERSION_STEPS.empty_table()
-    _, orders = told.cycles[0]
+    _, orders = inferred.cycles[0]
     count = len(orders.before)
     number = np.arange(count, dtype=np.int64)
     arrays = [
@@ -76,7 +77,7 @@ def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
         pa.array(number),
         pa.array((number + 1) % count),
         pa.array([key] * count),
-        *_columns(registers, told.versions.row, orders),
+        *_columns(registers, inferred.versions.row, orders),
     ]
     return pa.Table.from_arrays(arrays, schema=VERSION_STEPS)
 

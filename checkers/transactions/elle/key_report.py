@@ -1,0 +1,75 @@
+"""What findings on lists and on registers have in common: their examples in words, and lost updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.findings import Example, Findings
+from checkers.kernels.columns import Int64, run_starts, witness_order
+from checkers.verdict import EXAMPLES
+
+WITNESSES = 8
+"""At most so many transactions of a lost update are named."""
+
+Sentence = Callable[[int], tuple[str, Mapping[str, object]]]
+"""From the number of an anomaly among those of its name to (because, details)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyReport:
+    """Reports anomalies of a bucket of keys; `key` is a position in `names` (strings, distinct)."""
+
+    findings: Findings
+    names: pa.Array
+
+    def add(self, name: str, *, key: Int64, operations: tuple[Int64, ...], tie: Int64, sentence: Sentence) -> None:
+        """One anomaly for each element of `key`, witnessed by the transactions invoked at `operations`."""
+        if len(key) == 0:
+            return
+        rank = np.empty(len(self.names), dtype=np.int64)
+        rank[np.argsort(self.names.to_numpy(zero_copy_only=False))] = np.arange(len(rank))
+        examples = []
+        for i in witness_order(*operations, ties=(tie, rank[key]))[:EXAMPLES].tolist():
+            because, details = sentence(i)
+            examples.append(
+                Example(
+                    key=str(self.names[int(key[i])].as_py()),
+                    operations=tuple(sorted({int(column[i]) for column in operations})),
+                    tie=(int(tie[i]),),
+                    because=because,
+                    details=details,
+                )
+            )
+        self.findings.add(name, len(key), examples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostUpdates:
+    """Versions that several committed transactions read and then wrote over; arrays of equal length."""
+
+    row: Int64
+    """The read of the first of these transactions."""
+    count: Int64
+    """Of transactions."""
+    witnesses: tuple[Int64, ...]
+    """Starts of up to WITNESSES of them; the first again where there are fewer."""
+
+    @classmethod
+    def of(cls, row: Int64, key: Int64, version: Int64, start: Int64) -> LostUpdates:
+        """Among rows that read a `version` of a `key` in a transaction, invoked at `start`, that writes the key."""
+        order = np.lexsort((start, version, key))
+        row, key, version, start = (column[order] for column in (row, key, version, start))
+        first = np.flatnonzero(run_starts(key, version))
+        count = np.diff(np.append(first, len(row)))
+        first, count = first[count > 1], count[count > 1]
+        witnesses = tuple(start[first + np.where(count > i, i, 0)] for i in range(WITNESSES))
+        return cls(row=row[first], count=count, witnesses=witnesses)
+
+
+def written_again(written: str, earlier: np.integer) -> str:
+    """Of a value that a transaction writes although one invoked `earlier` had written it."""
+    return f"{written} again, after the transaction invoked at {earlier}: a read does not show which of both it saw"

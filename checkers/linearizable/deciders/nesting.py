@@ -3,7 +3,9 @@
 Of intervals whose middle parts overlap in a row, the longest one holds all others, so it must be able to begin before
 every middle part and to end behind all of them. Whichever can do that may be the longest: to make it longer than all
 others, and the others no longer than the row, leaves everything nested as it was. Without it, the row falls into
-shorter ones, to which the same applies; if nobody can be the longest, the row is why there is no nesting.
+shorter ones, to which the same applies; if none can be the longest, the row is why there is no nesting.
+
+    0 invoke push 1, 1 ok push 1, 2 push 2, 3 pop 2, 4 pop 1: the middle part of 1 is from 1 to 4, and holds that of 2
 
 Source: Lee and Mathur, arXiv 2410.04581, and Abdulla and others, arXiv 2509.17795, decide stacks by the same idea;
 the trees are ours.
@@ -16,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 FAR = 1 << 60
 """Greater than every time and every count."""
@@ -25,7 +27,7 @@ UNPLACED = -1
 
 
 class Nesting(NamedTuple):
-    """A way to nest them, or the row in which nobody can be the longest."""
+    """A way to nest them, or the row in which none can be the longest."""
 
     left: Int64
     """The interval may begin right before this time and contain all that begin there and have a later turn."""
@@ -38,152 +40,194 @@ class Nesting(NamedTuple):
     stuck_right: int
 
 
+class Steps(NamedTuple):
+    """The times at which middle parts begin or end, ranked: step r lasts from `time[r]` to `time[r + 1]`."""
+
+    time: Int64
+    """By rank."""
+    rank: Int64
+    """By time; 0 for the other times."""
+
+
+class Tournament(NamedTuple):
+    """Finds the least key in a range of leaves; changed in place."""
+
+    key: Int64
+    """By leaf, a power of two of them; FAR if it takes no part."""
+    winner: Int64
+    """By node, root 1: the leaf with the least key below it, -1 if no key there is less than FAR."""
+
+
+class Coverage(NamedTuple):
+    """How often each step is covered by middle parts that are not placed; changed in place."""
+
+    cover: Int64
+    """By node, root 1: the least number below it, without what `deeper` of the nodes above adds."""
+    deeper: Int64
+    """By inner node: what it adds to itself and to all nodes below."""
+
+
+class Rows(NamedTuple):
+    """A pile of rows, from the first step of each to the end of its last."""
+
+    left: Int64
+    right: Int64
+
+
 @compiled
 def nested(earliest: Int64, begin: Int64, end: Int64, latest: Int64, horizon: int) -> Nesting:
     """Nest intervals that begin in (earliest, begin) and end in (end, latest); begin < end.
 
     Times are from 0 to `horizon`, and no two of those that begin are equal. Cost: O(horizon + n log n).
     """
-    count = len(begin)
-    left = np.full(count, -1, dtype=np.int64)
-    right = np.full(count, -1, dtype=np.int64)
-    turn = np.full(count, UNPLACED, dtype=np.int64)
-    mark = np.zeros(horizon + 1, dtype=np.int64)
-    for v in range(count):
-        mark[begin[v]] = 1
-        mark[end[v]] = 1
-    ranks = 0
-    times = np.empty(2 * count, dtype=np.int64)
-    for t in range(horizon + 1):
-        if mark[t]:
-            times[ranks] = t
-            mark[t] = ranks
-            ranks += 1
-    size = 1
+    left = np.full(len(begin), -1, dtype=np.int64)
+    right = np.full(len(begin), -1, dtype=np.int64)
+    turn = np.full(len(begin), UNPLACED, dtype=np.int64)
+    steps = _steps(begin, end, horizon)
+    ranks, size = len(steps.time), 1
     while size < ranks:
         size *= 2
-    who = np.full(size, -1, dtype=np.int64)
-    cover = np.full(2 * size, FAR, dtype=np.int64)
-    deeper = np.zeros(size, dtype=np.int64)
-    steps = np.zeros(ranks + 1, dtype=np.int64)
-    waiting_key = np.full(size, FAR, dtype=np.int64)
-    for v in range(count):
-        at = mark[begin[v]]
-        who[at] = v
-        waiting_key[at] = earliest[v]
-        steps[at] += 1
-        steps[mark[end[v]]] -= 1
-    for at in range(ranks - 1):
-        steps[at + 1] += steps[at]
-        cover[size + at] = steps[at]
-    for node in range(size - 1, 0, -1):
-        cover[node] = min(cover[2 * node], cover[2 * node + 1])
-    waiting = _tournament(waiting_key)
-    ready_key = np.full(size, FAR, dtype=np.int64)
-    ready = _tournament(ready_key)
+    interval = np.full(size, -1, dtype=np.int64)
+    interval[steps.rank[begin]] = np.arange(len(begin))
+    coverage = _coverage(steps.rank[begin], steps.rank[end], ranks, size)
+    # Those that may be the longest of a row, by their latest ends; and those that cannot begin early enough yet.
+    ready = _tournament(np.full(size, FAR, dtype=np.int64))
+    keys = np.full(size, FAR, dtype=np.int64)
+    keys[steps.rank[begin]] = earliest
+    waiting = _tournament(keys)
 
-    lefts = np.empty(ranks + 1, dtype=np.int64)
-    rights = np.empty(ranks + 1, dtype=np.int64)
     freed = np.empty(ranks + 1, dtype=np.int64)
-    rows = _rows_between(0, ranks - 1, freed, _uncovered(cover, deeper, freed), lefts, rights, 0)
+    rows = Rows(np.empty(ranks + 1, dtype=np.int64), np.empty(ranks + 1, dtype=np.int64))
+    waiting_rows = _cut(rows, 0, 0, ranks - 1, freed[: _uncovered(coverage, freed)])
     placed = 0
-    while rows > 0:
-        rows -= 1
-        lo, hi = lefts[rows], rights[rows]
-        begins, ends = times[lo], times[hi]
-        first = _least(waiting, waiting_key, lo, hi)
-        while first >= 0 and waiting_key[first] < begins:
-            waiting_key[first] = FAR
-            _replay(waiting, waiting_key, first)
-            ready_key[first] = -latest[who[first]]
-            _replay(ready, ready_key, first)
-            first = _least(waiting, waiting_key, lo, hi)
-        longest = _least(ready, ready_key, lo, hi)
-        if longest < 0 or -ready_key[longest] <= ends:
+    while waiting_rows > 0:
+        waiting_rows -= 1
+        lo, hi = rows.left[waiting_rows], rows.right[waiting_rows]
+        begins, ends = steps.time[lo], steps.time[hi]
+        _make_ready(waiting, ready, lo, hi, begins, latest, interval)
+        longest = _least(ready, lo, hi)
+        if longest < 0 or -ready.key[longest] <= ends:
             return Nesting(left, right, turn, begins, ends)
-        ready_key[longest] = FAR
-        _replay(ready, ready_key, longest)
-        v = who[longest]
+        _set_key(ready, longest, FAR)
+        v = interval[longest]
         left[v], right[v], turn[v] = begins, ends, placed
         placed += 1
-        _uncover(cover, deeper, longest, mark[end[v]])
-        rows = _rows_between(lo, hi, freed, _uncovered(cover, deeper, freed), lefts, rights, rows)
+        _uncover(coverage, longest, steps.rank[end[v]])
+        waiting_rows = _cut(rows, waiting_rows, lo, hi, freed[: _uncovered(coverage, freed)])
     return Nesting(left, right, turn, -1, -1)
 
 
 @compiled
-def _rows_between(lo: int, hi: int, freed: Int64, frees: int, lefts: Int64, rights: Int64, rows: int) -> int:
-    """Put on the pile what is left of a row, cut at the steps that nobody covers any more."""
-    begin = lo
-    for i in range(frees):
-        if freed[i] > begin:
-            lefts[rows], rights[rows] = begin, freed[i]
-            rows += 1
-        begin = freed[i] + 1
-    if begin < hi:
-        lefts[rows], rights[rows] = begin, hi
-        rows += 1
-    return rows
-
-
-# A tournament: each node holds the leaf with the least key below it, -1 if no key there is less than FAR.
+def _steps(begin: Int64, end: Int64, horizon: int) -> Steps:
+    rank = np.zeros(horizon + 1, dtype=np.int64)
+    for v in range(len(begin)):
+        rank[begin[v]] = 1
+        rank[end[v]] = 1
+    ranks = 0
+    time = np.empty(2 * len(begin), dtype=np.int64)
+    for t in range(horizon + 1):
+        if rank[t]:
+            time[ranks] = t
+            rank[t] = ranks
+            ranks += 1
+    return Steps(time[:ranks], rank)
 
 
 @compiled
-def _tournament(key: Int64) -> Int64:
+def _make_ready(
+    waiting: Tournament, ready: Tournament, lo: int, hi: int, begins: int, latest: Int64, interval: Int64
+) -> None:
+    """Of the intervals of a row those that can begin before it may be its longest."""
+    first = _least(waiting, lo, hi)
+    while first >= 0 and waiting.key[first] < begins:
+        _set_key(waiting, first, FAR)
+        _set_key(ready, first, -latest[interval[first]])
+        first = _least(waiting, lo, hi)
+
+
+@compiled
+def _cut(rows: Rows, count: int, lo: int, hi: int, freed: Int64) -> int:
+    """Put on the pile what is left of a row, cut at the steps that are not covered any more; returns its height."""
+    begin = lo
+    for step in freed:
+        if step > begin:
+            rows.left[count], rows.right[count] = begin, step
+            count += 1
+        begin = step + 1
+    if begin < hi:
+        rows.left[count], rows.right[count] = begin, hi
+        count += 1
+    return count
+
+
+@compiled
+def _tournament(key: Int64) -> Tournament:
     size = len(key)
-    tree = np.full(2 * size, -1, dtype=np.int64)
+    winner = np.full(2 * size, -1, dtype=np.int64)
     for leaf in range(size):
         if key[leaf] < FAR:
-            tree[size + leaf] = leaf
+            winner[size + leaf] = leaf
     for node in range(size - 1, 0, -1):
-        tree[node] = _winner(tree[2 * node], tree[2 * node + 1], key)
-    return tree
+        winner[node] = _less(winner[2 * node], winner[2 * node + 1], key)
+    return Tournament(key, winner)
 
 
-@compiled
-def _winner(one: int, other: int, key: Int64) -> int:
+@inlined
+def _less(one: int, other: int, key: Int64) -> int:
     if one < 0 or other < 0:
         return max(one, other)
     return one if key[one] <= key[other] else other
 
 
-@compiled
-def _replay(tree: Int64, key: Int64, leaf: int) -> None:
-    node = leaf + len(key)
-    tree[node] = leaf if key[leaf] < FAR else -1
+@inlined
+def _set_key(of: Tournament, leaf: int, key: int) -> None:
+    of.key[leaf] = key
+    node = leaf + len(of.key)
+    of.winner[node] = leaf if key < FAR else -1
     node //= 2
     while node:
-        tree[node] = _winner(tree[2 * node], tree[2 * node + 1], key)
+        of.winner[node] = _less(of.winner[2 * node], of.winner[2 * node + 1], of.key)
         node //= 2
 
 
-@compiled
-def _least(tree: Int64, key: Int64, lo: int, hi: int) -> int:
+@inlined
+def _least(of: Tournament, lo: int, hi: int) -> int:
     """The leaf in [lo, hi) with the least key, or -1."""
     best = -1
-    lo += len(key)
-    hi += len(key)
+    lo += len(of.key)
+    hi += len(of.key)
     while lo < hi:
         if lo & 1:
-            best = _winner(best, tree[lo], key)
+            best = _less(best, of.winner[lo], of.key)
             lo += 1
         if hi & 1:
             hi -= 1
-            best = _winner(best, tree[hi], key)
+            best = _less(best, of.winner[hi], of.key)
         lo //= 2
         hi //= 2
     return best
 
 
-# How often each step of time is covered: a node holds the least number below it, without what `deeper` adds to it and
-# to all nodes below for the nodes above it.
-
-
 @compiled
-def _uncover(cover: Int64, deeper: Int64, lo: int, hi: int) -> None:
+def _coverage(begin: Int64, end: Int64, ranks: int, size: int) -> Coverage:
+    """`begin` and `end`: ranks of the middle parts; `size`: a power of two, at least `ranks`."""
+    covered = np.zeros(ranks + 1, dtype=np.int64)
+    for v in range(len(begin)):
+        covered[begin[v]] += 1
+        covered[end[v]] -= 1
+    cover = np.full(2 * size, FAR, dtype=np.int64)
+    for at in range(ranks - 1):
+        covered[at + 1] += covered[at]
+        cover[size + at] = covered[at]
+    for node in range(size - 1, 0, -1):
+        cover[node] = min(cover[2 * node], cover[2 * node + 1])
+    return Coverage(cover, np.zeros(size, dtype=np.int64))
+
+
+@inlined
+def _uncover(coverage: Coverage, lo: int, hi: int) -> None:
     """Once less in [lo, hi)."""
-    size = len(deeper)
+    cover, deeper, size = coverage.cover, coverage.deeper, len(coverage.deeper)
     lo += size
     hi += size
     first, last = lo, hi - 1
@@ -200,33 +244,34 @@ def _uncover(cover: Int64, deeper: Int64, lo: int, hi: int) -> None:
                 deeper[hi] -= 1
         lo //= 2
         hi //= 2
-    _renew(cover, deeper, first)
-    _renew(cover, deeper, last)
+    _renew(coverage, first)
+    _renew(coverage, last)
 
 
-@compiled
-def _renew(cover: Int64, deeper: Int64, node: int) -> None:
+@inlined
+def _renew(coverage: Coverage, node: int) -> None:
+    cover = coverage.cover
     node //= 2
     while node:
-        cover[node] = min(cover[2 * node], cover[2 * node + 1]) + deeper[node]
+        cover[node] = min(cover[2 * node], cover[2 * node + 1]) + coverage.deeper[node]
         node //= 2
 
 
-@compiled
-def _uncovered(cover: Int64, deeper: Int64, found: Int64) -> int:
-    """Steps that nobody covers, in order, each told once; returns how many."""
-    size = len(deeper)
+@inlined
+def _uncovered(coverage: Coverage, found: Int64) -> int:
+    """Steps that are not covered, in order, each found once; returns how many."""
+    cover, size = coverage.cover, len(coverage.deeper)
     count = 0
     while cover[1] == 0:
         node = 1
         above = 0
         while node < size:
-            above += deeper[node]
+            above += coverage.deeper[node]
             node *= 2
             if cover[node] + above != 0:
                 node += 1
         found[count] = node - size
         count += 1
         cover[node] = FAR
-        _renew(cover, deeper, node)
+        _renew(coverage, node)
     return count

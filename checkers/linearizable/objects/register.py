@@ -20,20 +20,11 @@ import numpy as np
 
 from checkers.evidence import Evidence, any_ok, shows_a_value, without_error
 from checkers.kernels.columns import NONE, Int64
+from checkers.linearizable.deciders.chains import Chains, chains, clusters
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ
+from checkers.linearizable.deciders.register_values import NOBODY, Registers, numbered
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
-from checkers.linearizable.deciders.zones import (
-    NOBODY,
-    Chains,
-    Registers,
-    Zones,
-    chains,
-    clusters,
-    crossed,
-    numbered,
-    seats,
-    zones,
-)
+from checkers.linearizable.deciders.zones import Zones, crossed, seats, zones
 from checkers.linearizable.model import ANYTHING, FAILED, Call, Decided, Does, FailedCas, Model, State, Value, repeating
 from checkers.linearizable.values import NEVER
 
@@ -72,10 +63,10 @@ class Register:
         chained = chains(registers, clusters(registers))
         found = zones(registers, chained)
         seat = np.full(len(registers.owner), NOBODY, dtype=np.int64)
-        seat[found.chain] = seats(found.low, found.high, found.forward)
+        seat[found.chain] = seats(found)
         # Backward zones that wait for the same forward one share its end.
         rank = np.full(len(registers.owner), NOBODY, dtype=np.int64)
-        rank[found.chain[np.argsort(seat[found.chain], kind="stable")]] = np.arange(len(found))
+        rank[found.chain[np.argsort(seat[found.chain], kind="stable")]] = np.arange(len(found.chain))
         kept = np.flatnonzero(registers.happened)
         value = registers.value[kept]
         level = 2 * chained.depth[value] + (registers.f[kept] == READ)
@@ -87,7 +78,7 @@ def suspects(registers: Registers) -> Int64:
     known = clusters(registers)
     chained = chains(registers, known)
     suspected = (registers.ambiguous != NOBODY) | (known.unwritten != NOBODY) | (chained.circular != NOBODY)
-    for pairs in (known.replaced_twice, chained.late, crossed(zones(registers, chained), registers.count)):
+    for pairs in (known.replaced_twice, chained.late, crossed(zones(registers, chained), registers.registers)):
         suspected |= pairs[:, 0] != NOBODY
     return np.flatnonzero(suspected)
 
@@ -166,7 +157,7 @@ class _Told:
             name = found.chain[before]
             ended, began = int(chained.ended[name]), int(chained.began[found.chain[after]])
             witnesses |= self._linked(began, int(chained.ended[found.chain[after]]))
-            if name < self.registers.count:
+            if name < self.registers.registers:
                 first = self.spans.shown(self.initial)
                 sentences.append(f"{first} came before {self._value(began)}, because every register begins as {first}")
                 continue

@@ -31,8 +31,8 @@ from checkers.kernels.columns import (
 )
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
+from checkers.linearizable.deciders.register_values import Registers, numbered
 from checkers.linearizable.deciders.spans import Spans
-from checkers.linearizable.deciders.zones import Registers, numbered
 from checkers.linearizable.model import FailedCas
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled

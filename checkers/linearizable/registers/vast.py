@@ -22,18 +22,10 @@ import pyarrow.compute as pc
 from checkers.buckets import bucket_count
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
+from checkers.linearizable.deciders.chains import Chains, Clusters, chains, clusters
 from checkers.linearizable.deciders.register_functions import CAS, READ
-from checkers.linearizable.deciders.zones import (
-    NOBODY,
-    Chains,
-    Clusters,
-    Registers,
-    Zones,
-    chains,
-    clusters,
-    crossed,
-    zones,
-)
+from checkers.linearizable.deciders.register_values import NOBODY, Registers
+from checkers.linearizable.deciders.zones import Zones, crossed, zones
 from checkers.linearizable.model import FailedCas
 from checkers.linearizable.registers.rows import SPANS, Recorded, all_whole, from_batch, from_table
 from checkers.plan import Dataset, Engine
@@ -120,7 +112,7 @@ def telling_of_stretch(rows: pa.Table, *, initial: int) -> pa.Table:
     """Kernel over the telling operations of a stretch of time: of these those that tell."""
     recorded = from_table(rows)
     seen = _seen(recorded, initial)
-    return recorded.part(seen.telling(seen.zones.chain[telling_zones(seen.zones, seen.registers.count)])).by_key(1)
+    return recorded.part(seen.telling(seen.zones.chain[telling_zones(seen.zones, seen.registers.registers)])).by_key(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +134,7 @@ class _Seen:
 
     def telling(self, values: Int64) -> Bool:
         """Of each register a fault if there is one, else the operations that tell all of these values."""
-        swaps = np.full(self.registers.count, NOBODY, dtype=np.int64)
+        swaps = np.full(self.registers.registers, NOBODY, dtype=np.int64)
         of_cas = np.flatnonzero(self.registers.f >= CAS)
         last_to_first = of_cas[np.argsort(-self.registers.start[of_cas])]
         swaps[self.register[last_to_first]] = last_to_first

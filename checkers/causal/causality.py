@@ -6,38 +6,76 @@ object, dense and ascending with the objects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int64
-from harness.compiled import compiled
+from checkers.kernels.columns import Int32, Int64
+from harness.compiled import compiled, inlined
 
 CELLS = 1 << 26
 """An object with more than so many operations times sessions is not judged; each takes 4 bytes."""
 
 FINE, NOT_JUDGED = -1, -2
 INITIAL = -1
-"""The writer of what nobody wrote."""
+"""The writer of a value that no operation wrote."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Causes:
+class Causes(NamedTuple):
     """The causes of node n next to it are `causes[first[n]:first[n + 1]]`."""
 
     first: Int64
     causes: Int64
 
-    @classmethod
-    def of(cls, cause: Int64, effect: Int64, nodes: int) -> Causes:
-        order = np.lexsort((cause, effect))
-        first = np.concatenate(([0], np.cumsum(np.bincount(effect, minlength=nodes))))
-        return cls(first=first.astype(np.int64), causes=cause[order])
+
+class Operations(NamedTuple):
+    """Operations of all objects, by node."""
+
+    session: Int64
+    place: Int64
+    """In the session."""
+    start: Int64
+    """History index."""
+
+
+class Objects(NamedTuple):
+    """Where the nodes, sessions and reads of each object begin, with one more for the end; shape (objects + 1,)."""
+
+    node: Int64
+    session: Int64
+    read: Int64
+
+
+class Reads(NamedTuple):
+    """Reads, by object."""
+
+    node: Int64
+    register: Int64
+    writer: Int64
+    """The node that wrote the value read, or INITIAL."""
+
+
+class Writes(NamedTuple):
+    """Writes, by register and node: in runs, each of one session."""
+
+    run: Int64
+    """The first run of each register, with one more for the end."""
+    first: Int64
+    """The first write of each run, with one more for the end."""
+    node: Int64
+    """By write."""
+
+
+def causes_of(cause: Int64, effect: Int64, nodes: int) -> Causes:
+    order = np.lexsort((cause, effect))
+    first = np.concatenate(([0], np.cumsum(np.bincount(effect, minlength=nodes))))
+    return Causes(first.astype(np.int64), cause[order])
 
 
 @compiled
-def causal_order(first: Int64, causes: Int64) -> Int64:
+def causal_order(graph: Causes) -> Int64:
     """Nodes, each behind all its causes; those in cycles, and their effects, are left out."""
+    first, causes = graph.first, graph.causes
     nodes = len(first) - 1
     effects_first = np.zeros(nodes + 1, dtype=np.int64)
     for cause in causes:
@@ -69,8 +107,9 @@ def causal_order(first: Int64, causes: Int64) -> Int64:
 
 
 @compiled
-def cycle_before(node: int, ordered: Int64, first: Int64, causes: Int64) -> Int64:
+def cycle_before(node: int, ordered: Int64, graph: Causes) -> Int64:
     """A cycle, each node behind a cause of it, found by going back from a node that has no place in the order."""
+    first, causes = graph.first, graph.causes
     place = np.full(len(first) - 1, -1, dtype=np.int64)
     path = np.empty(len(first) - 1, dtype=np.int64)
     length = 0
@@ -87,72 +126,73 @@ def cycle_before(node: int, ordered: Int64, first: Int64, causes: Int64) -> Int6
 
 @compiled
 def culprits(
-    order: Int64,
-    object_first: Int64,
-    session_first: Int64,
-    read_first: Int64,
-    session: Int64,
-    place: Int64,
-    start: Int64,
-    first: Int64,
-    causes: Int64,
-    read_node: Int64,
-    read_register: Int64,
-    read_writer: Int64,
-    run_first: Int64,
-    write_first: Int64,
-    write_node: Int64,
-    cells: int,
+    order: Int64, graph: Causes, objects: Objects, operations: Operations, reads: Reads, writes: Writes, cells: int
 ) -> Int64:
     """For each read the first write that it should have seen instead of what it saw: FINE if none, or NOT_JUDGED.
 
-    `order` is causal and sorted by object; reads are so too, and writes by register and node: in runs, each of one
-    session. The `first` of objects, registers (their runs) and runs are where theirs begin, with one more for the end.
+        0 write 1, 1 write 2 (of the same process), 2 read 2, 3 read 1 (of another process): at 3 the culprit is 1
+
+    `order` is causal and sorted by object. An object with more than `cells` operations times sessions is not judged.
     """
-    result = np.full(len(read_node), FINE, dtype=np.int64)
+    result = np.full(len(reads.node), FINE, dtype=np.int64)
     at = 0
-    for thing in range(len(object_first) - 1):
-        low, high = object_first[thing], object_first[thing + 1]
-        sessions_low, sessions = session_first[thing], session_first[thing + 1] - session_first[thing]
-        reads = range(read_first[thing], read_first[thing + 1])
+    for thing in range(len(objects.node) - 1):
+        low, high = objects.node[thing], objects.node[thing + 1]
+        first_session = objects.session[thing]
+        sessions = objects.session[thing + 1] - first_session
+        begin = at
+        while at < len(order) and order[at] < high:
+            at += 1
         if (high - low) * sessions > cells:
-            for i in reads:
-                result[i] = NOT_JUDGED
-            while at < len(order) and order[at] < high:
-                at += 1
+            result[objects.read[thing] : objects.read[thing + 1]] = NOT_JUDGED
             continue
         # How many operations of each session are causes of each node.
         known = np.zeros((high - low, sessions), dtype=np.int32)
         ordered = np.zeros(high - low, dtype=np.bool_)
-        while at < len(order) and order[at] < high:
-            node = order[at]
-            at += 1
+        for node in order[begin:at]:
             ordered[node - low] = True
-            for i in range(first[node], first[node + 1]):
-                cause = causes[i]
-                for other in range(sessions):
-                    known[node - low, other] = max(known[node - low, other], known[cause - low, other])
-                own = session[cause] - sessions_low
-                known[node - low, own] = max(known[node - low, own], place[cause] + 1)
-        for i in reads:
-            node, register, writer = read_node[i], read_register[i], read_writer[i]
-            if not ordered[node - low]:
+            _learn(graph, operations, known, node, low, first_session)
+        for i in range(objects.read[thing], objects.read[thing + 1]):
+            if ordered[reads.node[i] - low]:
+                result[i] = _culprit(operations, reads, writes, known, i, low, first_session)
+            else:
                 result[i] = NOT_JUDGED
-                continue
-            for run in range(run_first[register], run_first[register + 1]):
-                seen = known[node - low, session[write_node[write_first[run]]] - sessions_low]
-                # The last write of the session that is a cause of the read stands for all before it.
-                begin, end = write_first[run], write_first[run + 1]
-                while begin < end:
-                    middle = (begin + end) // 2
-                    if place[write_node[middle]] < seen:
-                        begin = middle + 1
-                    else:
-                        end = middle
-                last = write_node[begin - 1] if begin > write_first[run] else -1
-                if last < 0 or last == writer:
-                    continue
-                overwrites = writer == INITIAL or known[last - low, session[writer] - sessions_low] > place[writer]
-                if overwrites and (result[i] < 0 or start[last] < start[result[i]]):
-                    result[i] = last
     return result
+
+
+@inlined
+def _learn(graph: Causes, operations: Operations, known: Int32, node: int, low: int, first_session: int) -> None:
+    """A node has all causes of its causes, and these. `low` is the first node of its object."""
+    for i in range(graph.first[node], graph.first[node + 1]):
+        cause = graph.causes[i]
+        for other in range(known.shape[1]):
+            known[node - low, other] = max(known[node - low, other], known[cause - low, other])
+        own = operations.session[cause] - first_session
+        known[node - low, own] = max(known[node - low, own], operations.place[cause] + 1)
+
+
+@inlined
+def _culprit(
+    operations: Operations, reads: Reads, writes: Writes, known: Int32, read: int, low: int, first_session: int
+) -> int:
+    """The first write that overwrites what a read saw, and is a cause of the read; FINE if there is none."""
+    session, place = operations.session, operations.place
+    node, register, writer = reads.node[read], reads.register[read], reads.writer[read]
+    culprit = FINE
+    for run in range(writes.run[register], writes.run[register + 1]):
+        seen = known[node - low, session[writes.node[writes.first[run]]] - first_session]
+        # The last write of the session that is a cause of the read stands for all before it.
+        begin, end = writes.first[run], writes.first[run + 1]
+        while begin < end:
+            middle = (begin + end) // 2
+            if place[writes.node[middle]] < seen:
+                begin = middle + 1
+            else:
+                end = middle
+        last = writes.node[begin - 1] if begin > writes.first[run] else -1
+        if last < 0 or last == writer:
+            continue
+        overwrites = writer == INITIAL or known[last - low, session[writer] - first_session] > place[writer]
+        if overwrites and (culprit < 0 or operations.start[last] < operations.start[culprit]):
+            culprit = last
+    return culprit

@@ -38,7 +38,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
-from checkers.causal.causality import CELLS, INITIAL, NOT_JUDGED, Causes, causal_order, culprits, cycle_before
+from checkers.causal.causality import (
+    CELLS,
+    INITIAL,
+    NOT_JUDGED,
+    Causes,
+    Objects,
+    Operations,
+    Reads,
+    Writes,
+    causal_order,
+    causes_of,
+    culprits,
+    cycle_before,
+)
 from checkers.causal.spans import TXN, spans_schema, transactions
 from checkers.causal.uses import REWRITTEN, USES, registers, unexplained_reads, uses_of_registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
@@ -168,77 +181,48 @@ class _History:
 
     def judge(self, findings: Findings, initial: int) -> None:
         """What reads show, and cycles."""
-        nodes = len(self.thing)
-        if not nodes:
+        if not len(self.thing):
             return
-        parts = micro_operations(self.table["txn"])
-        names = pc.dictionary_encode(parts.key).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        node = parts.transaction
-        register = _dense(self.thing[node], names)
-        writes = np.flatnonzero((parts.f == W) & (parts.value != NONE))
-        asked = np.flatnonzero((parts.f == R) & self.is_ok[node])
-        own = np.isin(_dense(node, register)[asked], _dense(node, register)[writes])
-        reads = asked[~own]
-        reads = reads[np.lexsort((parts.value[reads], register[reads], node[reads]))]
-        reads = reads[run_starts(node[reads], register[reads], parts.value[reads])]
-
-        of_value = _dense(register, parts.value)
-        by_value = writes[np.lexsort((node[writes], of_value[writes]))]
-        by_value = by_value[run_starts(of_value[by_value], node[by_value])]
-        writers = np.bincount(of_value[by_value], minlength=len(of_value) + 1)
-        writer_of = np.full(len(of_value) + 1, INITIAL, dtype=np.int64)
-        writer_of[of_value[by_value]] = node[by_value]
-        untouched = (parts.value[reads] == NONE) | (parts.value[reads] == initial)
-        tried = writers[of_value[reads]]
-        ambiguous = tried + untouched > 1
-        reads = reads[~ambiguous & (untouched | (tried == 1))]
-        writer = writer_of[of_value[reads]]
-
-        linked = self.linked()
-        follows = np.flatnonzero(self.place > 0)
-        shows = writer != INITIAL
-        cause = np.concatenate((follows - 1, writer[shows], linked[linked >= 0]))
-        effect = np.concatenate((follows, node[reads[shows]], np.flatnonzero(linked >= 0)))
-        graph = Causes.of(cause, effect, nodes)
-        order = causal_order(graph.first, graph.causes)
+        accesses = _Accesses.of(self, initial)
+        reads, shows = accesses.reads, accesses.reads.writer != INITIAL
+        graph = self._causes(reads, shows)
+        order = causal_order(graph)
         order = order[np.argsort(self.thing[order], kind="stable")]
-
-        by_register = writes[np.lexsort((node[writes], register[writes]))]
-        by_register = by_register[run_starts(register[by_register], node[by_register])]
-        runs = np.flatnonzero(run_starts(register[by_register], self.session[node[by_register]]))
-        things = np.arange(self.thing[-1] + 2)
         culprit = culprits(
             order,
-            np.searchsorted(self.thing, things),
-            np.searchsorted(self.thing[np.flatnonzero(run_starts(self.session))], things),
-            np.searchsorted(self.thing[node[reads]], things),
-            self.session,
-            self.place,
-            self.start,
-            graph.first,
-            graph.causes,
-            node[reads],
-            register[reads],
-            writer,
-            np.searchsorted(register[by_register[runs]], np.arange(int(register.max(initial=-1)) + 2)),
-            np.append(runs, len(by_register)),
-            node[by_register],
+            graph,
+            self._objects(reads),
+            Operations(self.session, self.place, self.start),
+            reads,
+            accesses.writes,
             CELLS,
         )
-        ordered = np.zeros(nodes, dtype=np.int64)
+        ordered = np.zeros(len(self.thing), dtype=np.int64)
         ordered[order] = 1
         findings.add(READS, int(shows.sum()), ())
-        findings.add(AMBIGUOUS, int(ambiguous.sum()), ())
-        findings.add(TOO_MANY, int(((culprit == NOT_JUDGED) & (ordered[node[reads]] == 1)).sum()), ())
-        self._tell_cycles(findings, graph, ordered)
-        label = registers(
-            self.table["key"].combine_chunks().take(pa.array(node[reads])), parts.key.take(pa.array(reads))
-        )
+        findings.add(AMBIGUOUS, accesses.ambiguous, ())
+        findings.add(TOO_MANY, int(((culprit == NOT_JUDGED) & (ordered[reads.node] == 1)).sum()), ())
+        self._report_cycles(findings, graph, ordered)
         for name, which in (("initial-read", ~shows), ("overwritten-read", shows)):
             wrong = np.flatnonzero((culprit >= 0) & which)
-            self._tell_reads(
-                findings, name, label.take(pa.array(wrong)), node[reads[wrong]], writer[wrong], culprit[wrong]
-            )
+            label = accesses.label.take(pa.array(wrong))
+            self._report_reads(findings, name, label, reads.node[wrong], reads.writer[wrong], culprit[wrong])
+
+    def _causes(self, reads: Reads, shows: Bool) -> Causes:
+        """An operation's next causes: the one before it in its session, what it read, and what it is linked to."""
+        linked = self.linked()
+        follows = np.flatnonzero(self.place > 0)
+        cause = np.concatenate((follows - 1, reads.writer[shows], linked[linked >= 0]))
+        effect = np.concatenate((follows, reads.node[shows], np.flatnonzero(linked >= 0)))
+        return causes_of(cause, effect, len(self.thing))
+
+    def _objects(self, reads: Reads) -> Objects:
+        things = np.arange(self.thing[-1] + 2)
+        return Objects(
+            np.searchsorted(self.thing, things),
+            np.searchsorted(self.thing[np.flatnonzero(run_starts(self.session))], things),
+            np.searchsorted(self.thing[reads.node], things),
+        )
 
     def linked(self) -> Int64:
         """For each operation the first one that had the position it is linked to, if that was over before; else -1."""
@@ -301,12 +285,12 @@ class _History:
         positions = has_position[np.lexsort((self.end[has_position], place_of[has_position]))]
         return positions, np.flatnonzero(self.is_ok & is_linked), place_of
 
-    def _tell_cycles(self, findings: Findings, graph: Causes, ordered: Int64) -> None:
+    def _report_cycles(self, findings: Findings, graph: Causes, ordered: Int64) -> None:
         left = np.flatnonzero(ordered == 0)
         left = left[run_starts(self.thing[left])] if len(left) else left
         examples = []
         for node in left[np.argsort(self.start[left])].tolist()[:EXAMPLES]:
-            cycle = cycle_before(node, ordered, graph.first, graph.causes)
+            cycle = cycle_before(node, ordered, graph)
             indices = [int(self.start[one]) for one in cycle]
             least = indices.index(min(indices))
             around = [*indices[least:], *indices[:least], indices[least]]
@@ -319,7 +303,7 @@ class _History:
             )
         findings.add("cyclic-causality", len(left), sorted(examples, key=lambda example: example.operations))
 
-    def _tell_reads(
+    def _report_reads(
         self, findings: Findings, name: str, label: pa.Array, node: Int64, writer: Int64, culprit: Int64
     ) -> None:
         shown = np.where(writer == INITIAL, self.start[node], self.start[writer])
@@ -339,6 +323,60 @@ class _History:
                 )
             )
         findings.add(name, len(node), examples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Accesses:
+    """Reads of what an operation did not write itself, and all writes."""
+
+    reads: Reads
+    label: pa.Array
+    """What to call the register of each read."""
+    ambiguous: int
+    """How many reads are left out, because what they show may have been written more than once."""
+    writes: Writes
+
+    @classmethod
+    def of(cls, history: _History, initial: int) -> _Accesses:
+        parts = micro_operations(history.table["txn"])
+        names = pc.dictionary_encode(parts.key).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        node = parts.transaction
+        register = _dense(history.thing[node], names)
+        writes = np.flatnonzero((parts.f == W) & (parts.value != NONE))
+        asked = np.flatnonzero((parts.f == R) & history.is_ok[node])
+        own = np.isin(_dense(node, register)[asked], _dense(node, register)[writes])
+        reads = asked[~own]
+        reads = reads[np.lexsort((parts.value[reads], register[reads], node[reads]))]
+        reads = reads[run_starts(node[reads], register[reads], parts.value[reads])]
+
+        of_value = _dense(register, parts.value)
+        by_value = writes[np.lexsort((node[writes], of_value[writes]))]
+        by_value = by_value[run_starts(of_value[by_value], node[by_value])]
+        writers = np.bincount(of_value[by_value], minlength=len(of_value) + 1)
+        writer_of = np.full(len(of_value) + 1, INITIAL, dtype=np.int64)
+        writer_of[of_value[by_value]] = node[by_value]
+        untouched = (parts.value[reads] == NONE) | (parts.value[reads] == initial)
+        tried = writers[of_value[reads]]
+        ambiguous = tried + untouched > 1
+        reads = reads[~ambiguous & (untouched | (tried == 1))]
+        keys = history.table["key"].combine_chunks().take(pa.array(node[reads]))
+        return cls(
+            reads=Reads(node[reads], register[reads], writer_of[of_value[reads]]),
+            label=registers(keys, parts.key.take(pa.array(reads))),
+            ambiguous=int(ambiguous.sum()),
+            writes=_in_runs(register, node, writes, history.session),
+        )
+
+
+def _in_runs(register: Int64, node: Int64, writes: Int64, session: Int64) -> Writes:
+    by_register = writes[np.lexsort((node[writes], register[writes]))]
+    by_register = by_register[run_starts(register[by_register], node[by_register])]
+    runs = np.flatnonzero(run_starts(register[by_register], session[node[by_register]]))
+    return Writes(
+        np.searchsorted(register[by_register[runs]], np.arange(int(register.max(initial=-1)) + 2)),
+        np.append(runs, len(by_register)),
+        node[by_register],
+    )
 
 
 def _dense(first: Int64, second: Int64) -> Int64:

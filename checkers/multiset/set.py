@@ -35,8 +35,18 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import FAIL, NONE, OK, Int64, run_starts
-from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
+from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts
+from checkers.multiset.rows import (
+    COLUMNS,
+    NEVER,
+    ROWS,
+    SPANS,
+    ElementGroups,
+    element_groups,
+    is_ok,
+    process_rows,
+    spans_with_heads,
+)
 from checkers.plan import CheckRequest, Engine
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult
@@ -114,58 +124,80 @@ def last_absent(group: Int64, rank: Int64, reads: Int64) -> Int64:
     return absent
 
 
-def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
-    """Kernel over all operations on a bucket of elements, and all reads."""
-    groups = element_groups(table)
-    told = groups.element != NONE
-    adds = (groups.f == ADD) & told
-    acked = adds & (groups.type == OK)
-    seen = is_ok(groups, READ) & told
-    heads = np.flatnonzero(is_ok(groups, READ) & ~told)
+@dataclass(frozen=True, kw_only=True)
+class _Sights:
+    """By element what reads show of it; ranks count the ok reads of its set by their starts, -1 stands for none."""
 
-    # Reads by key and start, as rows come; `rank` counts within the key.
-    read_start, read_ns = groups.start[heads], groups.start_ns[heads]
+    groups: ElementGroups
+    heads: Int64
+    """Rows of the reads, by key and start."""
+    base: Int64
+    """By element the position in `heads` of the first read of its set."""
+    absent: Int64
+    """The rank of the last read that does not show it."""
+    present: Int64
+    """The rank of the last read that shows it."""
+    twice: Bool
+    """Whether one read shows it more than once."""
+
+    def at(self, values: Int64, rank: Int64) -> Int64:
+        """Values by row, of the reads of these ranks; -1 where there is none."""
+        return at_rank(values[self.heads], self.base, rank)
+
+
+def _sights(groups: ElementGroups, seen: Bool, heads: Int64) -> _Sights:
+    """`seen`: rows of ok reads that show an element; `heads`: rows of all ok reads."""
     base = np.searchsorted(groups.key[heads], np.arange(len(groups.names) + 1))
     group_key = groups.key[groups.first]
-    reads_of = np.diff(base)[group_key]
     by_end = np.argsort(groups.end[heads])
     row = np.flatnonzero(seen)
     read = by_end[np.searchsorted(groups.end[heads][by_end], groups.end[row])]
     # Rows are sorted by group and start, and so are the ranks.
     rank, group = read - base[groups.key[row]], groups.group[row]
-    absent = last_absent(group, rank, reads_of)
     present = np.full(groups.count, -1, dtype=np.int64)
     present[group] = rank
     twice = np.zeros(groups.count, dtype=np.bool_)
     twice[group[~run_starts(group, rank)]] = True
+    return _Sights(
+        groups=groups,
+        heads=heads,
+        base=base[group_key],
+        absent=last_absent(group, rank, np.diff(base)[group_key]),
+        present=present,
+        twice=twice,
+    )
+
+
+def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
+    """Kernel over all operations on a bucket of elements, and all reads."""
+    groups = element_groups(table)
+    named = groups.element != NONE
+    adds = (groups.f == ADD) & named
+    acked = adds & (groups.type == OK)
+    seen = is_ok(groups, READ) & named
+    sights = _sights(groups, seen, np.flatnonzero(is_ok(groups, READ) & ~named))
 
     tried, attempts = groups.sizes(adds), groups.sizes(adds & (groups.type != FAIL))
-    shown = present >= 0
-    known = groups.smallest(acked | seen, groups.end)
-    known_ns = groups.smallest(acked | seen, groups.end_ns)
+    shown = sights.present >= 0
+    known, known_ns = (groups.smallest(acked | seen, ends) for ends in (groups.end, groups.end_ns))
     early = groups.smallest(seen, groups.end) < groups.smallest(adds, groups.start)
     unexpected = shown & ((tried == 0) | early)
-    aborted = shown & ~unexpected & (attempts == 0)
-
-    absent_start, absent_ns = at_rank(read_start, base[group_key], absent), at_rank(read_ns, base[group_key], absent)
-    absent_end = at_rank(groups.end[heads], base[group_key], absent)
-    missed = (known != NEVER) & (absent_start > known)
-    lost = missed & (absent > present)
-    stale = missed & ~lost
-    unread = (known != NEVER) & ~shown & ~lost
-    stable = shown & ~lost
+    missed = (known != NEVER) & (sights.at(groups.start, sights.absent) > known)
+    lost = missed & (sights.absent > sights.present)
+    stale, stable = missed & ~lost, shown & ~lost
 
     findings = Findings()
-    waited = np.maximum(0, np.where(stale, absent_ns - known_ns, 0))
-    groups.report(
-        findings, "lost", lost, "was known to be in the set, but the last read does not show it", missed_by=absent_end
-    )
-    groups.report(findings, "duplicated", twice, "is in one read more than once")
+    missed_by = sights.at(groups.end, sights.absent)
+    waited = np.maximum(0, np.where(stale, sights.at(groups.start_ns, sights.absent) - known_ns, 0))
+    sentence = "was known to be in the set, but the last read does not show it"
+    groups.report(findings, "lost", lost, sentence, missed_by=missed_by)
+    groups.report(findings, "duplicated", sights.twice, "is in one read more than once")
     groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to add it")
+    aborted = shown & ~unexpected & (attempts == 0)
     groups.report(findings, "aborted-read", aborted, "was read, although its add had certainly failed")
     if reads is Reads.CURRENT:
         sentence = "was known to be in the set, but a read that began later missed it"
-        groups.report(findings, "stale", stale, sentence, took_ns=waited, missed_by=absent_end)
+        groups.report(findings, "stale", stale, sentence, took_ns=waited, missed_by=missed_by)
     counts = {
         "attempted": int(tried.sum()),
         "acked": int(groups.sizes(acked).sum()),
@@ -173,17 +205,21 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
         "lost": int(lost.sum()),
         "stale": int(stale.sum()),
         "recovered": int((shown & (groups.sizes(acked) == 0) & (attempts > 0)).sum()),
-        NEVER_READ: int(unread.sum()),
+        NEVER_READ: int(((known != NEVER) & ~shown & ~lost).sum()),
     }
     for name, count in counts.items():
         findings.add(f"#{name}", count, ())
-    present_ns = at_rank(read_ns, base[group_key], present)
-    lasted = np.maximum(0, np.where(present >= 0, present_ns - known_ns, 0)[lost])
-    for latency, values in zip(LATENCY, (waited[stable], lasted), strict=True):
+    lasted = np.maximum(0, np.where(shown, sights.at(groups.start_ns, sights.present) - known_ns, 0)[lost])
+    _add_latencies(findings, waited[stable], lasted)
+    return findings.table()
+
+
+def _add_latencies(findings: Findings, stable: Int64, lost: Int64) -> None:
+    """In ns, by element."""
+    for latency, values in zip(LATENCY, (stable, lost), strict=True):
         bins, sizes = np.unique(bins_of(values), return_counts=True)
         for number, size in zip(bins.tolist(), sizes.tolist(), strict=True):
             findings.add(f"#{latency} {number}", size, ())
-    return findings.table()
 
 
 def at_rank(values: Int64, base: Int64, rank: Int64) -> Int64:

@@ -1,6 +1,6 @@
 """The log checker: what was acked is kept.
 
-A message whose send was acknowledged stays in its queue at the offset that the acknowledgement told, once, for
+A message whose send was acknowledged stays in its queue at the offset that the acknowledgement named, once, for
 ever, and the same for everybody: whoever reads the queue later finds it there, in order, without holes, and never
 finds what was not committed.
 
@@ -12,7 +12,7 @@ What breaks it, by name:
   aborted-read           read, although its send had certainly failed
   unexpected-read        read, although nobody ever tried to send it
   duplicate              one message in two places
-  inconsistent-offsets   one place (queue and offset) with two messages; acks tell places as much as polls do
+  inconsistent-offsets   one place (queue and offset) with two messages; acks name places as polls do
   diverging-replicas     final reads of two replicas find different messages in one place
   nonmonotonic-poll      a consumer that did not ask to go back was given an offset at or before its last one
   nonmonotonic-send      one producer's later ack lies at or before its earlier one, in one queue
@@ -21,7 +21,7 @@ What breaks it, by name:
   consumer-offset-skip   a consumer began where its group's committed offset said, beyond messages of the final log that
                          no poll of the group ever returned
   G0 … G2-item, each plain, -process and -realtime   if there are transactions of several sends and polls: cycles of
-                         dependencies among all operations (`checkers.log.dependencies`)
+                         dependencies among all operations (`checkers.log.queue_dependencies`)
 
 It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key, and `txn`,
 whose value is a list of sends and polls that name theirs. Of these the names above but for the cycles see the messages
@@ -31,7 +31,7 @@ than serializable transactions names the cycles that it may have as legal. The
 final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
 are missing, the first three cannot be decided, and the result is UNKNOWN unless something else is broken.
 
-Where acknowledged messages were lost, the statistics tell the data at risk: how many each fault took and how far back
+Where acknowledged messages were lost, the statistics give the data at risk: how many each fault took and how far back
 it reached (`checkers.log.losses`; the option `faults` of the request names them).
 
 It does not establish that sends succeed, that anything arrives in time, or that all replicas hold all messages.
@@ -50,13 +50,14 @@ from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
-from checkers.log.dependencies import transaction_cycles
 from checkers.log.final_reads import final_reads
 from checkers.log.groups import consumer_groups
+from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
 from checkers.log.messages import FACTS, message_facts, message_findings
-from checkers.log.places import OUTCOMES, PLACES, place_facts, place_outcomes, skip_findings
+from checkers.log.places import PLACES, place_facts
 from checkers.log.rows import COLUMNS
+from checkers.log.transaction_cycles import transaction_cycles
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from checkers.kernels.columns import NONE, OK, Bool, Int64, integers, member, run_starts
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
-from checkers.log.places import (
+from checkers.log.jumps import (
     BACK_INTERNAL,
     BACK_POLL,
     BACK_SEND,

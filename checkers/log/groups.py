@@ -1,6 +1,6 @@
 """What consumer groups were made to pass over: they resumed beyond messages that none of their polls had returned.
 
-A consumer that begins asks where its group has got to, and its first poll of a queue tells the answer (`resumed`). All
+A consumer that begins asks where its group has got to, and its first poll of a queue has the answer (`resumed`). All
 before that belongs to what the group has got, from where the group first began on. Only the final log counts, so what
 was lost is no skip; and a poll of unknown outcome got nothing, so a client must not commit what it may not have shown.
 """
@@ -24,7 +24,7 @@ from checkers.plan import Dataset, Engine
 from checkers.verdict import EXAMPLES
 
 RESUMED = ("index", "type", "f", "key", "value.group", "value.resumed")
-"""What of a history tells who resumed where."""
+"""The columns of a history that show who resumed where."""
 
 GROUPS_LIMIT = 1_000_000
 """Consumer groups times queues: a property of the clients, not of the history's length."""
@@ -34,7 +34,7 @@ RESUMES = pa.schema(
     [pa.field("group", pa.string()), pa.field("key", pa.string())]
     + [pa.field(name, pa.int64()) for name in ("first_index", "first", "highest_index", "highest")]
 )
-"""Where a group began on a queue, and the highest offset from which it went on, each with the operation that tells."""
+"""Where a group began on a queue, and the highest offset from which it went on, each with its operation."""
 
 GOT = pa.schema(
     [pa.field("bucket", pa.int32())]
@@ -55,13 +55,13 @@ class Resumes:
     first: Int64
     highest: Int64
     index: Int64
-    """The operation that tells the highest."""
+    """The operation that shows the highest."""
 
 
 def consumer_groups(engine: Engine, history: Path, *, final: FinalReads, buckets: int) -> Dataset | None:
     """The findings on groups; None where nobody resumed anywhere but where the group had begun."""
-    told = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
-    gathered = engine.gather(engine.grouped(told, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)
+    found = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
+    gathered = engine.gather(engine.grouped(found, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)
     resumes = _resumes(gathered.to_pylist(), final.queues)
     if not len(resumes.group):
         return None
@@ -75,9 +75,9 @@ def resumes_of(batch: pa.Table) -> pa.Table:
     f, types = operation_codes(batch)
     offset = integers(member(batch["value"], "resumed"))
     rows = np.flatnonzero((f == POLL) & (types == OK) & (offset != NONE))
-    told = batch.take(pa.array(rows))
-    index, offset = told["index"].to_numpy(), offset[rows]
-    columns = [member(told["value"], "group").cast(pa.string()), told["key"].cast(pa.string())]
+    resumed = batch.take(pa.array(rows))
+    index, offset = resumed["index"].to_numpy(), offset[rows]
+    columns = [member(resumed["value"], "group").cast(pa.string()), resumed["key"].cast(pa.string())]
     return pa.table([*columns, index, offset, index, offset], schema=RESUMES)
 
 

@@ -35,10 +35,10 @@ def data_at_risk(
     facts = engine.mapped(rows, partial(timed_facts, final=final, buckets=buckets), TIMED_FACTS)
     losses = engine.grouped(facts, ("bucket",), partial(losses_of, final=final, struck=struck), LOSSES)
     summed = engine.gather(engine.grouped(losses, ("fault",), total, LOSSES), FAULTS_LIMIT)
-    return [_told(row, struck) for row in sorted(summed.to_pylist(), key=lambda row: row["fault"])]
+    return [_in_words(row, struck) for row in sorted(summed.to_pylist(), key=lambda row: row["fault"])]
 
 
-def _told(row: dict[str, Any], struck: Faults) -> dict[str, Any]:
+def _in_words(row: dict[str, Any], struck: Faults) -> dict[str, Any]:
     lost = {"lost": row["lost"], "span_ns": row["last"] - row["first"]}
     if row["fault"] == NO_FAULT:
         return {"fault": "no fault", "start_ns": None, **lost}
@@ -48,7 +48,7 @@ def _told(row: dict[str, Any], struck: Faults) -> dict[str, Any]:
 
 
 def timed_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
-    """Kernel: the facts of one batch, each with the time of the operation that tells."""
+    """Kernel: the facts of one batch, each with the time of the operation that shows it."""
     facts = message_facts(batch, final=final, buckets=buckets)
     index = batch["index"].to_numpy()
     order = np.argsort(index, kind="stable")
@@ -62,8 +62,8 @@ def losses_of(facts: pa.Table, *, final: FinalReads, struck: Faults) -> pa.Table
     index = facts["index"].to_numpy()
     acks = fates.first[ACKED][(fates.lost | fates.unseen) & fates.acked]
     order = np.argsort(index, kind="stable")
-    told_by = order[np.searchsorted(index[order], fates.index[acks])]
-    acked_ns = facts["time"].to_numpy()[told_by]
+    shown_by = order[np.searchsorted(index[order], fates.index[acks])]
+    acked_ns = facts["time"].to_numpy()[shown_by]
     fault, place = np.unique(struck.to_blame_for_losses(acked_ns), return_inverse=True)
     first = np.full(len(fault), np.iinfo(np.int64).max)
     last = np.full(len(fault), np.iinfo(np.int64).min)

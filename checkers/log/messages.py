@@ -24,7 +24,7 @@ FACTS = pa.schema(
         pa.field("index", pa.int64()),
     ]
 )
-"""One row for each thing known of a message; `index` is the operation that tells."""
+"""One row for each thing known of a message; `index` is the operation that shows it."""
 
 ATTEMPTED, FAILED, ACKED, READ, FINAL = range(5)
 """Kinds of facts. FINAL: read by a final poll from a replica that was read to its end."""
@@ -34,7 +34,7 @@ UNKNOWN_OFFSET = int(np.iinfo(np.int64).max)
 
 
 def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
-    """Kernel: the facts of one batch. An attempt is left out where the batch also tells how it ended."""
+    """Kernel: the facts of one batch. An attempt is left out where the batch also shows how it ended."""
     batch = with_parts(batch)
     f, types = operation_codes(batch)
     index = batch["index"].to_numpy()
@@ -128,7 +128,7 @@ class Fates:
     def _add(
         self, findings: Findings, name: str, which: Bool, sentence: Callable[[int], str], *witnesses: Int64
     ) -> None:
-        """`which` messages are affected; `witnesses` are positions of facts, the sentence tells the last."""
+        """`which` messages are affected; `witnesses` are positions of facts, the sentence is about the last."""
         affected = np.flatnonzero(which)
         if len(affected) == 0:
             return
@@ -136,14 +136,14 @@ class Fates:
         chosen = affected[witness_order(*operations, ties=(self.message[self.start[affected]],))[:EXAMPLES]]
         examples = []
         for number in chosen.tolist():
-            told = int(witnesses[-1][number])
+            shown = int(witnesses[-1][number])
             examples.append(
                 Example(
-                    key=self._queue(told),
+                    key=self._queue(shown),
                     operations=tuple(sorted({int(self.index[witness[number]]) for witness in witnesses})),
-                    tie=(int(self.message[told]),),
-                    because=sentence(told),
-                    details={"message": int(self.message[told]), "offset": self._offset(told)},
+                    tie=(int(self.message[shown]),),
+                    because=sentence(shown),
+                    details={"message": int(self.message[shown]), "offset": self._offset(shown)},
                 )
             )
         findings.add(name, len(affected), examples)
@@ -151,12 +151,14 @@ class Fates:
     def _lost(self, fact: int) -> str:
         reach = int(self.final.highest[self.queue[fact]])
         end = f"goes on to offset {reach}" if reach >= 0 else "is empty"
-        return f"{self._told(fact)}, but the final log of {self._shown_queue(fact)}, which {end}, does not hold it"
+        return f"{self._how_known(fact)}, but the final log of {self._shown_queue(fact)}, which {end}, does not hold it"
 
     def _unseen(self, fact: int) -> str:
         reach = int(self.final.highest[self.queue[fact]])
         end = f"end at offset {reach}" if reach >= 0 else "find nothing"
-        return f"{self._told(fact)}, but nobody ever read it, and the final reads of {self._shown_queue(fact)} {end}"
+        return (
+            f"{self._how_known(fact)}, but nobody ever read it, and the final reads of {self._shown_queue(fact)} {end}"
+        )
 
     def _dirty(self, fact: int) -> str:
         ack = int(self.first[ACKED][self.of_message[fact]])
@@ -164,15 +166,15 @@ class Fates:
             fate = f"it was acknowledged (operation {self.index[ack]}), shown, and lost"
         else:
             fate = "it was never acknowledged, and was shown before it was safe"
-        return f"{self._told(fact)}, but the final log of {self._shown_queue(fact)} does not hold it: {fate}"
+        return f"{self._how_known(fact)}, but the final log of {self._shown_queue(fact)} does not hold it: {fate}"
 
     def _aborted(self, fact: int) -> str:
-        return f"{self._told(fact)}, although its send had certainly failed"
+        return f"{self._how_known(fact)}, although its send had certainly failed"
 
     def _unexpected(self, fact: int) -> str:
-        return f"{self._told(fact)}, although nobody ever tried to send it"
+        return f"{self._how_known(fact)}, although nobody ever tried to send it"
 
-    def _told(self, fact: int) -> str:
+    def _how_known(self, fact: int) -> str:
         done = "acked" if self.kind[fact] == ACKED else "read"
         return f"message {self.message[fact]} was {done} at {self._place(fact)} (operation {self.index[fact]})"
 
@@ -192,7 +194,7 @@ class Fates:
         findings.add("duplicate", len(earliest), examples)
 
     def _elsewhere(self, rows: Int64) -> Bool:
-        """Which of these facts, sorted by message, tell another place than the first one of their message."""
+        """Which of these facts, sorted by message, name another place than the first one of their message."""
         starts = run_starts(self.of_message[rows])
         head = rows[starts][np.cumsum(starts) - 1]
         elsewhere: Bool = (self.queue[rows] != self.queue[head]) | (self.offset[rows] != self.offset[head])

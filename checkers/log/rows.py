@@ -12,7 +12,7 @@ from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, code
 from checkers.repeats import members, parts
 
 COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")
-"""What of a history tells of messages and places."""
+"""The columns of a history that show messages and places."""
 
 MESSAGES = pa.list_(pa.struct([pa.field("offset", pa.int64()), pa.field("message", pa.int64())]))
 
@@ -29,7 +29,7 @@ PART = pa.struct(
 )
 """Of a transaction: a `send` of a message to the queue `key`, which the completion says is at `offset`; or a `poll` of
 it, of what is at `from_offset` and behind, if that was said, which gave these messages. `end` says that the poll is
-known to have reached the end of the queue: had it held more behind, the answer would have told."""
+known to have reached the end of the queue: had it held more behind, the answer would have shown it."""
 
 LOG_MESSAGES = pa.struct(
     [
@@ -46,7 +46,7 @@ consumer's group, and in the first poll of a consumer and queue the offset at wh
 begin. `txn` is for transactions of several sends and polls, and all that they have."""
 
 EVIDENCE = (*any_ok("poll", "final-poll"), reading("txn", "poll"), Evidence(f="send", at_least=2))
-"""A poll could show what nobody sent. Acks tell places, and two of them could tell the same one."""
+"""A poll could show what nobody sent. Acks name places, and two of them could name the same one."""
 
 REPEATS = (members("send", of=("message",)), parts("txn", written=("send",), among=("send",), value="message"))
 """Polls name in their answers what they were given, of whichever queues, and where that was."""

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.in_process.engine import InProcessEngine
-from checkers.log.dependencies import transaction_cycles
 from checkers.log.rows import LOG_MESSAGES
+from checkers.log.transaction_cycles import transaction_cycles
 from checkers.plan import CheckRequest
 from checkers.verdict import AnomalySummary
 from harness.record.history import history_schema

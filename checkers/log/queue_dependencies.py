@@ -1,0 +1,148 @@
+"""Dependencies between transactions on queues, and the cycles among them.
+
+The versions of a queue are its messages, in the order of their offsets, as far as acknowledgements and polls name
+these. So the order is known, but for gaps, and what follows from it follows whatever the gaps hold:
+
+  WW  from the sender of a message to that of the next known one
+  WR  from the sender of the last message that a transaction was given of a queue to who was given it: what precedes
+      that message leads there by way of WW
+  RW  from a poll that reached the end of the queue to the sender of the next known message behind: it was not there
+      when the poll looked, or the answer would have shown it
+
+A poll of a transaction reached the end if it says so (`end`), or if it asked from an offset on and was given nothing.
+That an answer is short proves nothing, nor does an empty one whose beginning is unknown. Whoever records an empty
+answer that was only a time-out must leave `from_offset` out. Single polls are taken to prove no end.
+
+Left out is what cannot be trusted: messages that several operations tried to send to the queue, those at more than one
+offset, and offsets that hold more than one message; they are anomalies of their own. Operations that failed take no
+part; indefinite ones do where somebody was given what they sent, and what they were given shows nothing.
+
+Single sends and polls are transactions of one operation, and are looked at only if a history has real ones: what they
+contradict among themselves has names of its own.
+
+Sources: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (ICDE 2000); Kingsbury, Alvaro, "Elle:
+Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int64, run_starts
+from checkers.log.transaction_events import EventKind
+from checkers.transactions.elle.edges import EDGES, Dependency, positions
+from checkers.transactions.elle.reasons import positions_of, reasons_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dependencies:
+    """Of one queue. `source` and `target` are rows of EVENTS; of WW and RW, `next_message` is what the target sent."""
+
+    kind: Int8
+    source: Int64
+    target: Int64
+    message: Int64
+    next_message: Int64
+
+    @classmethod
+    def of(cls, events: pa.Table) -> _Dependencies:
+        start, event, message, offset, kind = (
+            events[name].to_numpy() for name in ("start", "event", "message", "offset", "type")
+        )
+        at, sender = _versions(start, event, message, offset, kind)
+        value = message[sender]
+
+        shown = np.flatnonzero((event == EventKind.GIVEN) & (offset != NONE) & (message != NONE))
+        version = np.searchsorted(at, offset[shown])
+        inside = version < len(at)
+        shown, version = shown[inside], version[inside]
+        known = (at[version] == offset[shown]) & (value[version] == message[shown])
+        shown, version = shown[known], version[known]
+        order = np.lexsort((-version, start[shown]))
+        shown, version = shown[order], version[order]
+        last = run_starts(start[shown])
+        shown, version = shown[last], version[last]
+
+        ends = np.flatnonzero(event == EventKind.END)
+        ends = ends[np.lexsort((offset[ends], start[ends]))]
+        ends = ends[run_starts(start[ends])]
+        behind = np.searchsorted(at, offset[ends], side="right")
+        ends, behind = ends[behind < len(at)], behind[behind < len(at)]
+        before = np.where(behind > 0, value[np.maximum(behind - 1, 0)], NONE) if len(at) else behind
+
+        parts = (
+            (Dependency.WW, sender[:-1], sender[1:], value[:-1], value[1:]),
+            (Dependency.WR, sender[version], shown, value[version], np.full(len(shown), NONE)),
+            (Dependency.RW, ends, sender[behind], before, value[behind]),
+        )
+        edge = np.repeat([int(part[0]) for part in parts], [len(part[1]) for part in parts]).astype(np.int8)
+        source, target, first, second = (np.concatenate([part[i] for part in parts]) for i in range(1, 5))
+        order = np.lexsort((first, start[target], start[source], edge))
+        order = order[start[source[order]] != start[target[order]]]
+        once = order[run_starts(edge[order], start[source[order]], start[target[order]])]
+        return cls(
+            kind=edge[once],
+            source=source[once],
+            target=target[once],
+            message=first[once],
+            next_message=second[once],
+        )
+
+
+def _versions(start: Int64, event: Int8, message: Int64, offset: Int64, kind: Int8) -> tuple[Int64, Int64]:
+    """(offset, row of an attempt to send) of each message whose place and sender are beyond doubt, by offset."""
+    placed = (event == EventKind.GIVEN) | ((event == EventKind.SENT) & (kind == OK))
+    placed &= (offset != NONE) & (message != NONE)
+    at, what = offset[placed], message[placed]
+    order = np.lexsort((what, at))
+    at, what = at[order], what[order]
+    first = run_starts(at, what)
+    at, what = at[first], what[first]
+    alone = _alone(at) & _alone(what)
+    at, what = at[alone], what[alone]
+
+    sent = np.flatnonzero((event == EventKind.SENT) & (message != NONE))
+    sent = sent[np.lexsort((start[sent], message[sent]))]
+    sent = sent[run_starts(message[sent], start[sent])]
+    sent = sent[_alone(message[sent])]
+    sent = sent[kind[sent] != FAIL]
+    if not len(sent):
+        return at[:0], sent
+    found = np.minimum(np.searchsorted(message[sent], what), len(sent) - 1)
+    known = message[sent[found]] == what
+    return at[known], sent[found[known]]
+
+
+def _alone(values: Int64) -> Bool:
+    """Of each value whether there is no equal one."""
+    _, position, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(count[position.reshape(-1)] == 1)
+
+
+def queue_edges(events: pa.Table) -> pa.Table:
+    """Kernel over all EVENTS of a queue: EDGES."""
+    found = _Dependencies.of(events)
+    start, end, kind = (events[name].to_numpy() for name in ("start", "end", "type"))
+    position = positions(start, end, kind)
+    columns = (found.kind, start[found.source], position[found.source], start[found.target], position[found.target])
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=EDGES)
+
+
+def queue_reasons(events: pa.Table, *, wanted: pa.Table) -> pa.Table:
+    """Kernel over all EVENTS of a queue: EDGE_REASONS, at most one for each wanted edge."""
+    found = _Dependencies.of(events)
+    start = events["start"].to_numpy()
+    source, target = start[found.source], start[found.target]
+    chosen = np.flatnonzero(positions_of(wanted, found.kind, source, target) >= 0)
+    return reasons_table(
+        kind=found.kind[chosen],
+        source=source[chosen],
+        target=target[chosen],
+        key=events["queue"].combine_chunks().take(pa.array(found.source[chosen])),
+        value=found.message[chosen],
+        next_value=found.next_message[chosen],
+        evidence=np.full(len(chosen), NONE, dtype=np.int64),
+    )

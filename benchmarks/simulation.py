@@ -20,7 +20,7 @@ from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
 from harness.session import resolve as registry
-from harness.session.judge import plan_of
+from harness.session.execute import plan_of
 
 WORKLOADS = ("log", "register")
 NEMESIS = ("partition", "kill", "clock")

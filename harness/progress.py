@@ -32,11 +32,17 @@ class Moment(NamedTuple):
     """Those that stand, in words."""
 
 
-Progress = Callable[[str | Moment], None]
-"""Takes a line, or a moment that takes the place of the one before."""
+class Remark(NamedTuple):
+    """A line that is shown also to those who do not watch."""
+
+    line: str
 
 
-def unwatched(_: str | Moment) -> None:
+Progress = Callable[[str | Moment | Remark], None]
+"""Takes a line, a moment that takes the place of the one before, or a remark."""
+
+
+def unwatched(_: str | Moment | Remark) -> None:
     """Nobody watches."""
 
 

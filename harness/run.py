@@ -92,7 +92,7 @@ async def execute(
     """
     history = HistoryWriter(directory.history_stream, plan.workload.value_type)
     # Line by line: of a run that is killed, too, it must be known which faults struck.
-    nemesis_log = directory.nemesis.open("a", encoding="utf-8", buffering=1)
+    nemesis_log = directory.faults.open("a", encoding="utf-8", buffering=1)
     try:
         with nemesis_log:
             await _Course(plan, environment, directory, facts, progress, history, nemesis_log.write).run()

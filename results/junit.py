@@ -15,8 +15,6 @@ from checkers.verdict import CheckerResult, Verdict
 from harness.printable import printable
 from results.output import write
 
-FILE_NAME = "junit.xml"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Case:

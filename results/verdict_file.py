@@ -26,9 +26,9 @@ from typing import Any
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, found
 from harness.reading import json_kept
+from harness.record.run_directory import RunDirectory
 from results.output import write
 
-FILE_NAME = "verdict.json"
 ACCEPTED = "accepted_as_vacuous"
 
 
@@ -99,14 +99,14 @@ def as_accepted(reason: str) -> str:
 
 def write_verdict(directory: Path, content: VerdictFile) -> Path:
     """Write `verdict.json` into a run directory, atomically. Raises OSError."""
-    path = directory / FILE_NAME
+    path = RunDirectory(directory).verdict
     write(path, [json.dumps(content.to_json(), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
     return path
 
 
 def read_verdict(directory: Path) -> VerdictFile:
     """Read a run directory's verdict; raises FileNotFoundError where none was reached, ValueError for another file."""
-    path = directory / FILE_NAME
+    path = RunDirectory(directory).verdict
     try:
         return VerdictFile.from_json(json_kept(path))
     except (KeyError, TypeError, AttributeError, ValueError) as error:

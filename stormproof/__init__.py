@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from harness.operation import Operation as Operation
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
-    from harness.session.judge import Outcome as Outcome
+    from harness.session.outcome import Outcome as Outcome
     from harness.system import Declaration as Declaration
     from harness.system import LegalLoss as LegalLoss
     from harness.system import NodeSpec as NodeSpec
@@ -92,7 +92,7 @@ _NAMES = {
     "harness.operation": ("Operation",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
-    "harness.session.judge": ("Outcome",),
+    "harness.session.outcome": ("Outcome",),
     "harness.system": ("Declaration", "LegalLoss", "NodeSpec", "System"),
     "harness.workload": ("Workload",),
     "nemesis.beat": ("every",),

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from harness.record.run_directory import LATEST, SCENARIO, RunDirectory
 from harness.record.scenario import NONE
 from harness.session import resolve as registry
 from harness.system import Declaration
@@ -101,9 +102,9 @@ def suites(context: click.Context) -> Iterable[str]:
 def run_directories(context: click.Context) -> Iterable[str]:
     """Those under --runs, the newest first."""
     runs = Path(context.params.get("runs") or "runs")
-    found = [path.parent for path in runs.glob("*/*/scenario.json")]
+    found = [path.parent for path in runs.glob(f"*/*/{SCENARIO}")]
     newest = sorted(found, key=lambda directory: directory.name, reverse=True)[:MOST_RUNS]
-    latest = [runs / "latest"] if (runs / "latest" / "scenario.json").exists() else []
+    latest = [runs / LATEST] if RunDirectory(runs / LATEST).scenario.exists() else []
     return [str(directory) for directory in (*latest, *newest)]
 
 

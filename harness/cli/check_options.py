@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cli.output_file import require_writable
 from harness.errors import UsageError
+from harness.record.run_directory import RunDirectory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
-
-SCENARIO = "scenario.json"
-"""What makes a directory a run directory."""
+from harness.session.output_file import require_writable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +46,13 @@ class HistoryOptions:
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""
-        if not self.given() or not (path / SCENARIO).exists():
+        if not self.given() or not RunDirectory(path).scenario.exists():
             return
         several = len(self.given()) > 1
         raise UsageError(
             f"{path} is a run directory, which is judged as its scenario says, so {' and '.join(self.given())} "
             f"{'do' if several else 'does'} not apply: leave {'them' if several else 'it'} out, or name the history "
-            f"in it ({path / 'history.parquet'}), which can be judged as any other"
+            f"in it ({RunDirectory(path).history}), which can be judged as any other"
         )
 
     def judged_by(self) -> str:

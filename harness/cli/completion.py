@@ -22,8 +22,8 @@ from click.shell_completion import (
 
 from harness.cli.main import ASKED_TO_COMPLETE, PROGRAM
 from harness.cli.options import example
-from harness.cli.output_file import STANDARD_OUTPUT, write
 from harness.cli.usage import OneOf
+from harness.session.output_file import STANDARD_OUTPUT, write
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from harness.cli.live_line import ERASE, LiveLine
 from harness.printable import printable
-from harness.progress import Moment
+from harness.progress import Moment, Remark
 
 STANDARD_ERROR = 2
 
@@ -65,9 +65,11 @@ class Console:
         stream = sys.stdout if self.output is Output.TEXT else sys.stderr
         _print(line, stream, tone if self.output is not Output.JSON else None)
 
-    def progress(self, news: str | Moment) -> None:
+    def progress(self, news: str | Moment | Remark) -> None:
         """A line; a moment is shown on the live line, until the next one or the next line that is no remark."""
-        if self.watching is Watching.NO:
+        if isinstance(news, Remark):
+            remark(news.line)
+        if isinstance(news, Remark) or self.watching is Watching.NO:
             return
         if isinstance(news, Moment):
             _live_line(self.started).report(news)
@@ -86,6 +88,12 @@ class Console:
 def remark(line: str, *, by: str = "stormproof") -> None:
     """One line on standard error beside what was asked for: a mistake, a problem, what a part of the harness does."""
     _print(f"{by}: {line}", sys.stderr)
+
+
+def remarks_alone(news: str | Moment | Remark) -> None:
+    """Progress of which nothing else is shown."""
+    if isinstance(news, Remark):
+        remark(news.line)
 
 
 def remark_at_once(line: str) -> None:

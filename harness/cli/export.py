@@ -10,13 +10,14 @@ from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import remark
 from harness.cli.exit_code import ExitCode
 from harness.cli.options import example
-from harness.cli.output_file import STANDARD_OUTPUT, require_writable, write
 from harness.cli.usage import OneOf
 from harness.errors import UsageError
 from harness.jepsen import Format, exported
 from harness.lifetime.scratch import directory
 from harness.record.history import History, MalformedHistory, read_history
+from harness.record.run_directory import RunDirectory
 from harness.session.given_history import Form, given, is_there
+from harness.session.output_file import STANDARD_OUTPUT, require_writable, write
 
 EXAMPLES = """
 stormproof export runs/latest --output history.edn
@@ -75,7 +76,10 @@ def _dropped(history: History) -> str:
 def history_in(path: Path) -> Path:
     """Of a run that was killed the stream, though `check` has closed what is whole of it."""
     is_directory = is_there(path) and path.is_dir()
-    candidates = [path / "history.arrows", path / "history.parquet"] if is_directory else [path]
+    candidates = [path]
+    if is_directory:
+        directory = RunDirectory(path)
+        candidates = [directory.history_stream, directory.history]
     for candidate in candidates:
         if is_there(candidate):
             return candidate

@@ -15,7 +15,10 @@ from harness.bounds import INT64, bounds_of, kind_of
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.usage import OneOf
+from harness.errors import UsageError
 from harness.reading import json_kept
+from harness.record.run_directory import SCENARIO, RunDirectory
+from harness.record.run_record import RunRecord, read_run_record
 from harness.session import resolve as registry
 from harness.session.suite_file import load_suite, shipped
 from harness.system import Declaration
@@ -97,20 +100,28 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
 def past_runs(runs: Path) -> list[Entry]:
     """The newest runs first, with their verdicts; None where a run was cut short."""
     found = []
-    for path in runs.glob("*/*/scenario.json"):
+    for path in runs.glob(f"*/*/{SCENARIO}"):
         if path.parent.is_symlink() or path.parents[1].is_symlink():
             continue
-        scenario = _json(path)
-        verdict = _json(path.parent / "verdict.json")
+        record = _record(path.parent)
+        verdict = _json(RunDirectory(path.parent).verdict)
         found.append(
             {
                 "directory": str(path.parent),
-                "seed": scenario.get("seed"),
+                "seed": record.scenario.seed if record else None,
                 "verdict": verdict.get("verdict"),
-                "replay": scenario.get("replay"),
+                "replay": record.replay if record else None,
             }
         )
     return sorted(found, key=lambda entry: str(entry["directory"]).rpartition("/")[2], reverse=True)
+
+
+def _record(directory: Path) -> RunRecord | None:
+    """None for one that cannot be read; `stormproof check` says why."""
+    try:
+        return read_run_record(directory)
+    except UsageError:
+        return None
 
 
 def _systems() -> list[Entry]:

@@ -11,9 +11,9 @@ import click
 
 from checkers.verdict import Vacuous
 from harness.cli.console import Console, Output, Watching
-from harness.cli.output_file import STANDARD_OUTPUT
 from harness.cli.usage import OneOf, SparkMaster
 from harness.errors import UsageError
+from harness.session.output_file import STANDARD_OUTPUT
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,8 +11,7 @@ from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of
 from harness.record.scenario import Scenario, SettingValue
-from harness.session.judge import Outcome, replay_line
-from results.report.report import FILE_NAME as REPORT
+from harness.session.outcome import Outcome, replay_line
 from results.verdict_file import ACCEPTED, as_accepted, plain
 
 ANOMALIES_SHOWN = 3
@@ -53,7 +52,7 @@ def tell_outcome(outcome: Outcome, console: Console) -> None:
 
 def tell_where(outcome: Outcome, console: Console) -> None:
     """Where the report is, how to replay what was not valid, and what could not be written."""
-    report = outcome.directory / REPORT
+    report = outcome.report
     if outcome.checked:
         console.say(f"checked   {outcome.checked}")
     console.say(f"report    {report if report.exists() else outcome.directory}")
@@ -130,7 +129,7 @@ def standing_of(results: Mapping[str, CheckerResult]) -> dict[str, Any] | None:
 def as_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "verdict": outcome.verdict.value,
-        "exit_code": int(outcome.exit_code),
+        "exit_code": int(exit_code_of(outcome.verdict)),
         "reasons": [*found(outcome.results), *outcome.reasons],
         ACCEPTED: list(outcome.accepted),
         "seed": outcome.scenario.seed,

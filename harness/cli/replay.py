@@ -13,17 +13,18 @@ import click
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
-from harness.cli.exit_code import ExitCode
+from harness.cli.exit_code import ExitCode, exit_code_of
 from harness.cli.options import console_of, example, execution_options, output_options
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
-from harness.record.run_directory import require_writable_directory
+from harness.record.run_directory import SCENARIO, require_writable_directory
+from harness.record.run_record import read_run_record
 from harness.session import engines
 from harness.session import resolve as registry
 from harness.trace import Difference, first_difference
 
 if TYPE_CHECKING:
-    from harness.session.judge import Outcome
+    from harness.session.outcome import Outcome
 
 HASH_SEEDS = ("1", "2")
 MOST_SECONDS = 3600
@@ -48,19 +49,21 @@ def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bo
     # Not before: help and completion need nothing of what runs and judges.
     from harness.cli.outcome_text import as_json as outcome_as_json
     from harness.cli.outcome_text import tell_outcome, tell_start
-    from harness.session.judge import read_scenario, run_scenario
+    from harness.session.run import run_scenario
 
-    directory = path.parent if path.name == "scenario.json" else path
-    scenario, record = read_scenario(directory)
-    registry.world(scenario, registry.resolve(scenario).packages)
+    directory = path.parent if path.name == SCENARIO else path
+    record = read_run_record(directory)
+    scenario = record.scenario
+    parts = registry.resolve(scenario)
+    registry.world(scenario, parts.packages)
     require_writable_directory(runs)
     console = console_of(as_json, progress)
     tell_start(scenario, console)
     engines.require_engine(engine, master)
-    outcome = run_scenario(scenario, runs=runs, engine=engine, master=master, progress=console.progress)
+    outcome = run_scenario(scenario, parts=parts, runs=runs, engine=engine, master=master, progress=console.progress)
     tell_outcome(outcome, console)
-    _, again = read_scenario(outcome.directory)
-    words, code = _compared(record.get("trace_hash"), again.get("trace_hash"), outcome, directory, console)
+    again = read_run_record(outcome.directory)
+    words, code = _compared(record.trace_hash, again.trace_hash, outcome, directory, console)
     first, *rest = words
     console.say(f"replayed  {first}")
     for line in rest:
@@ -86,7 +89,7 @@ def _compared(
             words = "NOT DETERMINISTIC; the first difference between two fresh runs:"
             return (words, *str(difference).split("\n")), ExitCode.HARNESS_FAILED
         words = "two fresh runs agree with each other: the code or its versions changed since the first"
-    return (words,), outcome.exit_code
+    return (words,), exit_code_of(outcome.verdict)
 
 
 def recorded_difference(directory: Path) -> Difference | None:

@@ -12,6 +12,7 @@ from checkers.verdict import Vacuous
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run, several_of
 from harness.cli.console import Console
+from harness.cli.exit_code import exit_code_of
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
@@ -174,16 +175,18 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     registry.require_known("environments", scenario.environment)
     # Not before: help and misspelt names need nothing of what runs and judges, which takes a second to import.
     start_arrow()
-    registry.world(scenario, registry.resolve(scenario).packages)
+    parts = registry.resolve(scenario)
+    registry.world(scenario, parts.packages)
     require_writable_directory(execution.runs)
     from harness.cli.outcome_text import tell_outcome, tell_start
     from harness.session import engines
-    from harness.session.judge import run_scenario
+    from harness.session.run import run_scenario
 
     tell_start(scenario, console)
     engines.require_engine(execution.engine, execution.master)
     outcome = run_scenario(
         scenario,
+        parts=parts,
         runs=execution.runs,
         engine=execution.engine,
         master=execution.master,
@@ -191,7 +194,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
         progress=console.progress,
     )
     tell_outcome(outcome, console)
-    return outcome.exit_code
+    return exit_code_of(outcome.verdict)
 
 
 def settings_of(system: str, given: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:

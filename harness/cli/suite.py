@@ -14,20 +14,21 @@ import click
 from checkers.verdict import Vacuous, Verdict
 from harness.cli import suite_jobs
 from harness.cli.candidates import one_or_a_file, suites
-from harness.cli.console import Console, remark
+from harness.cli.console import Console, remark, remarks_alone
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.cli.outcome_text import title, tone_of
-from harness.cli.output_file import require_folder, require_writable, write
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.printable import printable
-from harness.progress import Moment, Progress, unwatched
-from harness.record.run_directory import require_writable_directory
+from harness.progress import Moment, Progress, Remark
+from harness.record.run_directory import JUNIT, require_writable_directory
 from harness.record.scenario import Scenario
 from harness.session import engines
 from harness.session import resolve as registry
-from harness.session.judge import replay_line, run_scenario, scenario_name, vacuity_note
+from harness.session.outcome import replay_line, scenario_name, vacuity_note
+from harness.session.output_file import require_folder, require_writable, write
+from harness.session.run import run_scenario
 from harness.session.suite_file import Suite, load_suite
 from results.junit import Case, junit_xml
 from results.verdict_file import ACCEPTED, as_accepted
@@ -109,7 +110,7 @@ def command(
     console = console_of(as_json, progress, file=junit)
     console.say(f"suite     {suite.name}: {len(suite.scenarios)} scenarios")
     engines.require_engine(engine, master)
-    report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / "junit.xml"
+    report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / JUNIT
     require_folder(report)
     require_writable(report)
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
@@ -140,7 +141,7 @@ def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -
     return results
 
 
-def run_one(scenario: Scenario, execution: Execution, progress: Progress = unwatched) -> Result:
+def run_one(scenario: Scenario, execution: Execution, progress: Progress = remarks_alone) -> Result:
     """One scenario; a failure of the harness becomes a result."""
     started = time.monotonic()
     try:
@@ -233,4 +234,4 @@ def _tell(suite: Suite, results: list[Result], report: Path | None, console: Con
 
 def _moments(console: Console) -> Progress:
     """How far one scenario of a suite is; its lines would hide its result line."""
-    return lambda news: console.progress(news) if isinstance(news, Moment) else None
+    return lambda news: console.progress(news) if isinstance(news, Moment | Remark) else None

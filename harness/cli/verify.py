@@ -26,6 +26,7 @@ from harness.errors import HarnessError, UsageError
 from harness.lifetime.scratch import directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory, close_torn
+from harness.record.run_directory import HISTORY
 from harness.session.given_history import Form, GivenHistory, given
 from harness.session.judgement import Judgement, converted, of_model, of_workload, transactional
 
@@ -82,7 +83,7 @@ def command(certificate: Path, history: Path | None, as_json: bool) -> int:
     with directory() as scratch:
         source = given(history_in(history), scratch)
         try:
-            parquet = _as_parquet(source, told.judgement, scratch / "history.parquet")
+            parquet = _as_parquet(source, told.judgement, scratch / HISTORY)
         except MalformedHistory as error:
             raise UsageError(str(error.of(source.path))) from None
         code, words = _verified(told, parquet)

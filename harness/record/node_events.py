@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.reading import lines_kept
+from harness.record.run_directory import EVENTS
 
 NODE_EVENTS = pa.schema(
     [
@@ -92,14 +93,24 @@ def write_node_events(nodes: Path, target: Path) -> Path | None:
     return target
 
 
+def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(number of its line from 0, event as the node wrote it), in order; a line that is torn or no event is left out.
+
+    Raises OSError, and ValueError for a file of events that is none or has a line without an end.
+    """
+    for number, line in enumerate(lines_kept(path, LONGEST_EVENTS_BYTES)):
+        try:
+            event = json.loads(line.decode(errors="replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict):
+            yield number, event
+
+
 def _rows(nodes: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(nodes.glob("*/events.jsonl")):
-        for sequence, line in enumerate(lines_kept(path, LONGEST_EVENTS_BYTES)):
-            try:
-                event = json.loads(line.decode(errors="replace"))
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(event, dict) and isinstance(event.get("event"), str) and event["event"] in COLUMNS:
+    for path in sorted(nodes.glob(f"*/{EVENTS}")):
+        for sequence, event in node_events(path):
+            if isinstance(event.get("event"), str) and event["event"] in COLUMNS:
                 yield {"node": path.parent.name, "sequence": sequence} | _row(event)
 
 

@@ -19,6 +19,18 @@ from harness.errors import HarnessError, UsageError
 from harness.lifetime import scratch
 
 LATEST = "latest"
+SCENARIO = "scenario.json"
+HISTORY_STREAM = "history.arrows"
+HISTORY = "history.parquet"
+FAULTS = "nemesis.jsonl"
+NODE_EVENTS = "node-events.parquet"
+VERDICT = "verdict.json"
+REPORT = "report.html"
+JUNIT = "junit.xml"
+EVENTS = "events.jsonl"
+"""In the folder of a node: what it reports of itself."""
+NODE_LOG = "node.log"
+"""In the folder of a node: what it printed."""
 _SAME_SECOND = 1_000
 """Runs of one scenario and seed that may begin in the same second."""
 
@@ -31,7 +43,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, base: Path, scenario: str, seed: int, *, start: datetime | None = None) -> RunDirectory:
-        """A fresh directory, with `base/latest` pointing at it; `start` is now unless told.
+        """A fresh directory, with `base/latest` pointing at it; `start` is now unless given.
 
         Raises UsageError if it cannot be made there.
         """
@@ -51,36 +63,42 @@ class RunDirectory:
 
     @property
     def scenario(self) -> Path:
-        return self.path / "scenario.json"
+        return self.path / SCENARIO
 
     @property
     def history_stream(self) -> Path:
         """While the run goes on, and after it was killed."""
-        return self.path / "history.arrows"
+        return self.path / HISTORY_STREAM
 
     @property
     def history(self) -> Path:
-        return self.path / "history.parquet"
+        return self.path / HISTORY
 
     @property
     def verdict(self) -> Path:
-        return self.path / "verdict.json"
+        return self.path / VERDICT
 
     @property
     def report(self) -> Path:
-        return self.path / "report.html"
+        return self.path / REPORT
 
     @property
     def junit(self) -> Path:
-        return self.path / "junit.xml"
+        return self.path / JUNIT
 
     @property
-    def nemesis(self) -> Path:
-        return self.path / "nemesis.jsonl"
+    def faults(self) -> Path:
+        """The fault log."""
+        return self.path / FAULTS
+
+    @property
+    def node_events(self) -> Path:
+        """The events of all nodes as one table."""
+        return self.path / NODE_EVENTS
 
     @property
     def nodes(self) -> Path:
-        """One folder a node, with its logs."""
+        """One folder a node, with its NODE_LOG and EVENTS."""
         return self.path / "nodes"
 
     def write_json(self, name: str, data: Mapping[str, Any]) -> Path:

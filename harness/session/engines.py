@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from checkers.spark.java import adopt_java, find_java, require_java
-from harness.cli.console import remark
 from harness.compiled import store
 from harness.errors import UsageError
 from harness.nearest import unknown
+from harness.progress import Progress, Remark, unwatched
 from harness.record.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -99,14 +99,15 @@ def rows_of_storm(scenario: Scenario) -> int:
     return int(2 * scenario.rate * seconds)
 
 
-def make_engine(chosen: Chosen) -> Engine:
+def make_engine(chosen: Chosen, progress: Progress = unwatched) -> Engine:
     """Raises JavaMissing, SparkFailed."""
     if chosen.name == IN_PROCESS:
         from checkers.in_process.engine import InProcessEngine
 
         return InProcessEngine()
     if not store.kept():
-        remark("Spark's workers compile the kernels that they need (once on this machine; make setup does so ahead)")
+        ahead = "once on this machine; make setup does so ahead"
+        progress(Remark(f"Spark's workers compile the kernels that they need ({ahead})"))
     from checkers.spark.engine import SparkEngine
     from checkers.spark.session import spark_session
 

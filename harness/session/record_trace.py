@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from harness.session.judge import read_scenario, run_scenario
+from harness.record.run_record import read_run_record
+from harness.session.run import run_scenario
 
 
 def main(stored: Path, runs: Path, recording: Path) -> None:
-    scenario, _ = read_scenario(stored)
-    run_scenario(scenario, runs=runs, engine="inprocess", recording=recording)
+    run_scenario(read_run_record(stored).scenario, runs=runs, engine="inprocess", recording=recording)
 
 
 if __name__ == "__main__":

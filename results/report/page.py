@@ -11,6 +11,8 @@ from typing import Any
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted
 from harness.printable import printable_data
+from harness.record.run_directory import EVENTS, NODE_LOG, RunDirectory
+from harness.record.scenario import Scenario
 from results.report.cycle import cycle_drawing
 from results.report.escaped import escape
 from results.report.figure import fault_colour
@@ -75,16 +77,13 @@ def _title(run: RunFiles) -> str:
     """The scenario of a run, or the history that was checked."""
     checking = run.verdict.checking if run.verdict else None
     history = Path(checking.history).name if checking else ""
-    return scenario_title(run.scenario) or history or run.directory.name
+    return scenario_title(run.record.scenario) if run.record else history or run.directory.name
 
 
-def scenario_title(scenario: Mapping[str, Any]) -> str:
-    if not scenario.get("system"):
-        return ""
-    parts = [f"{scenario['system']} · {scenario.get('workload', '')}"]
-    parts.append(" + ".join(scenario.get("nemesis") or ()) or "no faults")
-    if scenario.get("mutant"):
-        parts.append(f"mutant {scenario['mutant']}")
+def scenario_title(scenario: Scenario) -> str:
+    parts = [f"{scenario.system} · {scenario.workload}", " + ".join(scenario.nemesis) or "no faults"]
+    if scenario.mutant:
+        parts.append(f"mutant {scenario.mutant}")
     return " · ".join(parts)
 
 
@@ -195,7 +194,7 @@ def nodes(run: RunFiles) -> str:
         return ""
     rows = []
     for node in run.nodes:
-        logs = [name for name in ("node.log", "events.jsonl") if (run.directory / "nodes" / node / name).exists()]
+        logs = [name for name in (NODE_LOG, EVENTS) if (RunDirectory(run.directory).nodes / node / name).exists()]
         links = ", ".join(f'<a href="nodes/{escape(node)}/{name}">{name}</a>' for name in logs)
         rows.append([escape(node), links or '<span class="muted">no logs came home</span>'])
     return f"<section><h2>Nodes</h2>{table(['node', 'logs'], rows, numbers=())}</section>"
@@ -203,13 +202,12 @@ def nodes(run: RunFiles) -> str:
 
 def circumstances(run: RunFiles) -> str:
     """The scenario, what the simulator drew for it, and the versions."""
-    versions = run.verdict.versions if run.verdict and run.verdict.versions else run.scenario.get("versions", {})
-    skipped = ("versions", "replay", "regime", "facts", "reached")
-    groups = [
-        ("Scenario", {key: value for key, value in run.scenario.items() if key not in skipped}),
-        ("Drawn from the seed", run.scenario.get("regime") or {}),
-        ("Versions", versions or {}),
-    ]
+    versions = run.verdict.versions if run.verdict else {}
+    groups = [("Versions", versions or (run.record.versions if run.record else {}))]
+    if run.record is not None:
+        reported = {key: value for key, value in run.record.environment.items() if key not in ("regime", "reached")}
+        scenario = {**run.record.scenario.to_json(), **reported}
+        groups = [("Scenario", scenario), ("Drawn from the seed", run.record.regime), *groups]
     parts = [f"<details><summary>{title}</summary>{_definitions(data)}</details>" for title, data in groups if data]
     return f"<section><h2>Scenario and versions</h2>{''.join(parts)}</section>" if parts else ""
 
@@ -233,10 +231,8 @@ def _found(results: Mapping[str, CheckerResult]) -> list[str]:
 
 
 def _circumstances(run: RunFiles) -> str:
-    scenario = run.scenario
-    parts = [str(scenario["environment"])] if scenario.get("environment") else []
-    if "seed" in scenario:
-        parts.append(f"seed {scenario['seed']}")
+    scenario = run.record.scenario if run.record else None
+    parts = [scenario.environment, f"seed {scenario.seed}"] if scenario else []
     checking = run.verdict.checking if run.verdict else None
     if checking and checking.judged_as:
         parts += [checking.judged_as, checking.history]
@@ -268,7 +264,7 @@ def _recorded(measured: Measurements) -> str:
 def _commands(run: RunFiles) -> str:
     """What runs it again, and what checks it again."""
     checking = run.verdict.checking if run.verdict else None
-    lines = [str(run.scenario["replay"])] if run.scenario.get("replay") else []
+    lines = [run.record.replay] if run.record and run.record.replay else []
     lines += [checking.command] if checking else []
     return "".join(
         f'<div class="replay"><code>{escape(line)}</code><button data-copy="{escape(line)}">Copy</button></div>'

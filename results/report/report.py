@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeVar
 
+from harness.record.run_directory import RunDirectory
 from results.output import write
 from results.report import page
 from results.report.figure import figure
@@ -19,9 +20,6 @@ from results.report.recovery import availability
 from results.report.run_files import RunFiles, read_run
 from results.report.surroundings import rows_wanted
 
-FILE_NAME = "report.html"
-HISTORY = "history.parquet"
-
 T = TypeVar("T")
 
 
@@ -29,7 +27,7 @@ def write_report(directory: Path) -> str | None:
     """Write the page; returns what went wrong, in words, or None."""
     problems: list[str] = []
     try:
-        write(directory / FILE_NAME, [render(directory, problems)])
+        write(RunDirectory(directory).report, [render(directory, problems)])
     except Exception as error:  # noqa: BLE001  # whatever a page fails with, the verdict stands without it
         problems.append(f"the report could not be written: {_in_words(error)}")
     return "; ".join(problems) or None
@@ -37,7 +35,7 @@ def write_report(directory: Path) -> str | None:
 
 def render(directory: Path, problems: list[str]) -> str:
     """The page as text; what could not be drawn is appended to `problems` and told on the page."""
-    path = directory / HISTORY
+    path = RunDirectory(directory).history
     history = path if path.exists() else None
     measured = _attempt(lambda: measure(path), "the history could not be read", problems) if history else None
     run = read_run(directory, measured.duration_s if measured else 0.0, history)

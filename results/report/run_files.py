@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.reading import json_kept, lines_kept
 from harness.record.fault_log import FaultWindow, read_fault_log
+from harness.record.node_events import node_events
+from harness.record.run_directory import EVENTS, RunDirectory
+from harness.record.run_record import RunRecord, read_run_record
 from results.verdict_file import VerdictFile, read_verdict
 
 MOST_EVENTS = 200_000
-"""Lines of one node's event log that are looked at."""
+"""Of one node, that are looked at."""
 
 PARTS = ("master", "slave", "leader", "follower", "candidate")
 """Events that name a part by themselves; any other part is told by an event `role` with a field `role`."""
@@ -37,7 +38,8 @@ class RoleSpan:
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
     directory: Path
-    scenario: Mapping[str, Any]
+    record: RunRecord | None
+    """None where there is none that can be read: of a checked history."""
     verdict: VerdictFile | None
     """None where no verdict was reached."""
     history: Path | None
@@ -48,19 +50,18 @@ class RunFiles:
 
 def read_run(directory: Path, end_s: float, history: Path | None) -> RunFiles:
     """`end_s` closes what was still open at the end."""
+    paths = RunDirectory(directory)
     try:
         verdict = read_verdict(directory)
     except (FileNotFoundError, ValueError):
         verdict = None
-    faults = _faults(directory / "nemesis.jsonl")
-    folder = directory / "nodes"
+    faults = _faults(paths.faults)
+    folder = paths.nodes
     nodes = tuple(sorted(entry.name for entry in folder.iterdir() if entry.is_dir())) if folder.is_dir() else ()
-    roles = [
-        span for node in nodes for span in role_spans(node, json_lines(folder / node / "events.jsonl"), faults, end_s)
-    ]
+    roles = [span for node in nodes for span in role_spans(node, _events(folder / node / EVENTS), faults, end_s)]
     return RunFiles(
         directory=directory,
-        scenario=_json_object(directory / "scenario.json"),
+        record=_record(directory),
         verdict=verdict,
         history=history,
         nodes=nodes,
@@ -70,7 +71,7 @@ def read_run(directory: Path, end_s: float, history: Path | None) -> RunFiles:
 
 
 def role_spans(
-    node: str, events: Iterator[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
+    node: str, events: Iterable[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
 ) -> list[RoleSpan]:
     """Who a node was when, from its own events; a kill ends a part, for the dead announce nothing."""
     changes: list[tuple[float, str, int | None]] = []
@@ -96,18 +97,11 @@ def role_spans(
     return spans
 
 
-def json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The objects of a file of JSON lines; a torn or foreign line is passed over."""
+def _events(path: Path) -> tuple[Mapping[str, Any], ...]:
     try:
-        for line in islice(lines_kept(path), MOST_EVENTS):
-            try:
-                data = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(data, dict):
-                yield data
+        return tuple(event for _, event in islice(node_events(path), MOST_EVENTS))
     except (OSError, ValueError):
-        return
+        return ()
 
 
 def _faults(path: Path) -> tuple[FaultWindow, ...]:
@@ -117,12 +111,8 @@ def _faults(path: Path) -> tuple[FaultWindow, ...]:
         return ()
 
 
-def _json_object(path: Path) -> Mapping[str, Any]:
-    return next((data for data in [_parsed(path)] if isinstance(data, dict)), {})
-
-
-def _parsed(path: Path) -> Any:
+def _record(directory: Path) -> RunRecord | None:
     try:
-        return json_kept(path)
-    except (OSError, ValueError):
+        return read_run_record(directory)
+    except UsageError:
         return None

@@ -94,3 +94,37 @@ def test_a_run_with_a_fault_that_was_not_healed_is_unknown(
             assert (answer.code, answer.json["verdict"]) == (2, "unknown")
             words = f"1 of {len(struck)} faults were not healed: {last['shape']} ({ending})"
             assert answer.json["reasons"] == [words]
+
+
+def test_a_run_directory_of_the_first_format_gets_the_same_verdict(
+    stormproof: Stormproof, stored_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(stored_run, tmp_path / "run"))
+    record = json.loads((run / "scenario.json").read_text())
+    del record["format"]
+    (run / "scenario.json").write_text(json.dumps({**record.pop("scenario"), **record}))
+    for name in ("verdict.json", "report.html", "junit.xml", "node-events.parquet"):
+        (run / name).unlink(missing_ok=True)
+    before = stormproof("check", stored_run, "--json", *IN_PROCESS)
+    old = stormproof("check", run, "--json", *IN_PROCESS)
+    assert old.code == before.code == 0
+    assert {**old.json, "directory": "", "seconds": 0, "path": ""} == {
+        **before.json,
+        "directory": "",
+        "seconds": 0,
+        "path": "",
+    }
+
+
+def test_a_run_directory_of_a_later_format_is_refused_by_name(
+    stormproof: Stormproof, stored_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(stored_run, tmp_path / "run"))
+    record = json.loads((run / "scenario.json").read_text())
+    (run / "scenario.json").write_text(json.dumps(record | {"format": 3}))
+    for command in ("check", "replay"):
+        answer = stormproof(command, run, *IN_PROCESS)
+        assert answer.code == 254
+        (line,) = answer.err.splitlines()
+        assert f"{run / 'scenario.json'}: format 3 is not known here, only formats up to 2" in line
+        assert "check this run with the version of stormproof that wrote it" in line

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import HarnessError
-from harness.session import judge as pipeline
+from harness.session import outcome
 from harness.session import resolve as registry
 from harness.session.environments import simulated
 from tests.command_line.answers import Stormproof
@@ -64,7 +64,7 @@ def test_what_failed_first_is_told_and_no_verdict_is_made_up(
 def test_a_report_that_cannot_be_drawn_is_told_beside_the_verdict(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch, stored_run: Path
 ) -> None:
-    monkeypatch.setattr(pipeline, "write_report", lambda directory: "the report could not be written: no ink")
+    monkeypatch.setattr(outcome, "write_report", lambda directory: "the report could not be written: no ink")
     answer = stormproof("check", stored_run, "--engine", "inprocess", "--progress")
     assert answer.code == 0
     assert "stormproof: the report could not be written: no ink" in answer.err
@@ -77,7 +77,7 @@ def test_a_verdict_that_cannot_be_written_is_still_the_exit_code(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pipeline, "write_verdict", full)
+    monkeypatch.setattr(outcome, "write_verdict", full)
     answer = stormproof("check", stored_run, "--engine", "inprocess")
     assert answer.code == 0
     assert "verdict   VALID" in answer.out

@@ -16,7 +16,7 @@ import pytest
 from harness.cli.console import Console, Watching
 from harness.progress import Progress, unwatched
 from harness.record.scenario import Scenario
-from harness.session.judge import run_scenario
+from harness.session.run import run_scenario
 from tests.terminal import Screen, on_a_terminal
 
 STORMPROOF = [sys.executable, "-m", "harness.cli.main"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session import judge as pipeline
+from harness.session import decide, execute
 from tests.command_line.answers import Stormproof
 
 
@@ -42,8 +42,8 @@ def read_only(tmp_path: Path, stored_run: Path) -> Iterator[Path]:
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever begins to check or to run fails."""
-    monkeypatch.setattr(pipeline, "check_history", None)
-    monkeypatch.setattr(pipeline, "execute", None)
+    monkeypatch.setattr(decide, "check_history", None)
+    monkeypatch.setattr(execute, "execute", None)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from harness.cli.exit_code import exit_code_of
 from harness.errors import UsageError
 from harness.session.judge import check_run
 from tests.interruptions.leftovers import containers_of, marked, temporary
@@ -230,4 +231,4 @@ def _checked(directory: Path, result: Result) -> int:
         return 254
     if "crashed" in outcome.words() or "panic" in outcome.words():
         result.problems.append(f"an interrupt was taken for a failure: {outcome.words()}")
-    return outcome.exit_code
+    return exit_code_of(outcome.verdict)

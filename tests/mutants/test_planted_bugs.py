@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.verdict import Verdict
-from harness.session.judge import replay_line
+from harness.session.outcome import replay_line
 from system_under_test.rocketmq.mutants import mutant_names
 from tests.mutants.campaign import catches, healthy, judged
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug

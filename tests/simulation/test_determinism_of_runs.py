@@ -19,7 +19,7 @@ NEMESIS = ("partition", "kill", "pause", "clock", "power")
 PROGRAM = """
 import hashlib, json, sys, tempfile
 from pathlib import Path
-from harness.session.judge import run_scenario
+from harness.session.run import run_scenario
 from harness.record.scenario import Scenario
 
 for seed in range(int(sys.argv[1]), int(sys.argv[2])):

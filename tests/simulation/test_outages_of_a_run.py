@@ -6,7 +6,8 @@ from pathlib import Path
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from harness.session.judge import Outcome, replay_line, run_scenario
+from harness.session.outcome import Outcome, replay_line
+from harness.session.run import run_scenario
 
 ISOLATED_S = 4
 

@@ -8,7 +8,8 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
-from harness.session.judge import Outcome, run_scenario
+from harness.session.outcome import Outcome
+from harness.session.run import run_scenario
 
 
 def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:

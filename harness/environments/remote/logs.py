@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.environments.remote import agent
 from harness.environments.remote.shell import Shell
+from harness.record.run_directory import EVENTS, NODE_LOG
 
 
 def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
@@ -15,8 +16,8 @@ def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
     `zero_ns`: what CLOCK_MONOTONIC was in the node when the harness's clock was 0. Raises HarnessError, OSError.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "node.log").write_bytes(shell.fetch(agent.LOG))
-    with (directory / "events.jsonl").open("w", encoding="utf-8") as file:
+    (directory / NODE_LOG).write_bytes(shell.fetch(agent.LOG))
+    with (directory / EVENTS).open("w", encoding="utf-8") as file:
         for line in shell.fetch(f"{agent.NODE}/data/events.jsonl").decode(errors="replace").splitlines():
             try:
                 event = json.loads(line)

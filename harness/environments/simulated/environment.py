@@ -29,6 +29,7 @@ from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
 from harness.errors import HarnessError
 from harness.lifetime.interruption import unwinding
 from harness.program import Main
+from harness.record.run_directory import EVENTS, NODE_LOG
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
@@ -75,7 +76,7 @@ class NodeLog:
         self.lines: list[str] = []
 
     def write(self) -> None:
-        for name, lines in (("events.jsonl", self.events), ("node.log", self.lines)):
+        for name, lines in ((EVENTS, self.events), (NODE_LOG, self.lines)):
             if lines:
                 with (self._directory / name).open("a", encoding="utf-8") as file:
                     file.writelines(line + "\n" for line in lines)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
+from harness.record.run_directory import RunDirectory
+from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
-from harness.session.judge import Outcome
+from harness.session.outcome import Outcome
+from harness.session.resolve import Parts
 
 
 def outcome(scenario: Scenario, directory: Path, verdict: Verdict) -> Outcome:
@@ -33,6 +35,7 @@ class FakePipeline:
         self,
         scenario: Scenario,
         *,
+        parts: Parts | None = None,
         runs: Path,
         engine: str,
         master: str,
@@ -44,7 +47,8 @@ class FakePipeline:
         progress("the storm begins")
         directory = runs / scenario.system / f"{len(self.asked)}-{scenario.seed}"
         directory.mkdir(parents=True)
-        (directory / "scenario.json").write_text(json.dumps({**scenario.to_json(), "trace_hash": self.trace_hash}))
+        record = RunRecord(scenario=scenario, environment={"trace_hash": self.trace_hash})
+        write_run_record(RunDirectory(directory), record)
         answer = self.answers.get(scenario.seed, Verdict.VALID)
         if isinstance(answer, BaseException):
             (runs / "latest").symlink_to(directory.relative_to(runs))

@@ -14,9 +14,11 @@ from checkers.verdict import Verdict
 from harness.cli import checking, main, replay, run, suite
 from harness.errors import HarnessError
 from harness.record.history import MalformedHistory
+from harness.record.run_directory import RunDirectory
+from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
 from harness.session import engines
-from harness.session import judge as pipeline_module
+from harness.session import run as session_run
 from tests.unit.cli.fake_pipeline import FakePipeline, outcome
 
 Stormproof = Callable[..., int]
@@ -25,7 +27,7 @@ Stormproof = Callable[..., int]
 @pytest.fixture
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
-    for module in (pipeline_module, suite):
+    for module in (session_run, suite):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
     monkeypatch.setattr(engines, "require_java", lambda engine: None)
     monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
@@ -210,8 +212,9 @@ def test_a_suite_with_an_unknown_name_runs_nothing_and_names_the_file(
 def stored(tmp_path: Path, trace_hash: str | None) -> Path:
     directory = tmp_path / "stored"
     directory.mkdir()
-    record = {**Scenario(system="rocketmq", workload="log", seed=7).to_json(), "trace_hash": trace_hash}
-    (directory / "scenario.json").write_text(json.dumps(record))
+    reported = {} if trace_hash is None else {"trace_hash": trace_hash}
+    record = RunRecord(scenario=Scenario(system="rocketmq", workload="log", seed=7), environment=reported)
+    write_run_record(RunDirectory(directory), record)
     return directory
 
 

@@ -13,8 +13,8 @@ from harness.cli.main import group
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
-from harness.session.judge import run_scenario
 from harness.session.judgement import checker_for
+from harness.session.run import run_scenario
 from harness.session.suite_file import parse_suite
 from stormproof import log, rocketmq, storm
 

@@ -130,7 +130,7 @@ def write_run(
         "recovery_s": 20.0,
         "seed": 1729,
         "versions": {"python": "3.11.7", "stormproof": "0.1.0"},
-        "regime": {"latency_ms": [0.3, 41.0], "loss": 0.01},
+        "regime": {"latency_ms": 0.3, "loss": 0.01},
         "trace_hash": "4f0c",
         "replay": "stormproof run rocketmq --workload log --nemesis partition,kill,clock,pause --seed 1729",
     }

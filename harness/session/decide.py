@@ -1,0 +1,65 @@
+"""What every history is judged by, whether it came with its run or without: engine, checkers, verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checkers.history_batches import history_rows
+from checkers.plan import CheckRequest, Engine
+from checkers.run import check_history
+from checkers.verdict import CheckerResult, Vacuous, Verdict, judged_as, merge
+from harness.progress import Moment, Progress
+from harness.session import engines
+from harness.session.engines import Chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """What the checkers found."""
+
+    results: Mapping[str, CheckerResult]
+    chosen: Chosen
+    engine: Engine
+    """The one chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """By what histories are judged, beside their checkers."""
+
+    engine: str = engines.AUTO
+    master: str | None = None
+    vacuous: Vacuous = Vacuous.UNKNOWN
+
+    def decide(
+        self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: Path, progress: Progress
+    ) -> Decided:
+        """`judged`: the name of the workload or model; `named`: what the history is called in a line of progress.
+
+        Raises MalformedHistory, UsageError, HarnessError.
+        """
+        chosen = engines.choose(self.engine, self.master, rows=history_rows(request.history), judged=judged)
+        progress(f"checking {named} {chosen.words()}")
+        progress(Moment(f"starting engine {chosen.name}"))
+        engine = engines.make_engine(chosen, progress)
+        begun = time.monotonic()
+        results = check_history(
+            request,
+            checkers,
+            engine,
+            begins=lambda checker: progress(Moment(f"checking: {checker} ({engine.name})")),
+        )
+        progress(f"checked in {time.monotonic() - begun:.1f} s")
+        return Decided(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
+
+
+def verdict_of(results: Mapping[str, CheckerResult], doubts: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict with its reasons; `doubts` are reasons beside the checkers' for which VALID could not be trusted."""
+    reasons = list(doubts)
+    for result in results.values():
+        reasons += [reason for reason in result.reasons if reason not in reasons]
+    return merge([*(result.verdict for result in results.values()), *(Verdict.UNKNOWN for _ in doubts)]), tuple(reasons)

@@ -1,0 +1,119 @@
+"""A scenario is carried out in its environment; what stays is a run directory: record, history, fault log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.environments.environment import Environment
+from harness.environments.kind import EnvironmentKind, Setting
+from harness.errors import HarnessError
+from harness.lifetime.interruption import last_words
+from harness.progress import Progress
+from harness.record.run_directory import RunDirectory
+from harness.record.run_record import RunRecord, write_run_record
+from harness.record.scenario import Scenario
+from harness.run import FactsSoFar, Plan, Record, Roles, execute
+from harness.seed import Seed
+from harness.session.outcome import replay_line, scenario_name, versions
+from harness.session.resolve import Parts
+from harness.system import NodeSpec
+from nemesis.beat import quorum
+from nemesis.nemesis import Nemesis
+from nemesis.schedule import Scheduled, together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    """A run that has ended, one way or another."""
+
+    directory: RunDirectory
+    complete: bool
+    """Its final reads were done."""
+    failure: HarnessError | None
+    """What the harness or the environment failed with."""
+
+
+def execute_scenario(
+    scenario: Scenario,
+    parts: Parts,
+    kind: EnvironmentKind,
+    *,
+    runs: Path,
+    progress: Progress,
+    recording: Path | None = None,
+) -> Executed:
+    """Carry it out in a fresh run directory under `runs`.
+
+    Raises UsageError where none can be made, HarnessError where the record cannot be written.
+    """
+    directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
+    record = RunRecord(scenario=scenario, versions=versions(), replay=replay_line(scenario))
+    write_run_record(directory, record)
+    last_words("record", f"what was recorded is kept; for a verdict over it: stormproof check {directory.path}")
+    progress(f"run directory {directory.path}")
+    failure: HarnessError | None = None
+    facts = FactsSoFar()
+    try:
+        nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+        _, reported = kind.run(
+            lambda environment: execute(plan_of(scenario, parts), environment, directory, facts, progress),
+            Setting(nodes=nodes, seed=Seed(scenario.seed), say=progress, recording=recording),
+        )
+        record = replace(record, environment=reported)
+    except (HarnessError, OSError) as error:
+        failure = first_failure(error)
+        progress(f"harness: {failure}")
+        if not facts.complete:
+            facts.reasons.append(f"the harness failed: {failure}")
+    try:
+        write_run_record(directory, replace(record, facts=facts.facts()))
+    except HarnessError as error:
+        raise failure or error from None
+    return Executed(directory=directory, complete=facts.complete, failure=failure)
+
+
+def first_failure(error: HarnessError | OSError) -> HarnessError:
+    """What went wrong first: on a full disk the teardown fails as well, and its error is the one that arrives."""
+    first: BaseException = error
+    context = error.__context__
+    while context is not None:
+        if isinstance(context, HarnessError):
+            first = context
+        context = context.__context__
+    if isinstance(first, OSError):
+        return HarnessError(f"{first.filename or 'a file of the run'}: {first.strerror or first}")
+    return first if isinstance(first, HarnessError) else HarnessError(str(first))
+
+
+def plan_of(scenario: Scenario, parts: Parts) -> Plan:
+    """The scenario with its nemesis composed: the packages' schedules merged, one client to carry them out."""
+    seed = Seed(scenario.seed).child("nemesis")
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+    schedules = [
+        package.schedule(seed, settings, storm_s)
+        for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
+    ]
+    if scenario.liveness_s:
+        schedules.append(quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s))
+    schedule = together(schedules)
+
+    def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
+        return Nemesis(
+            environment=environment,
+            groups=parts.vocabulary.groups,
+            roles=roles,
+            schedule=schedule,
+            seed=seed,
+            record=record,
+        )
+
+    return Plan(
+        scenario=scenario,
+        system=parts.system,
+        system_settings=parts.system_settings,
+        workload=parts.workload,
+        workload_settings=parts.workload_settings,
+        nemesis=nemesis,
+        nemesis_generator=(lambda start_ns: Scheduled(schedule, start_ns)) if schedule else None,
+    )

@@ -1,0 +1,157 @@
+"""A history that came without its run is judged: nothing is known of faults, so no loss is legal."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from checkers.certified import CertifiedHistory, fingerprint
+from checkers.linearizable import require_certifiable
+from checkers.plan import CheckRequest
+from checkers.verdict import CheckerResult, Verdict
+from harness.errors import HarnessError, UsageError
+from harness.jepsen import located
+from harness.progress import Moment, Progress
+from harness.record.history import MalformedHistory, close_torn
+from harness.record.run_directory import HISTORY, RunDirectory
+from harness.session.decide import Decided, Judge, verdict_of
+from harness.session.given_history import Form, GivenHistory
+from harness.session.judgement import Judgement, converted
+from harness.session.outcome import check_line, operations_of, vacuity_arguments, versions
+from harness.session.output_file import write
+from results.report import write_report
+from results.verdict_file import Checking, VerdictFile, write_verdict
+
+MOST_AT_ONCE = 1_000
+"""Verdicts over histories of one name in one second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedHistory:
+    """What a history came to."""
+
+    given: GivenHistory
+    history: Path
+    """What was checked, as Parquet: the file itself, or what it was converted to."""
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    decided: Decided
+    certified: str = ""
+    """What was proven, in few words; empty where no certificate was asked for."""
+
+    @property
+    def results(self) -> Mapping[str, CheckerResult]:
+        return self.decided.results
+
+
+def judge_history(
+    given: GivenHistory, judgement: Judgement, judge: Judge, *, judged: str, scratch: Path, progress: Progress
+) -> JudgedHistory:
+    """`judged`: the name of the workload or model; `scratch`: a folder for what is kept meanwhile.
+
+    Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
+    """
+    history, judgement, doubts = _as_parquet(given, judgement, scratch, progress)
+    if judgement.certificate is not None:
+        require_certifiable(history)  # Before hours of work, not after them.
+    request = CheckRequest(history=history, repeats=judgement.repeats)
+    decided = judge.decide(request, judgement.checkers, judged=judged, named=given.path, progress=progress)
+    verdict, reasons = verdict_of(decided.results, doubts)
+    return JudgedHistory(
+        given=given,
+        history=history,
+        verdict=verdict,
+        reasons=reasons,
+        decided=decided,
+        certified=_certified(given, judgement, request, decided),
+    )
+
+
+def _as_parquet(
+    given: GivenHistory, judgement: Judgement, scratch: Path, progress: Progress
+) -> tuple[Path, Judgement, tuple[str, ...]]:
+    """The history, what it turned out to be judged by, and why a verdict of VALID could not be trusted."""
+    kept = scratch / HISTORY
+    if given.form is Form.STREAM:
+        recovered = close_torn(given.file, kept)
+        return recovered.parquet, judgement, (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
+    if given.form is Form.TEXT:
+        progress(f"reading {given.path}")
+        progress(Moment(f"reading {given.path.name}"))
+        return kept, converted(given.file, kept, judgement), ()
+    return given.file, judgement, ()
+
+
+def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest, decided: Decided) -> str:
+    """If a certificate was asked for."""
+    certifier, certificate = judgement.certifier, judgement.certificate
+    if certifier is None or certificate is None:
+        return ""
+    history = CertifiedHistory(name=str(given.path), sha256=fingerprint(given.file))
+    return certifier.certify(request, decided.engine, partial(write, certificate), history)
+
+
+def placed(error: MalformedHistory, path: Path, given: GivenHistory | None, scratch: Path) -> MalformedHistory:
+    """The same with the name that the user gave, and of a text that was converted before, with its line."""
+    if given is None:
+        path = error.path or path
+    elif given.form is Form.TEXT and (scratch / HISTORY).exists():
+        error = located(given.file, error)
+    return error.of(path)
+
+
+def keep_verdict(
+    judged: JudgedHistory, judge: Judge, reports: Path, *, judged_as: tuple[str, ...]
+) -> tuple[RunDirectory, str | None]:
+    """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
+
+    Beside them lies the history: a link to a file of ours, or what another one became. `judged_as`: the words of a
+    command line that judges it alike. Raises UsageError, HarnessError, OSError.
+    """
+    given, engine = judged.given, judged.decided.engine.name
+    directory = _folder_for(given.name, reports)
+    again = given.path if given.file == given.path else directory.history  # a pipe cannot be read again
+    content = VerdictFile(
+        verdict=judged.verdict,
+        reasons=judged.reasons,
+        checkers=judged.results,
+        operations=operations_of(judged.results),
+        versions=versions(),
+        checking=Checking(
+            history=str(again.resolve()),
+            judged_as=shlex.join(judged_as),
+            engine=engine,
+            engine_because=judged.decided.chosen.because,
+            command=check_line(again, *judged_as, *vacuity_arguments(judge.vacuous), "--engine", engine),
+        ),
+    )
+    if judged.history == given.path:
+        directory.history.symlink_to(judged.history.resolve())
+    else:
+        shutil.move(judged.history, directory.history)
+    write_verdict(directory.path, content)
+    return directory, write_report(directory.path)
+
+
+def _folder_for(history: str, reports: Path) -> RunDirectory:
+    """A fresh folder for the verdict. Raises UsageError."""
+    try:
+        for attempt in range(1, MOST_AT_ONCE):
+            name = f"{history}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+            directory = reports / name
+            try:
+                directory.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return RunDirectory(directory)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write into {reports}: {error.strerror or error}; make it writable, "
+            "or choose another place with --runs"
+        ) from error
+    raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history} were reached in one second")

@@ -1,0 +1,169 @@
+"""What a run came to: the verdict with its reasons, its words, the commands that repeat it, and the files written."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted
+from harness import path_name
+from harness.record.run_directory import RunDirectory
+from harness.record.scenario import Scenario
+from results.junit import Case, anomalies_in_words, write_junit
+from results.report import write_report
+from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
+
+VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run came to, as far as the caller needs it; the rest is in the directory."""
+
+    directory: Path
+    scenario: Scenario
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    """Beside the anomalies, which stand in the results."""
+    results: Mapping[str, CheckerResult] = field(default_factory=dict)
+    faults: Mapping[str, Any] = field(default_factory=dict)
+    """As in `FaultLog.counts`."""
+    regime: Mapping[str, float] = field(default_factory=dict)
+    """The kind of world that the simulator drew from the seed."""
+    checked: str = ""
+    """By which engine, and why; empty where there was nothing to check."""
+    seconds: float = 0.0
+    problems: tuple[str, ...] = ()
+    """What went wrong beside the verdict and does not touch it: a file that could not be written."""
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """Why the verdict would be vacuous, if that was accepted."""
+        return accepted(self.results)
+
+    @property
+    def operations(self) -> Mapping[str, Any]:
+        return operations_of(self.results)
+
+    @property
+    def report(self) -> Path:
+        return RunDirectory(self.directory).report
+
+    def anomalies(self) -> dict[str, int]:
+        """Counts of the anomalies that are not legal, by name."""
+        return {
+            name: summary.count
+            for result in self.results.values()
+            for name, summary in sorted(result.anomalies.items())
+            if summary.count and not summary.legal
+        }
+
+    def words(self) -> str:
+        return anomalies_in_words(self.reasons, self.results)
+
+    def assert_valid(self) -> None:
+        """Raises AssertionError with the anomalies, their witnesses, and the line that replays the run."""
+        if self.verdict is not Verdict.VALID:
+            raise AssertionError(
+                f"{self.verdict.value.upper()}\n{self.words()}\nreport: {self.report}\n"
+                f"replay: {replay_line(self.scenario)}"
+            )
+
+
+def operations_of(results: Mapping[str, CheckerResult]) -> Mapping[str, Any]:
+    """What clients did, counted, where the statistics were asked for it."""
+    statistics = results["statistics"].statistics if "statistics" in results else {}
+    counted: Mapping[str, Any] = statistics.get("operations", {})
+    return counted
+
+
+def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Checking | None) -> tuple[str, ...]:
+    """Write verdict.json first; a page that cannot be drawn never touches it. Returns what failed, in words."""
+    content = VerdictFile(
+        verdict=outcome.verdict,
+        reasons=outcome.reasons,
+        checkers=outcome.results,
+        operations=outcome.operations,
+        faults=outcome.faults,
+        versions=versions_,
+        checking=checking,
+    )
+    problems = []
+    try:
+        write_verdict(outcome.directory, content)
+        junit = RunDirectory(outcome.directory).junit
+        write_junit(junit, scenario_name(outcome.scenario), [case_of(outcome)])
+    except OSError as error:
+        problems.append(f"the verdict could not be written to {outcome.directory}: {error.strerror or error}")
+    problem = write_report(outcome.directory)
+    return tuple([*problems, problem] if problem else problems)
+
+
+def case_of(outcome: Outcome) -> Case:
+    scenario = outcome.scenario
+    return Case(
+        name=f"{scenario_name(scenario)}-{scenario.seed}",
+        seconds=outcome.seconds,
+        verdict=outcome.verdict,
+        words=outcome.words(),
+        notes={
+            "seed": str(scenario.seed),
+            "report": str(outcome.report),
+            "replay": replay_line(scenario),
+            **vacuity_note(outcome.accepted),
+        },
+    )
+
+
+def vacuity_note(reasons: tuple[str, ...]) -> dict[str, str]:
+    """What a case of `junit.xml` says where a vacuous pass was accepted."""
+    return {ACCEPTED: "; ".join(reasons)} if reasons else {}
+
+
+def scenario_name(scenario: Scenario) -> str:
+    parts = [scenario.system, scenario.workload, *scenario.nemesis, scenario.mutant or ""]
+    return path_name.made_of("-".join(part for part in parts if part), otherwise="scenario")
+
+
+def replay_line(scenario: Scenario) -> str:
+    """The command that runs this scenario again."""
+    words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
+    words += ["--workload", scenario.workload]
+    if scenario.nemesis:
+        words += ["--nemesis", ",".join(scenario.nemesis)]
+    words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
+    words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
+    if scenario.liveness_s:
+        words += ["--liveness", f"{scenario.liveness_s:g}"]
+    if scenario.max_outage_s:
+        words += ["--max-outage", f"{scenario.max_outage_s:g}"]
+    words += ["--seed", str(scenario.seed)]
+    if scenario.mutant:
+        words += ["--mutant", scenario.mutant]
+    for key, value in sorted(scenario.settings.items()):
+        words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    return shlex.join(words)
+
+
+def check_line(path: Path, *arguments: str) -> str:
+    """The command that checks a history or a run again."""
+    return shlex.join(["stormproof", "check", str(path), *arguments])
+
+
+def vacuity_arguments(vacuous: Vacuous) -> tuple[str, ...]:
+    return ("--accept-vacuous",) if vacuous is Vacuous.ACCEPTED else ()
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    for package in VERSIONED:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -16,14 +16,17 @@ It does not establish that any single transfer happened, nor that reads are curr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member
 from checkers.plan import CheckRequest, Engine
@@ -49,6 +52,26 @@ class Overdraft(Enum):
     ALLOWED = "allowed"
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "wrong-total": Meaning(
+        says="A read of all accounts shows another total than the money there is.",
+        usually="The read was no snapshot, or a transfer was applied by half or on top of an older balance.",
+    ),
+    "negative-balance": Meaning(
+        says="An account went below zero although that is not allowed.",
+        usually="The balance was checked before the transfer and not together with it.",
+    ),
+    "null-balance": Meaning(
+        says="A read shows an account without a balance.",
+        usually="The account was lost, or the read came before a replica had it.",
+    ),
+    "unexpected-account": Meaning(
+        says="A read shows an account that is none of those there are.",
+        usually="Data of another run or of another table was read.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class BankChecker:
     """Judges a bank workload's history."""
@@ -57,6 +80,7 @@ class BankChecker:
     accounts: int | None = None
     overdraft: Overdraft = Overdraft.FORBIDDEN
     name: str = "bank"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         history = engine.history(request.history, COLUMNS)

@@ -15,12 +15,15 @@ It does not establish that successive reads agree with each other: that is a que
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -36,12 +39,21 @@ FAR = 1 << 40
 """More operations than any history has."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "out-of-bounds": Meaning(
+        says="A counter was read below what must have been added by then, or above what may have been.",
+        usually="Below: a stale read or a lost add. Above: an add that was applied twice, often by a retry.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CounterChecker:
     """Judges a counter workload's history."""
 
     initial: int = 0
     name: str = "counter"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -78,6 +79,18 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999, "ma
 MS = 1_000_000
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "delivered-early": Meaning(
+        says="A message was delivered before it was due.",
+        usually="The due time was computed from a clock that is ahead, or wrapped around the end of a timer wheel.",
+    ),
+    "delivered-late": Meaning(
+        says="A message was delivered later after its due time than is allowed.",
+        usually="The scheduler's progress was lost or stood still during a failover.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class DelayChecker:
     """Judges a delay workload's history."""
@@ -86,6 +99,7 @@ class DelayChecker:
     """So much too early is no matter: clocks differ."""
     latest_ms: int | None = None
     name: str = "delay"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

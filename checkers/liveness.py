@@ -13,12 +13,13 @@ no-scan-after-switch, dead-master-returned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Anomaly
+from checkers.anomaly import Anomaly, Meaning
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 
@@ -27,10 +28,20 @@ KINDS_LIMIT = 10_000
 COUNTS = pa.schema([pa.field("f", pa.string()), pa.field("succeeded", pa.int64())])
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "no-progress": Meaning(
+        says="Nothing of a kind of operation succeeded, although all had healed but nodes that the system can do "
+        "without.",
+        usually="No leader is elected any more, or a node waits for ever for one that is gone.",
+    ),
+}
+
+
 class Liveness:
     """Counts what succeeded between healing and the bound."""
 
     name = "liveness"
+    meanings = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         window = request.run.faults.progress_window if request.run else None

@@ -17,13 +17,16 @@ It does not establish that reads are current, nor that one process sees what ano
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.uses import registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
@@ -54,11 +57,25 @@ TOLD = pa.schema(
 COMPARED = "compared"
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "nonmonotonic-read": Meaning(
+        says="A process read a smaller value of a register than it had read before.",
+        usually="A read was answered by a replica or a deposed leader that lags behind, or an acknowledged write "
+        "was lost.",
+    ),
+    "nonmonotonic-timestamp": Meaning(
+        says="A value was read that is smaller than one with an earlier timestamp of the database.",
+        usually="Timestamps come from clocks that disagree, or do not follow the order in which writes were applied.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class MonotonicChecker:
     """Judges reads of registers that only grow."""
 
     name: str = "monotonic"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

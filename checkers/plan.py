@@ -16,6 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
 from harness.record.facts import RunFacts
@@ -95,6 +96,10 @@ class Checker(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """Of every anomaly that it can report, by name."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         """Raises MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from checkers.anomaly import Meaning
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import require_repeated
 from checkers.verdict import CheckerResult, Verdict
@@ -30,12 +32,17 @@ def check_history(
 
 def _checked(request: CheckRequest, checker: Checker, engine: Engine) -> CheckerResult:
     try:
-        return checker.check(request, engine)
+        return _explained(checker.check(request, engine), checker.meanings)
     except MalformedHistory:
         raise
     except Exception as error:  # noqa: BLE001  a checker's failure, of whatever kind, says nothing about the system
         reason = f"the {checker.name} checker failed: {type(error).__name__}: {_first_line(error)}"
         return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(reason,))
+
+
+def _explained(result: CheckerResult, meanings: Mapping[str, Meaning]) -> CheckerResult:
+    anomalies = {name: replace(summary, meaning=meanings.get(name)) for name, summary in result.anomalies.items()}
+    return replace(result, anomalies=anomalies)
 
 
 def _first_line(error: Exception) -> str:

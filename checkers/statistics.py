@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
@@ -68,6 +69,7 @@ class Statistics:
     """Counts by operation and outcome, and quantiles of latency."""
 
     name = "statistics"
+    meanings: ClassVar[Mapping[str, Meaning]] = {}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -20,10 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.evidence import Evidence, looked_at
 from checkers.history_batches import open_history, row_group_batches
 from checkers.kernels.columns import TYPES, codes, whole
@@ -45,6 +47,7 @@ class Vacuity:
     """What the history is said to be one of: `model register`."""
     evidence: tuple[Evidence, ...]
     name: str = "vacuity"
+    meanings: ClassVar[Mapping[str, Meaning]] = {}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         run = request.run or RunUnderCheck()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.anomaly import Anomaly, Meaning
 
 EXAMPLES = 10
 """At most so many examples of an anomaly are kept; the count is always exact."""
@@ -43,6 +43,8 @@ class AnomalySummary:
     examples: tuple[Anomaly, ...] = ()
     legal: str = ""
     """Why this configuration under these faults may legally do this; empty where it may not."""
+    meaning: Meaning | None = None
+    """None where nobody says."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,12 +45,16 @@ class Workload:
     final_generator: Callable[[Any, Seed, int, tuple[str, ...]], Generator] | None = None
     """(settings, seed, concurrency, names of replicas) -> the final reads, after healing and recovery; ends by itself.
     Where there is a generator, there is this as well."""
-    anomalies: tuple[str, ...] = ()
-    """Names of broken promises; what exactly they are says the checker's module."""
     required_ok: Mapping[str, int] = field(default_factory=dict)
     """f -> least number of ok operations in the storm, below which a verdict would be vacuous."""
     required_share: Mapping[str, float] = field(default_factory=dict)
     """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
+
+    @property
+    def anomalies(self) -> tuple[str, ...]:
+        """The names of all broken promises that its checkers can report."""
+        checkers = self.checkers(self.settings_type())
+        return tuple(sorted({name for checker in checkers.values() for name in checker.meanings}))
 
     def __post_init__(self) -> None:
         if (self.generator is None) != (self.final_generator is None):

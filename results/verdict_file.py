@@ -2,12 +2,13 @@
 
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […],
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
-                         "anomalies": {name: {"count", "examples", "legal"}}, "statistics"}},
+                         "anomalies": {name: {"count", "examples", "legal", "meaning"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
+`meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are no reasons any more, and stand in `accepted`, and for all checkers in `accepted_as_vacuous`.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
@@ -23,7 +24,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.anomaly import Anomaly, Meaning
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, found
 from harness.reading import json_kept
 from harness.record.run_directory import RunDirectory
@@ -142,6 +143,7 @@ def _checker_to_json(result: CheckerResult) -> dict[str, Any]:
                 "count": int(summary.count),
                 "examples": [_anomaly_to_json(anomaly) for anomaly in summary.examples],
                 "legal": summary.legal,
+                "meaning": None if summary.meaning is None else asdict(summary.meaning),
             }
             for name, summary in sorted(result.anomalies.items())
         },
@@ -170,6 +172,7 @@ def _checker_from_json(data: Mapping[str, Any]) -> CheckerResult:
                 count=summary["count"],
                 examples=tuple(_anomaly_from_json(name, example) for example in summary["examples"]),
                 legal=summary.get("legal", ""),
+                meaning=Meaning(**summary["meaning"]) if summary.get("meaning") else None,
             )
             for name, summary in data["anomalies"].items()
         },

@@ -88,5 +88,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"transfer": 20, "read": 20},
     required_share={"transfer": OK_SHARE, "read": OK_SHARE},
-    anomalies=("negative-balance", "null-balance", "unexpected-account", "wrong-total"),
 )

@@ -68,5 +68,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"txn": 40},
     required_share={"txn": OK_SHARE},
-    anomalies=("aborted-read", "broken-link", "cyclic-causality", "initial-read", "overwritten-read", "unexpected"),
 )

@@ -20,5 +20,4 @@ WORKLOAD = Workload(
     repeats=(members("write"),),
     evidence=(shows_members("read", "values", "that shows a write"), shows_a_value("read")),
     checkers=lambda settings: {"causal-reverse": CausalReverseChecker()},
-    anomalies=("aborted-read", "causal-reverse", "unexpected"),
 )

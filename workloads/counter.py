@@ -71,5 +71,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"add": 20, "read": 20},
     required_share={"add": OK_SHARE, "read": OK_SHARE},
-    anomalies=("out-of-bounds",),
 )

@@ -38,5 +38,4 @@ WORKLOAD = Workload(
     repeats=(members("send", of=("message",)),),
     evidence=any_ok("deliver"),
     checkers=checkers,
-    anomalies=("delivered-early", "delivered-late"),
 )

@@ -13,7 +13,6 @@ from checkers.repeats import parts
 from checkers.transactions.checker import ListAppend
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
-from checkers.transactions.reported import OF_LISTS
 from harness.generator import Generator
 from harness.seed import Seed
 from harness.workload import Workload
@@ -52,5 +51,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"txn": 40},
     required_share={"txn": OK_SHARE},
-    anomalies=OF_LISTS,
 )

@@ -20,7 +20,6 @@ from typing import Annotated
 
 from checkers.log import LogChecker
 from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
-from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError
@@ -149,21 +148,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"send": 20, "poll": 20},
     required_share={"send": OK_SHARE, "poll": OK_SHARE},
-    anomalies=(
-        *CYCLES,
-        "aborted-read",
-        "consumer-offset-skip",
-        "dirty-read",
-        "diverging-replicas",
-        "duplicate",
-        "inconsistent-offsets",
-        "internal-nonmonotonic",
-        "internal-skip",
-        "lost-write",
-        "nonmonotonic-poll",
-        "nonmonotonic-send",
-        "poll-skip",
-        "unexpected-read",
-        "unseen",
-    ),
 )

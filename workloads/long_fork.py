@@ -53,5 +53,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"read": 20, "write": 10},
     required_share={"read": OK_SHARE, "write": OK_SHARE},
-    anomalies=("aborted-read", "long-fork", "unexpected"),
 )

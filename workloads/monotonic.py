@@ -52,5 +52,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"read": 20, "inc": 20},
     required_share={"read": OK_SHARE, "inc": OK_SHARE},
-    anomalies=("nonmonotonic-read", "nonmonotonic-timestamp"),
 )

@@ -71,5 +71,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"enqueue": 20, "dequeue": 20},
     required_share={"enqueue": OK_SHARE, "dequeue": OK_SHARE},
-    anomalies=("aborted-read", "duplicated", "lost", "out-of-order", "redelivered-after-ack", "unexpected"),
 )

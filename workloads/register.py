@@ -116,5 +116,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"read": 20, "write": 20},
     required_share={"read": OK_SHARE, "write": OK_SHARE},
-    anomalies=("nonlinearizable",),
 )

@@ -15,7 +15,6 @@ from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import Model
-from checkers.transactions.reported import OF_REGISTERS
 from harness.bounds import Bounds
 from harness.generator import Generator
 from harness.seed import Seed
@@ -58,5 +57,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"txn": 40},
     required_share={"txn": OK_SHARE},
-    anomalies=OF_REGISTERS,
 )

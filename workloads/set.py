@@ -71,5 +71,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"add": 20, "read": 5},
     required_share={"add": OK_SHARE},
-    anomalies=("aborted-read", "duplicated", "lost", "stale", "unexpected"),
 )

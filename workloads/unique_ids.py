@@ -37,5 +37,4 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"generate": 20},
     required_share={"generate": OK_SHARE},
-    anomalies=("duplicated",),
 )

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.availability.outages import ANY_FAULT, TALLY, UNFINISHED, Lasting, slow_recoveries, tallied
 from checkers.availability.runs import BY, COLUMNS, LOOSE, RUNS, Watch, joined_runs, loose_ends, runs_of
 from checkers.buckets import bucket_count
@@ -57,10 +58,19 @@ SUMMARY = pa.schema(
 """Lengths in ns, -1 where there is none."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "slow-recovery": Meaning(
+        says="Clients were refused for longer than is allowed before they were served again for good.",
+        usually="Failure detection or the election takes too long, or clients keep on asking a node that is gone.",
+    ),
+}
+
+
 class Availability:
     """Outages by client and by queue, and the faults to blame."""
 
     name = "availability"
+    meanings = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         run = request.run or RunUnderCheck()

@@ -30,13 +30,16 @@ It does not establish that replicas converge, nor any order of concurrent writes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.causality import (
     CELLS,
@@ -74,12 +77,43 @@ READS, AMBIGUOUS, TOO_MANY = "reads", "ambiguous", "too many"
 """Counts that travel with the findings."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "cyclic-causality": Meaning(
+        says="Operations are causes of each other: something was read before what it depends on had happened.",
+        usually="Values are shown before they are committed, or replicas apply writes in orders that contradict "
+        "each other.",
+    ),
+    "initial-read": Meaning(
+        says="A register was read as never written, although one of the causes of the read wrote it.",
+        usually="A session moved to a replica that has not yet received what the session had seen or done.",
+    ),
+    "overwritten-read": Meaning(
+        says="A value was read that, for all the reader had seen, was overwritten before.",
+        usually="A session moved to a replica or a deposed leader that lags behind.",
+    ),
+    "unexpected": Meaning(
+        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
+        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
+        "it did not send.",
+    ),
+    "aborted-read": Meaning(
+        says="A value was read although its write had certainly failed.",
+        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
+    ),
+    "broken-link": Meaning(
+        says="The position that an operation was linked to does not exist, or was not the last one of its session.",
+        usually="The database gave out a position and then lost the operation, or ordered operations anew.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CausalChecker:
     """Judges operations on registers by their causes."""
 
     initial: int = 0
     name: str = "causal"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

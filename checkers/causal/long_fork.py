@@ -22,13 +22,16 @@ It does not establish that reads are current, nor anything of transactions that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.spans import transactions
 from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
@@ -58,11 +61,29 @@ COUNTED = ("reads", "early reads", "late reads", "telling reads")
 """Counts that travel with the findings."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "long-fork": Meaning(
+        says="One read shows a first write and not a second one, another read shows the second and not the first.",
+        usually="Snapshots are taken by each replica on its own, without one order of commits.",
+    ),
+    "unexpected": Meaning(
+        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
+        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
+        "it did not send.",
+    ),
+    "aborted-read": Meaning(
+        says="A value was read although its write had certainly failed.",
+        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class LongForkChecker:
     """Judges reads of several registers, each written once."""
 
     name: str = "long-fork"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -24,15 +24,16 @@ Mutants it kills: vote-not-durable, local-read, ignore-append-result, serve-befo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.findings import FINDINGS, gathered_findings, judged
@@ -68,6 +69,14 @@ class TooLargeToCertify(Exception):
     """The history has more rows than orders are gathered of; says how many, and what to do."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "nonlinearizable": Meaning(
+        says="No order of an object's operations fits both real time and what clients saw.",
+        usually="A stale read from a deposed leader or a lagging replica, a lost write, or one that was applied twice.",
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Linearizable:
     """Judges a history of objects of one model, object by object."""
@@ -75,6 +84,7 @@ class Linearizable:
     model: Model
     max_configurations: int = CONFIGURATIONS
     """At most so many are explored for one object."""
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     @property
     def name(self) -> str:

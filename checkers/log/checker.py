@@ -54,6 +54,7 @@ from checkers.log.final_reads import final_reads
 from checkers.log.groups import consumer_groups
 from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
+from checkers.log.meanings import MEANINGS
 from checkers.log.messages import FACTS, message_facts, message_findings
 from checkers.log.places import PLACES, place_facts
 from checkers.log.rows import COLUMNS
@@ -70,6 +71,7 @@ class LogChecker:
     """Judges a log workload's history."""
 
     name = "log"
+    meanings = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

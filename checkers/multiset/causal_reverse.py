@@ -16,12 +16,15 @@ It does not establish that reads are current: one that shows nothing breaks no p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -37,11 +40,30 @@ FAR = 1 << 40
 """More operations than any history has."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "causal-reverse": Meaning(
+        says="A read shows a write and not an earlier one that was over before it began.",
+        usually="Writes get their timestamps from clocks that disagree, so that a later one is ordered before an "
+        "earlier one.",
+    ),
+    "unexpected": Meaning(
+        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
+        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
+        "it did not send.",
+    ),
+    "aborted-read": Meaning(
+        says="A value was read although its write had certainly failed.",
+        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CausalReverseChecker:
     """Judges a history of tables to which rows are added."""
 
     name: str = "causal-reverse"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -28,13 +28,16 @@ It does not establish that empty answers were right (the linearizable queue does
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -62,6 +65,35 @@ UNDRAINED = "undrained"
 """Counts that travel with the findings, without examples."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "lost": Meaning(
+        says="An element whose enqueue was acknowledged never came out, although the queue was drained.",
+        usually="The element was acknowledged before it was durable or replicated, or was committed as consumed and "
+        "never delivered.",
+    ),
+    "duplicated": Meaning(
+        says="An element came out more often than it was put in, though the delivery mode forbids that.",
+        usually="An acknowledgement was lost in a failover, or the producer's request was sent twice.",
+    ),
+    "unexpected": Meaning(
+        says="An element came out that nobody had tried to put in by then.",
+        usually="Corrupt or misdirected data, or elements of an earlier run left behind.",
+    ),
+    "aborted-read": Meaning(
+        says="An element came out although all its enqueues had certainly failed.",
+        usually="The enqueue was reported as refused after it had been applied.",
+    ),
+    "redelivered-after-ack": Meaning(
+        says="An element was delivered again after its acknowledgement had completed.",
+        usually="Acknowledgements are not durable or not replicated before they are confirmed.",
+    ),
+    "out-of-order": Meaning(
+        says="An element came out after one that was put in later, though order is promised.",
+        usually="Failed deliveries are retried behind others, or two consumers share what must stay in order.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueueChecker:
     """Judges a queue workload's history."""
@@ -69,6 +101,7 @@ class QueueChecker:
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     order: Order = Order.NONE
     name: str = "queue"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

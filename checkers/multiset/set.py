@@ -25,13 +25,16 @@ It does not establish that reads agree with each other in between, nor anything 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -74,12 +77,38 @@ QUANTILES = {"0": 0.0, "0.5": 0.5, "0.95": 0.95, "0.99": 0.99, "1": 1.0}
 """Those that Jepsen's set-full tells."""
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "lost": Meaning(
+        says="An element that was acknowledged or read is missing from the last read that could show it.",
+        usually="The write was acknowledged before it was durable or replicated, and a failover took it.",
+    ),
+    "stale": Meaning(
+        says="A read that began after an element was known did not show it; a later read did.",
+        usually="The read was answered by a replica or a deposed leader that lags behind.",
+    ),
+    "duplicated": Meaning(
+        says="One read shows an element more than once.",
+        usually="A request was applied twice, often by a retry.",
+    ),
+    "unexpected": Meaning(
+        says="An element was read that nobody had tried to add by then.",
+        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
+        "it did not send.",
+    ),
+    "aborted-read": Meaning(
+        says="An element was read although all its adds had certainly failed.",
+        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetChecker:
     """Judges a set workload's history."""
 
     reads: Reads = Reads.EVENTUAL
     name: str = "set"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -10,11 +10,14 @@ It does not establish that ids ascend, nor that ids given to operations of unkno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import pyarrow as pa
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -27,11 +30,21 @@ FUNCTIONS = ("generate",)
 GENERATED = "generated"
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "duplicated": Meaning(
+        says="One id was given to two callers.",
+        usually="Two nodes took themselves for the owner of a range of ids, or a counter went back after a failover "
+        "or a clock jump.",
+    ),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class UniqueIdsChecker:
     """Judges a history of ids."""
 
     name: str = "unique-ids"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -29,11 +29,13 @@ dispatch-to-max (confirmed-lost, rewritten-log).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -47,10 +49,47 @@ KINDS_LIMIT = 10_000
 COUNTS = pa.schema([pa.field("event", pa.string()), pa.field("count", pa.int64())])
 
 
+MEANINGS: Mapping[str, Meaning] = {
+    "two-masters": Meaning(
+        says="Two nodes were master under one epoch.",
+        usually="An epoch is given out twice: it is not durable before it is used, or a deposed leader still decides.",
+    ),
+    "two-leaders": Meaning(
+        says="Two of the nodes that elect led in one term.",
+        usually="A vote was forgotten: it was not durable before it was answered.",
+    ),
+    "epoch-back": Meaning(
+        says="A node acted under an epoch lower than one that it had acted under before.",
+        usually="The epoch was not durable when it was first used.",
+    ),
+    "unclean-election": Meaning(
+        says="A master was elected that was not in sync, though that is not allowed.",
+        usually="The election takes whoever lives where no member of the in-sync set does.",
+    ),
+    "fenced-write": Meaning(
+        says="A deposed master went on to confirm writes that its successor's log does not hold.",
+        usually="The old master confirms alone, or does not notice that it was replaced.",
+    ),
+    "confirmed-lost": Meaning(
+        says="A new master's log lacked bytes that had been confirmed.",
+        usually="Bytes were confirmed before every replica that may be elected held them durably.",
+    ),
+    "diverging-logs": Meaning(
+        says="Two replicas end with different bytes below the confirm offset of both.",
+        usually="A replica rejoined without cutting off what its new master does not have.",
+    ),
+    "rewritten-log": Meaning(
+        says="Confirmed bytes were replaced by other confirmed bytes.",
+        usually="A lagging replica became master and took writes where others had been confirmed.",
+    ),
+}
+
+
 class ClusterChecker:
     """Judges the events of a cluster's nodes."""
 
     name = "cluster"
+    meanings = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         path = request.run.node_events if request.run else None

@@ -22,11 +22,9 @@ from checkers.transactions.evidence.explained import (
 )
 from checkers.transactions.evidence.shown_transactions import involved
 from checkers.transactions.isolation.plan import Answer
+from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import Model, weakest
 from checkers.verdict import AnomalySummary, Verdict
-
-NO_ORDER = "not-"
-"""Anomalies are called so, and then a model, where no order of the transactions explains the history in it."""
 
 
 def cycle_anomalies(

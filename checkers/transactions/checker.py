@@ -27,14 +27,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
+from checkers.anomaly import Meaning
 from checkers.certified import CertifiedHistory
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.anomalies import NO_ORDER, cycle_anomalies, names_of, order_anomalies
+from checkers.transactions.anomalies import cycle_anomalies, names_of, order_anomalies
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.graph.search import cycles
@@ -51,6 +53,7 @@ from checkers.transactions.evidence.certificate import (
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
+from checkers.transactions.meanings import NO_ORDER, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import Model, forbidden
 from checkers.transactions.model.lattice_position import Standing
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
@@ -174,6 +177,8 @@ class _Transactions(ABC):
 class ListAppend(_Transactions):
     """Judges transactions on lists."""
 
+    meanings: ClassVar[Mapping[str, Meaning]] = OF_LISTS
+
     @property
     def name(self) -> str:
         return "list-append"
@@ -192,6 +197,7 @@ class ListAppend(_Transactions):
 class RwRegister(_Transactions):
     """Judges transactions on registers."""
 
+    meanings: ClassVar[Mapping[str, Meaning]] = OF_REGISTERS
     assume: frozenset[Assumption] = frozenset()
     order: Mapping[int, int] = field(default_factory=dict)
     """Of transactions, by the history index of the completion: the place in an order that the system told."""

@@ -16,7 +16,6 @@ from harness.record.scenario import Scenario
 from results.report.cycle import cycle_drawing
 from results.report.escaped import escape
 from results.report.figure import fault_colour
-from results.report.glossary import meaning
 from results.report.measure import Measurements
 from results.report.recovery import TOLD_HERE
 from results.report.run_files import RunFiles
@@ -226,7 +225,7 @@ def _found(results: Mapping[str, CheckerResult]) -> list[str]:
             if summary.count and summary.legal:
                 legal.append(f"{told}, legal here: {summary.legal}")
             elif summary.count:
-                broken.append(f"{told}: {meaning(name)}" if meaning(name) else told)
+                broken.append(f"{told}: {summary.meaning.says}" if summary.meaning else told)
     return [*broken, *legal]
 
 
@@ -273,7 +272,8 @@ def _commands(run: RunFiles) -> str:
 
 
 def _anomaly(checker: str, name: str, summary: AnomalySummary, recorded: Recorded) -> str:
-    what = f'<p class="muted">{escape(meaning(name))}</p>' if meaning(name) else ""
+    meaning = summary.meaning
+    what = f'<p class="muted">{escape(meaning.says)} Usually: {escape(meaning.usually)}</p>' if meaning else ""
     shown = _examples(summary.examples[:EXAMPLES_OPEN], recorded)
     return f"{_anomaly_title(checker, name, summary)}{what}{shown}{_more(summary, EXAMPLES_OPEN, recorded)}"
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.anomaly import Meaning
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
@@ -19,6 +21,7 @@ SCHEMA = history_schema(pa.struct([pa.field("value", pa.int64())]))
 
 class Broken:
     name = "broken"
+    meanings: ClassVar[dict[str, Meaning]] = {}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         raise ZeroDivisionError("by zero\nand more")
@@ -26,6 +29,7 @@ class Broken:
 
 class Content:
     name = "content"
+    meanings: ClassVar[dict[str, Meaning]] = {}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         return CheckerResult(verdict=Verdict.VALID)
@@ -33,6 +37,7 @@ class Content:
 
 class Refusing:
     name = "refusing"
+    meanings: ClassVar[dict[str, Meaning]] = {}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         raise MalformedHistory(3, "of a reason of its own")

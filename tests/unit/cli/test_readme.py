@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
+from checkers.transactions.meanings import NO_ORDER
 from harness.cli import run
 from harness.cli.exit_code import ExitCode
 from harness.cli.main import group

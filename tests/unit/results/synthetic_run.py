@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.anomaly import Anomaly
+from checkers.log import LogChecker
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
 from harness.record.fault_row import FaultRow
@@ -148,7 +149,7 @@ def verdict_of(verdict: Verdict) -> VerdictFile:
         details={"message": 712},
     )
     anomalies = {
-        "lost-write": AnomalySummary(count=14, examples=(lost, lost)),
+        "lost-write": AnomalySummary(count=14, examples=(lost, lost), meaning=LogChecker.meanings["lost-write"]),
         "duplicate": AnomalySummary(count=3, legal="a client's retry may store a message twice"),
     }
     log = CheckerResult(

@@ -39,6 +39,17 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
     assert log["anomalies"]["lost-write"]["count"] == 14
     assert log["anomalies"]["lost-write"]["examples"][0]["operations"] == [2310, 2317, 9000]
     assert log["anomalies"]["duplicate"]["legal"]
+    meaning = log["anomalies"]["lost-write"]["meaning"]
+    assert list(meaning) == ["says", "usually"] and all(meaning.values())
+
+
+def test_a_verdict_that_was_written_without_meanings_is_read(tmp_path: Path) -> None:
+    path = write_verdict(tmp_path, verdict_of(Verdict.INVALID))
+    data = json.loads(path.read_text())
+    for summary in data["checkers"]["log"]["anomalies"].values():
+        del summary["meaning"]
+    path.write_text(json.dumps(data))
+    assert all(not summary.meaning for summary in read_verdict(tmp_path).checkers["log"].anomalies.values())
 
 
 def test_numbers_of_numpy_and_numbers_json_cannot_hold_are_written_as_plain_json(tmp_path: Path) -> None:

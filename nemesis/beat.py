@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
-from harness.record.fault_log import QUORUM
 from harness.seed import Seed
-from nemesis.schedule import Step
-from nemesis.shape import Shape, kill
-from nemesis.target import Role
+from nemesis.schedule import Entry
+from nemesis.shape import Shape
 
 MOST_STRIKES = 10_000
-"""Of one beat in one storm. Each becomes two steps of the schedule and two rows of `nemesis.jsonl`."""
+"""Of one beat in one storm. Each is an entry of the schedule and two rows of the fault log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +76,16 @@ class Beat:
                 f"{storm_s / MOST_STRIKES:g}"
             )
 
-    def schedule(self, seed: Seed, settings: NoSettings, time_limit_s: float) -> tuple[Step, ...]:
+    def schedule(self, seed: Seed, settings: NoSettings, time_limit_s: float) -> tuple[Entry, ...]:
         # A fault that ended with its interval whatever was left of it would last less than its sentence says.
         share = min(0.5, 1 - self.heal_after_s / self.interval_s)
-        steps: list[Step] = []
+        entries: list[Entry] = []
         for number in range(int(time_limit_s / self.interval_s)):
             draw = seed.child(self.name, str(number)).stream()
             at_s = self.interval_s * (number + draw.random() * share)
             end_s = min(at_s + self.heal_after_s, self.interval_s * (number + 1), time_limit_s)
-            steps += [
-                Step(at_s, self.name, number, self.shape, True),
-                Step(end_s, self.name, number, self.shape, False),
-            ]
-        return tuple(steps)
+            entries.append(Entry.between(at_s, end_s, self.name, number, self.shape))
+        return tuple(entries)
 
 
 def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> Beat:
@@ -101,9 +96,3 @@ def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> Beat:
     beat = Beat(shape, interval_s, heal_after_s)
     beat.require_kept()
     return beat
-
-
-def quorum(spare: str, *, from_s: float, until_s: float) -> tuple[Step, ...]:
-    """The nodes of the role without which the system must go on are down until the end."""
-    shape = kill(Role(spare))
-    return (Step(from_s, QUORUM, 0, shape, True), Step(until_s, QUORUM, 0, shape, False))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from harness.bounds import shown
 from harness.nearest import nearest
@@ -37,6 +38,9 @@ from nemesis.vocabulary import EVERYBODY, Vocabulary
 FEW = 12
 """Of the words that could stand somewhere so many are named."""
 
+MOST_CORRECTIONS = 10
+
+T = TypeVar("T")
 Words = tuple[str, ...]
 Elements = tuple[str, ...]
 """What stands word by word: `TARGET`, `PART` and `GROUP` are one name each, others stand for themselves."""
@@ -122,6 +126,19 @@ def parse_shape(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -
         if len(elements) == len(words) and _begin_as(elements, words, vocabulary):
             return _made(form, words, vocabulary)
     raise _mistake(words, vocabulary, after)
+
+
+def meant(mistake: Mistake, read: Callable[[Words], T]) -> T | None:
+    """What the words are with this and all further mistakes corrected; None where that is not clear."""
+    words = mistake.corrected
+    for _ in range(MOST_CORRECTIONS):
+        if words is None:
+            return None
+        try:
+            return read(words)
+        except Mistake as further:
+            words = further.corrected
+    return None
 
 
 def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:

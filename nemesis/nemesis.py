@@ -10,15 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.environments.environment import Effect, Environment, Link
+from harness.errors import HarnessError
 from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
 from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
-from nemesis.schedule import Step
+from nemesis.schedule import Due, Entry
 
 ROLES_TIMEOUT_S = 4.0
-NOTHING = Effect(False, "nobody fits: no such role or node is there to be hit")
+NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
 
 
 def _parts(fault: Fault) -> tuple[Fault, ...]:
@@ -45,16 +46,16 @@ def _held_down(fault: Fault) -> tuple[str, ...]:
 
 @dataclass(kw_only=True)
 class Nemesis:
-    """A `harness.client.Client` whose operations are the steps of one schedule."""
+    """A `harness.client.Client` whose operations are the starts and stops of one schedule."""
 
     environment: Environment
     groups: Mapping[str, tuple[str, ...]]
     roles: Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
-    """Asks the system who plays which part; best effort."""
-    schedule: tuple[Step, ...]
+    """Asks the system which nodes play which role; those that are known."""
+    due: tuple[Due, ...]
     seed: Seed
     record: Callable[[FaultRow], None]
-    """Takes one row of the fault log for every step."""
+    """Takes one row of the fault log for every start and stop."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -66,18 +67,29 @@ class Nemesis:
 
     async def invoke(self, operation: Operation) -> Operation:
         if operation.value is None:
-            raise ValueError("a nemesis operation carries the number of its step")
-        step = self.schedule[operation.value["step"]]
-        fault, effect = await (self._start(step) if step.starts else self._stop(step))
-        self._record(step.package, step.number, str(step.shape), fault, effect, starts=step.starts)
+            raise ValueError("a nemesis operation carries the number of what is due")
+        due = self.due[operation.value["due"]]
+        entry = due.entry
+        fault, effect = await (self._start(entry) if due.starts else self._stop(entry))
+        self._record(entry.package, entry.number, str(entry.shape), fault, effect, starts=due.starts)
         return operation._replace(type="info", value=None)
 
     async def heal(self) -> None:
-        """Stop every fault still active. Called after the storm, however it ended."""
+        """Stop every fault still active. Called after the storm, however it ended.
+
+        Raises the first HarnessError after all faults were tried.
+        """
+        failures: list[HarnessError] = []
         for package, number in sorted(self.active):
             fault = self.active[package, number]
-            effect = await self._undo((package, number))
+            try:
+                effect = await self._undo((package, number))
+            except HarnessError as error:
+                failures.append(error)
+                continue
             self._record(package, number, "final healing", fault, effect, starts=False)
+        if failures:
+            raise failures[0]
 
     def _record(
         self, package: str, number: int, shape: str, fault: Fault | None, effect: Effect, *, starts: bool
@@ -97,31 +109,32 @@ class Nemesis:
             )
         )
 
-    async def _start(self, step: Step) -> tuple[Fault | None, Effect]:
-        draw = self.seed.child(step.package, str(step.number), "strike").stream()
-        fault = step.shape.strike(await self._cluster(), draw)
+    async def _start(self, entry: Entry) -> tuple[Fault | None, Effect]:
+        draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
+        fault = entry.shape.strike(await self._cluster(), draw)
         if fault is None:
             return None, NOTHING
-        effect = await fault.start(self.environment)
-        self.active[step.package, step.number] = fault
-        return fault, effect
+        # Before it starts: what a start that fails half-way has done is healed in the end as well.
+        self.active[entry.package, entry.number] = fault
+        return fault, await fault.start(self.environment)
 
-    async def _stop(self, step: Step) -> tuple[Fault | None, Effect]:
-        key = (step.package, step.number)
+    async def _stop(self, entry: Entry) -> tuple[Fault | None, Effect]:
+        key = (entry.package, entry.number)
         fault = self.active.get(key)
         return (None, NOTHING) if fault is None else (fault, await self._undo(key))
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
-        fault = self.active.pop(key)
-        held = {link for other in self.active.values() for link in _links(other)}
-        return await _without(fault, held).stop(self.environment)
+        held = {link for other, fault in self.active.items() if other != key for link in _links(fault)}
+        effect = await _without(self.active[key], held).stop(self.environment)
+        del self.active[key]
+        return effect
 
     async def _cluster(self) -> Cluster:
         try:
-            told = await self.environment.timeline.within(ROLES_TIMEOUT_S, self.roles())
+            reported = await self.environment.timeline.within(ROLES_TIMEOUT_S, self.roles())
         except TimeoutError:
-            told = {}
-        # Who cannot be asked now was last seen in the part it plays, which is the best guess there is.
-        roles = self.last_roles = {**self.last_roles, **told}
+            reported = {}
+        # Of roles that cannot be found out now, the nodes last seen in them are the best guess.
+        roles = self.last_roles = {**self.last_roles, **reported}
         out = {node for fault in self.active.values() for node in _held_down(fault)}
         return Cluster(groups=self.groups, roles=roles, unavailable=frozenset(out))

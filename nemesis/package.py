@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from harness.seed import Seed
 from harness.system import Declaration
 from nemesis import shape
-from nemesis.schedule import NemesisSettings, Step, storm
+from nemesis.schedule import Entry, NemesisSettings, at_random
 from nemesis.shape import Apart, Bridge, ClockShape, Isolate, IsolateWithCompany, MajoritiesRing, OneWay, Shape
 from nemesis.target import ALL, Group, Majority, Minority, One, Role, Target
 
@@ -30,8 +30,8 @@ class Package:
     shapes: tuple[Weighted, ...]
     settings_type: type = NemesisSettings
 
-    def schedule(self, seed: Seed, settings: NemesisSettings, time_limit_s: float) -> tuple[Step, ...]:
-        return storm(self.name, self.shapes, seed, settings, time_limit_s)
+    def schedule(self, seed: Seed, settings: NemesisSettings, time_limit_s: float) -> tuple[Entry, ...]:
+        return at_random(self.name, self.shapes, seed, settings, time_limit_s)
 
 
 def partition(system: Declaration) -> Package:

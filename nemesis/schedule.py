@@ -1,4 +1,7 @@
-"""Schedules: when which shape strikes, drawn from the seed before the storm, and always ending healed."""
+"""Schedules: when which shape strikes and when it is healed, drawn from the seed before the storm or read from a file.
+
+A fault draws from streams that are named after its package and number alone, when it is scheduled and when it strikes.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from harness.bounds import Bounds
 from harness.errors import UsageError
 from harness.generator import PENDING, Context, Emission, Generator
 from harness.operation import NEMESIS, Operation
+from harness.record.fault_log import QUORUM
 from harness.seed import Seed
-from nemesis.shape import Shape
+from nemesis.shape import Shape, kill
+from nemesis.target import Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,74 +38,105 @@ class NemesisSettings:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One entry of a schedule. Start and stop of one fault share package and number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One fault of a schedule; times in ns from the beginning of the storm."""
 
-    at_s: float
+    at_ns: int
+    until_ns: int
     package: str
+    """The package, or the sentence, that it was drawn from; with the number it names the fault's random stream."""
     number: int
     shape: Shape
+
+    @classmethod
+    def between(cls, at_s: float, until_s: float, package: str, number: int, shape: Shape) -> Entry:
+        at_ns = round(at_s * 1e9)
+        until_ns = max(round(until_s * 1e9), at_ns + 1)
+        return cls(at_ns=at_ns, until_ns=until_ns, package=package, number=number, shape=shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The start or the stop of an entry: what the nemesis carries out as one operation."""
+
+    at_ns: int
     starts: bool
+    entry: Entry
 
     @property
     def f(self) -> str:
-        return f"{'start' if self.starts else 'stop'}-{self.package}"
+        return f"{'start' if self.starts else 'stop'}-{self.entry.package}"
 
 
-def storm(
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When which shape strikes and when it is healed."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def due(self) -> tuple[Due, ...]:
+        """Starts and stops in order of time; stops come before starts at the same instant."""
+        return tuple(
+            sorted(
+                (
+                    due
+                    for entry in self.entries
+                    for due in (Due(entry.at_ns, True, entry), Due(entry.until_ns, False, entry))
+                ),
+                key=lambda due: (due.at_ns, due.starts, due.entry.package, due.entry.number),
+            )
+        )
+
+
+def at_random(
     package: str, shapes: Sequence[tuple[float, Shape]], seed: Seed, settings: NemesisSettings, time_limit_s: float
-) -> tuple[Step, ...]:
+) -> tuple[Entry, ...]:
     """Calm, fault, calm, fault … until `time_limit_s`; the last fault is stopped at the limit at the latest.
 
     Each fault draws from a stream of its own, so that taking one away leaves the others as they are.
     """
-    steps: list[Step] = []
+    entries: list[Entry] = []
     at_s, number = 0.0, 0
     while True:
         draw = seed.child(package, str(number)).stream()
         at_s += draw.uniform(0.3, 1.7) * settings.interval_s
         if at_s >= time_limit_s:
-            return tuple(steps)
+            return tuple(entries)
         span = math.log(settings.longest_fault_s / settings.shortest_fault_s)
         length_s = settings.shortest_fault_s * math.exp(draw.random() * span)
         (shape,) = draw.choices([s for _, s in shapes], weights=[w for w, _ in shapes])
         end_s = min(at_s + length_s, time_limit_s)
-        steps += [Step(at_s, package, number, shape, True), Step(end_s, package, number, shape, False)]
+        entries.append(Entry.between(at_s, end_s, package, number, shape))
         at_s, number = end_s, number + 1
 
 
-def together(schedules: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
-    """One schedule out of several, in order of time; stops come before starts at the same instant."""
-    return tuple(
-        sorted(
-            (step for steps in schedules for step in steps),
-            key=lambda step: (step.at_s, step.starts, step.package, step.number),
-        )
-    )
+def quorum(spare: str, *, from_s: float, until_s: float) -> Entry:
+    """The nodes of the role without which the system must go on are down until the end."""
+    return Entry.between(from_s, until_s, QUORUM, 0, kill(Role(spare)))
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
     """A schedule as a generator for the nemesis' thread.
 
-    Its start is told, not taken from the first question: whoever chooses among generators forgets what became of
-    those it did not choose, and every step would for ever lie as far ahead of now as of the beginning.
+    The storm's beginning is given, not taken from the first call of `op`: a combinator that chooses among generators
+    drops the successors of those it did not choose, and each start would for ever lie as far ahead as at the beginning.
     """
 
-    schedule: tuple[Step, ...]
+    due: tuple[Due, ...]
     start_ns: int
     position: int = 0
 
     def op(self, context: Context) -> Emission:
-        if self.position == len(self.schedule):
+        if self.position == len(self.due):
             return None
         if not context.is_free(NEMESIS):
             return PENDING, self
-        step = self.schedule[self.position]
-        due_ns = max(context.time, self.start_ns + round(step.at_s * 1e9))
-        operation = Operation(NEMESIS, "invoke", step.f, {"step": self.position}, None, due_ns)
-        return operation, Scheduled(self.schedule, self.start_ns, self.position + 1)
+        next_ = self.due[self.position]
+        time_ns = max(context.time, self.start_ns + next_.at_ns)
+        operation = Operation(NEMESIS, "invoke", next_.f, {"due": self.position}, None, time_ns)
+        return operation, Scheduled(self.due, self.start_ns, self.position + 1)
 
     def update(self, context: Context, event: Operation) -> Generator:
         return self

@@ -14,12 +14,11 @@ from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import nearest
 from nemesis.beat import Beat
-from nemesis.grammar import Mistake, Words, may_end_with, parse_shapes
+from nemesis.grammar import Mistake, Words, may_end_with, meant, parse_shapes
 from nemesis.package import PACKAGES
 from nemesis.vocabulary import Vocabulary
 
 EXAMPLE = "kill one of all every 10 for 5"
-MOST_CORRECTIONS = 10
 
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
@@ -30,24 +29,13 @@ def parse(sentence: str, vocabulary: Vocabulary) -> Beat:
     try:
         return _read(words, vocabulary)
     except Mistake as mistake:
-        meant = _meant(mistake, vocabulary)
-        hint = f"did you mean '{meant}'?" if meant else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
+        near = meant(mistake, lambda corrected: _read(corrected, vocabulary))
+        hint = (
+            f"did you mean '{near}'?"
+            if near is not None and near.is_kept()
+            else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
+        )
         raise UsageError(f"nemesis {shown(' '.join(words))}: {mistake.what}; {hint}") from None
-
-
-def _meant(mistake: Mistake, vocabulary: Vocabulary) -> Beat | None:
-    """The beat with this and all further mistakes corrected; None where that is none which can be kept."""
-    words = mistake.corrected
-    for _ in range(MOST_CORRECTIONS):
-        if words is None:
-            return None
-        try:
-            beat = _read(words, vocabulary)
-        except Mistake as further:
-            words = further.corrected
-        else:
-            return beat if beat.is_kept() else None
-    return None
 
 
 def _read(words: Words, vocabulary: Vocabulary) -> Beat:

@@ -22,7 +22,7 @@ def title(scenario: Scenario) -> str:
     """A scenario in few words, e.g. `rocketmq log, partition+kill, simulated, 60 s, seed 1729`."""
     parts = [
         f"{scenario.system} {scenario.workload}",
-        "+".join(scenario.nemesis) or "no faults",
+        "+".join(scenario.nemesis) or ("a schedule" if scenario.schedule else "no faults"),
         scenario.environment,
         f"{written(scenario.time_limit_s)} s",
     ]
@@ -59,7 +59,7 @@ def tell_where(outcome: Outcome, console: Console) -> None:
     if outcome.verdict is not Verdict.VALID:
         if outcome.regime:
             console.say("regime    " + ", ".join(f"{name} {value:.3g}" for name, value in outcome.regime.items()))
-        console.say(f"replay    {replay_line(outcome.scenario)}")
+        console.say(f"replay    {replay_line(outcome.scenario, outcome.directory)}")
     for problem in outcome.problems:
         remark(problem)
 
@@ -142,5 +142,5 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             checker: {name: summary.count for name, summary in sorted(result.anomalies.items())}
             for checker, result in sorted(outcome.results.items())
         },
-        "replay": replay_line(outcome.scenario),
+        "replay": replay_line(outcome.scenario, outcome.directory),
     }

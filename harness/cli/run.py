@@ -48,11 +48,15 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 )
 @click.option(
     "--nemesis",
-    default="none",
-    show_default=True,
     metavar="N[,N…]",
-    help="Kinds of faults or sentences, by comma; or none (stormproof list nemeses).",
+    help="Packages of faults or sentences, by comma; or none (stormproof list nemeses).  [default: none]",
     shell_complete=several_of(nemeses),
+)
+@click.option(
+    "--schedule",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Run exactly the faults of this file, such as the schedule.txt of a run, instead of --nemesis.",
 )
 @click.option("--nodes", type=int, metavar="K", help="How many nodes, or nodes of the group that matters most.")
 @click.option(
@@ -127,7 +131,8 @@ def command(
     system: str,
     environment: str,
     workload: str,
-    nemesis: str,
+    nemesis: str | None,
+    schedule: Path | None,
     nodes: int | None,
     concurrency: int,
     rate: float,
@@ -149,10 +154,13 @@ def command(
 
     The exit code is the verdict: 0 valid, 1 invalid, 2 unknown; 254 wrong usage, 255 the harness failed.
     """
+    if nemesis is not None and schedule is not None:
+        raise UsageError("--schedule says itself which faults strike; leave it or --nemesis out")
     scenario = Scenario(
         system=system,
         workload=workload,
-        nemesis=nemesis_names(nemesis),
+        nemesis=nemesis_names(NONE if nemesis is None else nemesis),
+        schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,
         settings=settings_of(system, settings, nodes),
         mutant=None if mutant == NONE else mutant,
@@ -167,6 +175,16 @@ def command(
     return run_one(
         scenario, Execution(runs=runs, engine=engine, master=master, vacuous=vacuous), console_of(as_json, progress)
     )
+
+
+def schedule_lines(path: Path) -> tuple[str, ...]:
+    """The lines of a schedule file, a fault or a comment each. Raises UsageError for one that is empty."""
+    from nemesis.schedule_file import lines_of
+
+    lines = lines_of(path)
+    if not any(lines):
+        raise UsageError(f"schedule file {path} is empty; for a run without faults say --nemesis none")
+    return lines
 
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:

@@ -23,6 +23,7 @@ SCENARIO = "scenario.json"
 HISTORY_STREAM = "history.arrows"
 HISTORY = "history.parquet"
 FAULTS = "nemesis.jsonl"
+SCHEDULE = "schedule.txt"
 NODE_EVENTS = "node-events.parquet"
 VERDICT = "verdict.json"
 REPORT = "report.html"
@@ -97,6 +98,11 @@ class RunDirectory:
         return self.path / NODE_EVENTS
 
     @property
+    def schedule(self) -> Path:
+        """When which fault was to strike, as text that can be edited and run; there where any was."""
+        return self.path / SCHEDULE
+
+    @property
     def nodes(self) -> Path:
         """One folder a node, with its NODE_LOG and EVENTS."""
         return self.path / "nodes"
@@ -104,17 +110,20 @@ class RunDirectory:
     def write_json(self, name: str, data: Mapping[str, Any]) -> Path:
         """Write or replace a file as a whole: a reader sees the old one or the new one. Raises HarnessError."""
         path = self.path / name
-        partial = path.with_name(f".{name}.partial")
+        self.write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        return path
+
+    def write_text(self, path: Path, text: str) -> None:
+        """As `write_json`, for any file of the directory."""
+        partial = path.with_name(f".{path.name}.partial")
         try:
             with partial.open("w", encoding="utf-8") as file:
-                json.dump(data, file, indent=2, ensure_ascii=False)
-                file.write("\n")
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
         except OSError as error:
             raise HarnessError(f"cannot write {path}: {error.strerror or error}") from error
-        return path
 
 
 def require_writable_directory(directory: Path) -> None:

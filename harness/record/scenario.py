@@ -17,6 +17,8 @@ LONGEST_TEXT = 1_000
 """Characters of a name, a sentence, or a setting's value."""
 MOST_ENTRIES = 1_000
 """Kinds of faults, or settings."""
+MOST_LINES = 100_000
+"""Of a schedule."""
 SLOWEST_RATE = 1e-5
 """Below it, not even the longest storm sees a handful of operations."""
 _WEEK_S = 7 * 24 * 3600
@@ -50,6 +52,8 @@ class Scenario:
     system: str
     workload: str
     nemesis: tuple[str, ...] = ()
+    schedule: tuple[str, ...] = ()
+    """The lines of a schedule file, which says itself when which fault strikes; it stands alone, without a nemesis."""
     environment: str = "simulated"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
     mutant: str | None = None
@@ -82,6 +86,7 @@ class Scenario:
                 raise UsageError(f"a scenario has at most {MOST_ENTRIES} faults and settings each, got {len(entries)}")
         for kind in self.nemesis:
             _refuse_other_than_text("nemesis", kind)
+        self._check_schedule()
         for key, value in self.settings.items():
             _refuse_other_than_text("the name of a setting", key)
             if not isinstance(value, (str, int, float)):
@@ -96,9 +101,23 @@ class Scenario:
                 f"got {self.liveness_s:g}"
             )
 
+    def _check_schedule(self) -> None:
+        if not isinstance(self.schedule, tuple):
+            raise UsageError(f"schedule takes a list of lines, got {shown(self.schedule)}")
+        if len(self.schedule) > MOST_LINES:
+            raise UsageError(f"a schedule has at most {MOST_LINES} lines, got {len(self.schedule)}")
+        for number, line in enumerate(self.schedule, 1):
+            _refuse_other_than_text(f"schedule, line {number}:", line)
+        if self.schedule and self.nemesis:
+            raise UsageError("a schedule says itself which faults strike; leave it or the nemesis out")
+
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)
         data["nemesis"] = list(self.nemesis)
+        if self.schedule:
+            data["schedule"] = list(self.schedule)
+        else:
+            del data["schedule"]
         data["settings"] = dict(sorted(self.settings.items()))
         return data
 
@@ -111,8 +130,8 @@ class Scenario:
         for name in ("system", "workload"):
             if name not in data:
                 raise UsageError(f"scenario lacks the field {name!r}")
-        nemesis = data.get("nemesis", ())
-        return cls(**{**data, "nemesis": tuple(nemesis) if isinstance(nemesis, (list, tuple)) else nemesis})
+        listed = {name: data[name] for name in ("nemesis", "schedule") if isinstance(data.get(name), list)}
+        return cls(**{**data, **{name: tuple(entries) for name, entries in listed.items()}})
 
 
 def _refuse_other_than_text(name: str, value: Any) -> None:

@@ -15,12 +15,12 @@ from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, Plan, Record, Roles, execute
 from harness.seed import Seed
-from harness.session.outcome import replay_line, scenario_name, versions
+from harness.session.outcome import replay_line, scenario_name, schedule_line, versions
 from harness.session.resolve import Parts
 from harness.system import NodeSpec
-from nemesis.beat import quorum
 from nemesis.nemesis import Nemesis
-from nemesis.schedule import Scheduled, together
+from nemesis.schedule import Entry, Schedule, Scheduled, quorum
+from nemesis.schedule_file import schedule_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +48,10 @@ def execute_scenario(
     Raises UsageError where none can be made, HarnessError where the record cannot be written.
     """
     directory = RunDirectory.create(runs, scenario_name(scenario), scenario.seed)
-    record = RunRecord(scenario=scenario, versions=versions(), replay=replay_line(scenario))
+    record = RunRecord(scenario=scenario, versions=versions(), replay=replay_line(scenario, directory.path))
     write_run_record(directory, record)
+    if entries := entries_of(scenario, parts):
+        directory.write_text(directory.schedule, schedule_text(entries, schedule_line(scenario, parts, directory.path)))
     last_words("record", f"what was recorded is kept; for a verdict over it: stormproof check {directory.path}")
     progress(f"run directory {directory.path}")
     failure: HarnessError | None = None
@@ -86,25 +88,29 @@ def first_failure(error: HarnessError | OSError) -> HarnessError:
     return first if isinstance(first, HarnessError) else HarnessError(str(first))
 
 
-def plan_of(scenario: Scenario, parts: Parts) -> Plan:
-    """The scenario with its nemesis composed: the packages' schedules merged, one client to carry them out."""
+def entries_of(scenario: Scenario, parts: Parts) -> tuple[Entry, ...]:
+    """The faults of all packages, without the one that takes nodes down for --liveness."""
     seed = Seed(scenario.seed).child("nemesis")
     storm_s = scenario.time_limit_s - scenario.liveness_s
-    schedules = [
-        package.schedule(seed, settings, storm_s)
-        for package, settings in zip(parts.packages, parts.nemesis_settings, strict=True)
-    ]
+    chosen = zip(parts.packages, parts.nemesis_settings, strict=True)
+    return tuple(entry for package, settings in chosen for entry in package.schedule(seed, settings, storm_s))
+
+
+def plan_of(scenario: Scenario, parts: Parts) -> Plan:
+    """The scenario with one client that carries out the schedules of all packages."""
+    entries = entries_of(scenario, parts)
     if scenario.liveness_s:
-        schedules.append(quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s))
-    schedule = together(schedules)
+        storm_s = scenario.time_limit_s - scenario.liveness_s
+        entries += (quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s),)
+    due = Schedule(entries).due()
 
     def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
             groups=parts.vocabulary.groups,
             roles=roles,
-            schedule=schedule,
-            seed=seed,
+            due=due,
+            seed=Seed(scenario.seed).child("nemesis"),
             record=record,
         )
 
@@ -115,5 +121,5 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         workload=parts.workload,
         workload_settings=parts.workload_settings,
         nemesis=nemesis,
-        nemesis_generator=(lambda start_ns: Scheduled(schedule, start_ns)) if schedule else None,
+        nemesis_generator=(lambda start_ns: Scheduled(due, start_ns)) if due else None,
     )

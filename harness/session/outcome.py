@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +15,7 @@ from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted
 from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
+from harness.session.resolve import Parts
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
 from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
@@ -71,7 +73,7 @@ class Outcome:
         if self.verdict is not Verdict.VALID:
             raise AssertionError(
                 f"{self.verdict.value.upper()}\n{self.words()}\nreport: {self.report}\n"
-                f"replay: {replay_line(self.scenario)}"
+                f"replay: {replay_line(self.scenario, self.directory)}"
             )
 
 
@@ -114,7 +116,7 @@ def case_of(outcome: Outcome) -> Case:
         notes={
             "seed": str(scenario.seed),
             "report": str(outcome.report),
-            "replay": replay_line(scenario),
+            "replay": replay_line(scenario, outcome.directory),
             **vacuity_note(outcome.accepted),
         },
     )
@@ -127,15 +129,30 @@ def vacuity_note(reasons: tuple[str, ...]) -> dict[str, str]:
 
 def scenario_name(scenario: Scenario) -> str:
     parts = [scenario.system, scenario.workload, *scenario.nemesis, scenario.mutant or ""]
+    if scenario.schedule:
+        parts.insert(2, "schedule")
     return path_name.made_of("-".join(part for part in parts if part), otherwise="scenario")
 
 
-def replay_line(scenario: Scenario) -> str:
-    """The command that runs this scenario again."""
+def replay_line(scenario: Scenario, directory: Path = Path()) -> str:
+    """The command that runs this scenario again; a schedule is read from the file in the run's directory."""
+    if scenario.schedule:
+        return _run_line(scenario, ("--schedule", str(RunDirectory(directory).schedule)))
+    return _run_line(scenario, ("--nemesis", ",".join(scenario.nemesis)) if scenario.nemesis else ())
+
+
+def schedule_line(scenario: Scenario, parts: Parts, directory: Path) -> str:
+    """The command that runs what lies in the run's directory as a schedule, which needs no settings of a nemesis."""
+    types = (parts.system.settings_type, parts.workload.settings_type)
+    known = {field.name for type_ in types for field in dataclasses.fields(type_)}
+    settings = {name: value for name, value in scenario.settings.items() if name in known}
+    scheduled = dataclasses.replace(scenario, settings=settings)
+    return _run_line(scheduled, ("--schedule", str(RunDirectory(directory).schedule)))
+
+
+def _run_line(scenario: Scenario, faults: Sequence[str]) -> str:
     words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
-    words += ["--workload", scenario.workload]
-    if scenario.nemesis:
-        words += ["--nemesis", ",".join(scenario.nemesis)]
+    words += ["--workload", scenario.workload, *faults]
     words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
     words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
     if scenario.liveness_s:

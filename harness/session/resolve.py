@@ -154,7 +154,7 @@ def resolve(scenario: Scenario) -> Parts:
     system_settings = typed_settings(chosen_system.settings_type, scenario.settings)
     declaration = chosen_system.cluster(system_settings)
     words = vocabulary(chosen_system, system_settings, scenario.mutant)
-    packages = _packages(scenario.nemesis, declaration, words)
+    packages = _packages(scenario.nemesis, declaration, words) + _schedule(scenario, words)
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
@@ -207,6 +207,15 @@ def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabular
             named = ",".join(nemeses)
             raise UsageError(f"nemesis {package.name} is named twice in {shown(named)}; name each once")
     return packages
+
+
+def _schedule(scenario: Scenario, words: Vocabulary) -> tuple[Any, ...]:
+    """The scenario's schedule, if it has one. Raises UsageError."""
+    from nemesis.schedule_file import read_schedule
+
+    if not scenario.schedule:
+        return ()
+    return (read_schedule(scenario.schedule, words, scenario.time_limit_s - scenario.liveness_s),)
 
 
 def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.command_line.bad_inputs.rows import typed, values
+from tests.command_line.bad_inputs.rows import Content, texts, typed, values
 
 NAMES = """
 => Missing argument 'SYSTEM'
@@ -107,8 +107,48 @@ rocketmq --nemesis 'isolate primary every 1e400 for 1' => is a number of seconds
 rocketmq --nemesis 'isolate primary every 1e-9 for 1e-10' => would strike 60,000,000,000 times
 rocketmq --nemesis 'isolate primery every 10 for 5' => 'primery' is no target
 rocketmq --nemesis 'isolat primary every 10 for 5' => the verb 'isolat' is unknown
+rocketmq --nemesis 'isolate b9 every 10 for 5' => 'b9' is no target that can follow 'isolate'
+rocketmq --set brokers=2 --nemesis 'kill b3 every 10 for 5' => 'b3' is no target that can follow 'kill'
+rocketmq --nemesis 'kill b1+b1 every 10 for 5' => 'b1+b1' names a node twice
+rocketmq --nemesis 'cut link b1 every 10 for 5' => the word after 'cut link b1' is missing, e.g. to
+rocketmq --nemesis 'isolate all every 10 for 5' => 'all' is no target that can follow 'isolate'
 rocketmq --environment docker --nemesis power => environment 'docker' cannot apply 'power'
 """
+
+SCHEDULES = """
+rocketmq --schedule '' => what follows --schedule is empty
+rocketmq --schedule nowhere => schedule file nowhere cannot be read: No such file or directory
+rocketmq --schedule folder => schedule file folder cannot be read: it is a directory
+rocketmq --schedule loop => schedule file loop cannot be read: Too many levels of symbolic links
+rocketmq --schedule /dev/zero => schedule file /dev/zero cannot be read: it is a device
+rocketmq --schedule binary => schedule file binary cannot be read:
+rocketmq --schedule empty => schedule file empty is empty; for a run without faults say --nemesis none
+rocketmq --schedule text => schedule, line 1: expected when the fault strikes, as seconds such as 12.5, got 'hello'
+rocketmq --schedule text --nemesis kill => --schedule says itself which faults strike; leave it or --nemesis out
+"""
+
+SCHEDULE_TEXTS: tuple[tuple[Content, str], ...] = (
+    ("# nothing\n\n", "the schedule has no line with a fault; for a run without faults say --nemesis none"),
+    (
+        "1 for 2 kill b1 [k 0]\n1 for 2 kill b1\n",
+        "schedule, line 2: the fault's random stream, such as [kill 0], is missing",
+    ),
+    ("1 for 2 kill b9 [k 0]", "schedule, line 1: 'b9' is no target that can follow 'kill'; there can be: primary"),
+    ("1 for 2 isolte primary [k 0]", "schedule, line 1: the verb 'isolte' is unknown"),
+    (
+        "1 for 2 kill b1 [k 0]\n# x\n3 for 2 kill b1 [k 0]",
+        "schedule, line 3: the random stream [k 0] is that of line 1",
+    ),
+    ("1e3 for 2 kill b1 [k 0]", "expected when the fault strikes, as seconds such as 12.5, got '1e3'"),
+    ("59 for 2 kill b1 [k 0]", "the fault is healed at 61 s, but the storm lasts 60 s"),
+    ("1 for 2 kill b1 [quorum 0]", "the random stream [quorum 0] is kept for the nodes that --liveness takes down"),
+    ("1 for 2 kill b1 [k 0] \x1b", "schedule, line 1: takes printable text, got"),
+    ("x" * 2_000, "schedule, line 1: takes at most 1000 characters, got 2000"),
+    ("\n" * 200_000, "schedule file schedule is empty"),
+    ("#\n" * 100_001, "a schedule has at most 100000 lines, got 100001"),
+    ("#" * ((1 << 24) + 1), "schedule file schedule cannot be read: it is longer than 16 MiB"),
+    (b"\xff\n", "schedule file schedule cannot be read: 'utf-8' codec"),
+)
 
 PLACES = """
 rocketmq --runs text => Directory 'text' is a file
@@ -133,5 +173,7 @@ ROWS = (
     *values("run", SETTINGS),
     *typed("run", KEYS),
     *typed("run", FAULTS),
+    *typed("run", SCHEDULES),
+    *texts("run rocketmq --schedule schedule", "schedule", SCHEDULE_TEXTS),
     *typed("run", PLACES),
 )

@@ -28,6 +28,13 @@ SCENARIOS = (
     ({"nemesis": [None]}, "scenario.json: nemesis takes text, got None"),
     ({"nemesis": ["meteor"]}, "unknown nemesis 'meteor'"),
     ({"nemesis": ["kill"] * 2_000}, "scenario.json: a scenario has at most 1000 faults and settings each, got 2000"),
+    ({"schedule": "x"}, "scenario.json: schedule takes a list of lines, got 'x'"),
+    ({"schedule": [1]}, "scenario.json: schedule, line 1: takes text, got 1"),
+    ({"schedule": ["x"]}, "schedule, line 1: expected when the fault strikes, as seconds such as 12.5, got 'x'"),
+    (
+        {"schedule": ["x"], "nemesis": ["kill"]},
+        "a schedule says itself which faults strike; leave it or the nemesis out",
+    ),
     ({"settings": []}, "scenario.json: settings takes a table of keys and values, got []"),
     ({"settings": {"brokers": 0}}, "setting brokers takes a whole number from 1 to 100, got 0"),
     ({"settings": {"brokers": None}}, "scenario.json: setting brokers takes text, a number or true/false, got None"),

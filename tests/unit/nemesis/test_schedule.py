@@ -8,8 +8,8 @@ from harness.generator import Context
 from harness.seed import Seed
 from nemesis import package
 from nemesis.cluster import Cluster
-from nemesis.schedule import NemesisSettings, Scheduled, together
-from nemesis.shape import Isolate, MajoritiesRing, OneWay, between
+from nemesis.schedule import Entry, NemesisSettings, Schedule, Scheduled
+from nemesis.shape import Isolate, MajoritiesRing, OneWay, RandomHalves, between
 from nemesis.target import Majority, Minority, Role
 from tests.unit.nemesis.systems import ROCKETMQ
 
@@ -25,13 +25,11 @@ CLUSTER = Cluster(groups=GROUPS, roles={"primary": ("b2",), "active-controller":
 
 @pytest.mark.parametrize("name", sorted(PACKAGES))
 @pytest.mark.parametrize("seed", range(5))
-def test_every_start_has_its_stop_within_the_limit(name: str, seed: int) -> None:
-    steps = PACKAGES[name].schedule(Seed(seed), NemesisSettings(), 60.0)
-    assert steps
-    starts = {step.number: step.at_s for step in steps if step.starts}
-    stops = {step.number: step.at_s for step in steps if not step.starts}
-    assert starts.keys() == stops.keys()
-    assert all(starts[number] <= stops[number] <= 60.0 for number in starts)
+def test_every_fault_ends_after_its_start_and_within_the_limit(name: str, seed: int) -> None:
+    entries = PACKAGES[name].schedule(Seed(seed), NemesisSettings(), 60.0)
+    assert entries
+    assert all(0 <= entry.at_ns < entry.until_ns <= 60e9 for entry in entries)
+    assert [entry.number for entry in entries] == list(range(len(entries)))
 
 
 def test_a_fault_draws_from_its_own_stream_so_that_its_neighbours_stay_when_it_goes() -> None:
@@ -41,9 +39,22 @@ def test_a_fault_draws_from_its_own_stream_so_that_its_neighbours_stay_when_it_g
     assert whole != PACKAGES["kill"].schedule(Seed(8), NemesisSettings(), 60.0)
 
 
-def test_schedules_merge_in_order_of_time() -> None:
-    both = together([PACKAGES[name].schedule(Seed(1), NemesisSettings(), 60.0) for name in ("kill", "partition")])
-    assert [step.at_s for step in both] == sorted(step.at_s for step in both)
+def test_starts_and_stops_of_all_packages_are_due_in_order_of_time() -> None:
+    entries = [
+        entry for name in ("kill", "partition") for entry in PACKAGES[name].schedule(Seed(1), NemesisSettings(), 60.0)
+    ]
+    due = Schedule(tuple(entries)).due()
+    assert [one.at_ns for one in due] == sorted(time for entry in entries for time in (entry.at_ns, entry.until_ns))
+    for entry in entries:
+        assert [one.starts for one in due if one.entry == entry] == [True, False]
+
+
+def test_a_stop_comes_before_a_start_at_the_same_instant() -> None:
+    first = Entry.between(1.0, 2.0, "a", 0, RandomHalves())
+    second = Entry.between(2.0, 3.0, "a", 1, RandomHalves())
+    assert [(one.starts, one.entry.number) for one in Schedule((second, first)).due()] == [
+        (True, 0), (False, 0), (True, 1), (False, 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES))
@@ -94,10 +105,10 @@ def test_no_process_fault_is_sent_to_a_node_that_is_down() -> None:
 
 
 def test_asking_a_schedule_twice_does_not_put_it_off() -> None:
-    steps = PACKAGES["kill"].schedule(Seed(1), NemesisSettings(), 60.0)
-    generator = Scheduled(steps, start_ns=1_000)
+    due = Schedule(PACKAGES["kill"].schedule(Seed(1), NemesisSettings(), 60.0)).due()
+    generator = Scheduled(due, start_ns=1_000)
     early, late = (Context.start(concurrency=1, nemesis=True, time=time) for time in (1_000, 2_000))
     first, second = generator.op(early), generator.op(late)
     assert first is not None
     assert second is not None
-    assert first[0].time == second[0].time == 1_000 + round(steps[0].at_s * 1e9)  # type: ignore[union-attr]
+    assert first[0].time == second[0].time == 1_000 + due[0].at_ns  # type: ignore[union-attr]

@@ -30,7 +30,7 @@ FAULTS = (
     ("partition", ("b1",), 8.0, 14.0, True, "b1 ⇸ b2, b3: 12 packets stopped"),
     ("kill", ("c2", "b2"), 18.5, 23.0, True, "pid 17 and 23 are gone"),
     ("clock", ("b3",), 26.0, 40.0, True, "wall clock is 4.2 s ahead"),
-    ("pause", ("c1",), 44.0, 47.0, False, "nobody fits: no such role or node is there to be hit"),
+    ("pause", ("c1",), 44.0, 47.0, False, "no node fits: it is not known who plays the role, or all are down already"),
 )
 
 

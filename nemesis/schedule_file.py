@@ -1,0 +1,161 @@
+"""Schedules as text: a line for each fault, to be read, edited and run again.
+
+    # comments
+    4.213377 for 12.5  isolate b1                                [partition 0]
+    16.02 for 3        kill one of bookies                       [kill 2]
+
+Such a line says when the fault strikes, in seconds from the beginning of the storm, for how long, its shape, and the
+random stream from which it draws when it strikes. No two faults draw from one stream, so that lines can be changed,
+added and taken away without touching the others. Times are exact: nine digits after the point are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.bounds import shown
+from harness.errors import UsageError
+from harness.reading import read_given
+from harness.record.fault_log import QUORUM
+from harness.seed import Seed
+from nemesis.beat import NoSettings
+from nemesis.grammar import Mistake, Words, meant, parse_shapes
+from nemesis.schedule import Entry
+from nemesis.shape import Shape
+from nemesis.vocabulary import Vocabulary
+
+EXAMPLE = "12.5 for 5 kill one of all [kill 0]"
+LONGEST_FILE_BYTES = 1 << 24
+SECOND_NS = 1_000_000_000
+
+_SECONDS = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_HEADER = """\
+# When faults strike, in seconds from the beginning of the storm, for how long, what they do, and the random stream that
+# each draws from. Lines may be changed, added and taken away: the others stay as they are. Run it with:
+#   {command}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A schedule that was read from lines; stands where a package stands."""
+
+    entries: tuple[Entry, ...]
+    name = "schedule"
+    settings_type = NoSettings
+
+    @property
+    def fault(self) -> str:
+        """The kinds that the environment must be able to apply, with `+` between."""
+        return "+".join(sorted({kind for entry in self.entries for kind in entry.shape.kind.split("+")}))
+
+    def schedule(self, seed: Seed, settings: NoSettings, time_limit_s: float) -> tuple[Entry, ...]:
+        return self.entries
+
+
+def lines_of(path: Path) -> tuple[str, ...]:
+    """The lines of a schedule file (`-` is standard input). Raises UsageError if it cannot be read."""
+    try:
+        text = read_given(path, LONGEST_FILE_BYTES).decode()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"schedule file {path} cannot be read: {reason}") from None
+    return tuple(line.expandtabs().rstrip() for line in text.removesuffix("\n").split("\n"))
+
+
+def read_schedule(lines: Sequence[str], vocabulary: Vocabulary, storm_s: float) -> Written:
+    """The faults of a schedule for a storm of so many seconds. Raises UsageError with the number of the wrong line."""
+    entries: list[Entry] = []
+    line_of: dict[tuple[str, int], int] = {}
+    for number, line in enumerate(lines, 1):
+        words = tuple(line.partition("#")[0].split())
+        if not words:
+            continue
+        try:
+            entry = _entry(words, vocabulary, round(storm_s * SECOND_NS))
+            first = line_of.setdefault((entry.package, entry.number), number)
+            if first != number:
+                raise Mistake(f"the random stream [{entry.package} {entry.number}] is that of line {first}")
+        except Mistake as mistake:
+            near = (
+                f"did you mean '{' '.join(mistake.corrected)}'?" if mistake.corrected else f"a line reads '{EXAMPLE}'"
+            )
+            raise UsageError(f"schedule, line {number}: {mistake.what}; {near}") from None
+        entries.append(entry)
+    if not entries:
+        raise UsageError("the schedule has no line with a fault; for a run without faults say --nemesis none")
+    return Written(tuple(entries))
+
+
+def schedule_text(entries: Sequence[Entry], command: str) -> str:
+    """What `read_schedule` reads as the same entries, in order of time; `command` is how a user runs it."""
+    width = max((len(str(entry.shape)) for entry in entries), default=0)
+    lines = [
+        f"{_in_seconds(entry.at_ns)} for {_in_seconds(entry.until_ns - entry.at_ns):<13}"
+        f" {entry.shape!s:<{width}} [{entry.package} {entry.number}]\n"
+        for entry in sorted(entries, key=lambda entry: (entry.at_ns, entry.package, entry.number))
+    ]
+    return _HEADER.format(command=command) + "".join(lines)
+
+
+def _entry(words: Words, vocabulary: Vocabulary, storm_ns: int) -> Entry:
+    """Raises Mistake."""
+    at_ns = _nanoseconds(words[:1], "when the fault strikes")
+    if words[1:2] != ("for",):
+        raise Mistake(f"expected 'for' and a length after '{words[0]}', got {_got(words[1:2])}")
+    length_ns = _nanoseconds(words[2:3], "the fault's length")
+    stream = next((place for place, word in enumerate(words) if word.startswith("[")), len(words))
+    package, number = _stream(words[stream:])
+    shape = _shape(words[3:stream], vocabulary)
+    lasts = f"but the storm lasts {_in_seconds(storm_ns)} s (its time limit, less the part for --liveness)"
+    if length_ns == 0:
+        raise Mistake("the fault's length is a number of seconds greater than 0, got '0'")
+    if at_ns >= storm_ns:
+        raise Mistake(f"the fault strikes at {words[0]} s, {lasts}")
+    if at_ns + length_ns > storm_ns:
+        raise Mistake(f"the fault is healed at {_in_seconds(at_ns + length_ns)} s, {lasts}")
+    return Entry(at_ns=at_ns, until_ns=at_ns + length_ns, package=package, number=number, shape=shape)
+
+
+def _shape(words: Words, vocabulary: Vocabulary) -> Shape:
+    """Raises Mistake."""
+    try:
+        return parse_shapes(words, vocabulary, after="'and' or a random stream")
+    except Mistake as mistake:
+        near = meant(mistake, lambda corrected: parse_shapes(corrected, vocabulary))
+        raise Mistake(mistake.what, None if near is None else tuple(str(near).split())) from None
+
+
+def _stream(words: Words) -> tuple[str, int]:
+    """Raises Mistake."""
+    if not words:
+        raise Mistake("the fault's random stream, such as [kill 0], is missing at the line's end")
+    text = " ".join(words)
+    package, _, number = text.removeprefix("[").removesuffix("]").rpartition(" ")
+    if not text.endswith("]") or not package.strip() or not _NUMBER.fullmatch(number):
+        raise Mistake(f"a random stream is a name and a whole number, such as [kill 0], got {shown(text)}")
+    if package == QUORUM:
+        raise Mistake(f"the random stream {text} is kept for the nodes that --liveness takes down")
+    return package, int(number)
+
+
+def _nanoseconds(words: Words, what: str) -> int:
+    """Raises Mistake."""
+    read = _SECONDS.fullmatch(words[0]) if words else None
+    if read is None:
+        raise Mistake(f"expected {what}, as seconds such as 12.5, got {_got(words)}")
+    return int(read[1]) * SECOND_NS + int((read[2] or "").ljust(9, "0"))
+
+
+def _got(words: Words) -> str:
+    return shown(words[0]) if words else "nothing"
+
+
+def _in_seconds(time_ns: int) -> str:
+    """Exactly, without zeros at the end."""
+    whole, rest = divmod(time_ns, SECOND_NS)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")

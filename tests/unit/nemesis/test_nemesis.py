@@ -1,0 +1,224 @@
+"""What the nemesis undoes: its own fault and nothing that another one holds, and in the end everything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harness.environments.environment import Effect, Link
+from harness.errors import HarnessError
+from harness.operation import NEMESIS, Operation
+from harness.record.fault_row import FaultRow
+from harness.seed import Seed
+from nemesis.nemesis import Nemesis
+from nemesis.schedule import Due, Entry
+from nemesis.shape import CutLink, Isolate, Shape, Together, kill, pause
+from nemesis.target import Nodes, Role
+from tests.unit.nemesis.systems import WORDS
+
+
+@dataclass
+class World:
+    """An environment that remembers which links are cut and which nodes are down."""
+
+    cut_links: set[Link] = field(default_factory=set)
+    down: set[str] = field(default_factory=set)
+    paused: set[str] = field(default_factory=set)
+    failing: set[str] = field(default_factory=set)
+    """Verbs that fail before they do anything."""
+
+    @property
+    def timeline(self) -> World:
+        return self
+
+    def now_ns(self) -> int:
+        return 0
+
+    async def within(self, seconds: float, awaitable: Awaitable[Any]) -> Any:
+        return await awaitable
+
+    async def cut(self, links: Sequence[Link]) -> Effect:
+        self.cut_links |= set(links)
+        return Effect(True, "cut")
+
+    async def heal(self, links: Sequence[Link]) -> Effect:
+        self.cut_links -= set(links)
+        return Effect(bool(links), "healed")
+
+    async def kill(self, nodes: Sequence[str]) -> Effect:
+        return self._changed("kill", self.down.update, nodes)
+
+    async def boot(self, nodes: Sequence[str]) -> Effect:
+        return self._changed("boot", self.down.difference_update, nodes)
+
+    async def pause(self, nodes: Sequence[str]) -> Effect:
+        return self._changed("pause", self.paused.update, nodes)
+
+    async def resume(self, nodes: Sequence[str]) -> Effect:
+        return self._changed("resume", self.paused.difference_update, nodes)
+
+    def _changed(self, verb: str, change: Any, nodes: Sequence[str]) -> Effect:
+        if verb in self.failing:
+            raise HarnessError(f"{verb} failed")
+        change(nodes)
+        return Effect(True, verb)
+
+
+@dataclass
+class Storm:
+    """Faults by number, which a test starts and stops one by one."""
+
+    shapes: tuple[Shape, ...]
+    world: World = field(default_factory=World)
+    rows: list[FaultRow] = field(default_factory=list)
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        entries = [Entry.between(0, 1, "test", number, shape) for number, shape in enumerate(self.shapes)]
+
+        async def roles() -> Mapping[str, tuple[str, ...]]:
+            return self.roles
+
+        self.nemesis = Nemesis(
+            environment=self.world,  # type: ignore[arg-type]
+            groups=WORDS.groups,
+            roles=roles,
+            due=tuple(Due(0, starts, entry) for entry in entries for starts in (True, False)),
+            seed=Seed(1),
+            record=self.rows.append,
+        )
+
+    def start(self, number: int) -> FaultRow:
+        return self._carried_out(2 * number)
+
+    def stop(self, number: int) -> FaultRow:
+        return self._carried_out(2 * number + 1)
+
+    def heal(self) -> None:
+        asyncio.run(self.nemesis.heal())
+
+    def _carried_out(self, position: int) -> FaultRow:
+        asyncio.run(self.nemesis.invoke(Operation(NEMESIS, "invoke", "fault", {"due": position})))
+        return self.rows[-1]
+
+
+def cut(left: str, *right: str) -> Shape:
+    return CutLink(Nodes((left,)), Nodes(right))
+
+
+def links(*pairs: str) -> set[Link]:
+    return {Link(a, b) for pair in pairs for a, b in (pair.split("-"), reversed(pair.split("-")))}
+
+
+def test_a_link_that_two_partitions_share_stays_cut_until_both_are_stopped() -> None:
+    storm = Storm((cut("b1", "b2", "b3"), cut("b1", "b2", "c1")))
+    storm.start(0)
+    storm.start(1)
+    stopped = storm.stop(0)
+    assert storm.world.cut_links == links("b1-b2", "b1-c1")
+    assert stopped.happened
+    assert stopped.fault is not None
+    assert len(stopped.fault["links"]) == 4
+    storm.stop(1)
+    assert storm.world.cut_links == set()
+
+
+def test_a_partition_whose_links_another_one_holds_all_has_no_effect_when_it_stops() -> None:
+    storm = Storm((cut("b1", "b2"), cut("b1", "b2", "b3")))
+    storm.start(0)
+    storm.start(1)
+    assert not storm.stop(0).happened
+    assert storm.world.cut_links == links("b1-b2", "b1-b3")
+    storm.stop(1)
+    assert storm.world.cut_links == set()
+
+
+def test_a_compound_is_undone_whole_but_for_links_that_another_fault_holds() -> None:
+    storm = Storm(
+        (Together((cut("b1", "b2"), kill(Nodes(("b3",))))), Together((cut("b2", "b1", "c1"), pause(Nodes(("c1",))))))
+    )
+    storm.start(0)
+    storm.start(1)
+    storm.stop(0)
+    assert (storm.world.cut_links, storm.world.down, storm.world.paused) == (links("b1-b2", "b2-c1"), set(), {"c1"})
+    storm.stop(1)
+    assert (storm.world.cut_links, storm.world.paused) == (set(), set())
+
+
+def test_a_stop_whose_start_struck_nobody_has_no_effect() -> None:
+    storm = Storm((Isolate(Role("primary")), cut("b1", "b2")))
+    started = storm.start(0)
+    assert (started.happened, started.nodes, started.fault, started.kind) == (False, (), None, "test")
+    storm.start(1)
+    stopped = storm.stop(0)
+    assert (stopped.happened, stopped.fault) == (False, None)
+    assert storm.world.cut_links == links("b1-b2")
+
+
+def test_a_fault_is_stopped_once() -> None:
+    storm = Storm((kill(Nodes(("b1",))),))
+    storm.start(0)
+    assert storm.stop(0).happened
+    assert not storm.stop(0).happened
+
+
+def test_nothing_is_sent_to_a_process_that_another_fault_holds_down() -> None:
+    storm = Storm((kill(Nodes(("b1",))), pause(Nodes(("b1", "b2"))), kill(Nodes(("b1",)))))
+    storm.start(0)
+    assert storm.start(1).nodes == ("b2",)
+    assert storm.start(2).fault is None
+    storm.stop(0)
+    assert storm.start(2).nodes == ("b1",)
+
+
+def test_roles_that_cannot_be_found_out_are_those_last_reported() -> None:
+    storm = Storm((kill(Role("primary")), Isolate(Role("primary"))), roles={"primary": ("b2",)})
+    assert storm.start(0).nodes == ("b2",)
+    storm.roles = {}
+    storm.start(1)
+    assert links("b2-b1") <= storm.world.cut_links
+
+
+def test_healing_stops_what_is_active_and_only_that() -> None:
+    storm = Storm((cut("b1", "b2"), kill(Nodes(("b3",))), pause(Nodes(("c1",)))))
+    for number in range(3):
+        storm.start(number)
+    storm.stop(2)
+    before = len(storm.rows)
+    storm.heal()
+    assert (storm.world.cut_links, storm.world.down) == (set(), set())
+    assert [(row.number, row.shape, row.happened) for row in storm.rows[before:]] == [
+        (0, "final healing", True),
+        (1, "final healing", True),
+    ]
+    storm.heal()
+    assert len(storm.rows) == before + 2
+
+
+def test_a_fault_that_cannot_be_healed_keeps_no_other_from_it_and_is_tried_again() -> None:
+    storm = Storm((kill(Nodes(("b3",))), cut("b1", "b2")))
+    storm.start(0)
+    storm.start(1)
+    storm.world.failing = {"boot"}
+    with pytest.raises(HarnessError, match="boot failed"):
+        storm.stop(0)
+    with pytest.raises(HarnessError, match="boot failed"):
+        storm.heal()
+    assert storm.world.cut_links == set()
+    assert storm.world.down == {"b3"}
+    storm.world.failing = set()
+    storm.heal()
+    assert storm.world.down == set()
+
+
+def test_what_a_start_that_failed_half_way_has_done_is_healed() -> None:
+    storm = Storm((Together((cut("b1", "b2"), kill(Nodes(("b3",))))),), world=World(failing={"kill"}))
+    with pytest.raises(HarnessError, match="kill failed"):
+        storm.start(0)
+    assert storm.world.cut_links == links("b1-b2")
+    storm.heal()
+    assert storm.world.cut_links == set()

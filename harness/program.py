@@ -1,13 +1,24 @@
-"""What a node runs."""
+"""What a node runs: a Python program written against a `Host`, or any command in an image of its own.
+
+A Python program runs in every environment, and its image is made of the files of the packages it imports. A command
+runs wherever there are images; the simulator refuses it by name. The texts of a command (its words, files and
+environment variables) may name nodes: `${name}` and `${address}` are the node's own, `${r2.address}` is that of node
+r2; `$${` is a plain `${`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from harness.errors import UsageError
 
 Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
 """A Python program: `await main(host, config)`, until it is cancelled."""
+PLACE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +31,84 @@ class PythonProgram:
     """Plain JSON data."""
     requirements: tuple[str, ...] = ()
     """Requirements that pip installs into the image instead of copying: packages with compiled parts."""
+
+
+@dataclass(frozen=True)
+class DebianPackages:
+    """Debian packages over the base image, which brings Python, iptables and libfaketime."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dockerfile:
+    """A folder with a Dockerfile. Its build argument BASE is the base image; another base gets the tools of the faults
+    by apt-get."""
+
+    folder: Path
+
+
+@dataclass(frozen=True)
+class NamedImage:
+    """An image of the engine or of a registry; the tools of the faults are added by apt-get where they are missing."""
+
+    name: str
+
+
+Image = DebianPackages | Dockerfile | NamedImage
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Ready when a TCP connection to this port of the node comes about."""
+
+    port: int
+
+
+@dataclass(frozen=True)
+class Succeeding:
+    """Ready when this command, run in the node, ends with exit code 0."""
+
+    argv: tuple[str, ...]
+
+
+Probe = Listening | Succeeding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A program of any kind, run as root; its output is the node's log.
+
+    It ends when the last of its processes has. What it writes stays from one life to the next, as on a machine.
+    """
+
+    argv: tuple[str, ...]
+    image: Image
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Absolute path -> text, written before each boot."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables, beside those of the image."""
+    ready: Probe | None = None
+    """Waited for after the first start of all nodes. None: whatever the system's adapter waits for."""
+
+
+Program = PythonProgram | Command
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """The text with the places `${…}` replaced. Raises UsageError for one that names nothing."""
+
+    def place(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[1]
+        if found[2] not in names:
+            raise UsageError(f"no node has {found[0]}; there are {', '.join(names)}, and $${{ for a plain ${{")
+        return names[found[2]]
+
+    return PLACE.sub(place, text)
+
+
+def places(node: str, addresses: Mapping[str, str]) -> dict[str, str]:
+    """What the texts of a node may name; `addresses`: node -> address."""
+    others = {f"{name}.address": address for name, address in addresses.items()}
+    return {"name": node, "address": addresses[node], **others}

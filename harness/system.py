@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from harness import path_name
 from harness.client import Client
 from harness.errors import UsageError
-from harness.program import PythonProgram
+from harness.program import Program
 from harness.record.fault_log import FaultWindow
 
 
@@ -23,7 +23,7 @@ class NodeSpec:
     name: str
     groups: tuple[str, ...]
     """The groups it belongs to, among those that the system declares."""
-    program: PythonProgram
+    program: Program
     ports: tuple[int, ...] = ()
     """Ports that clients (not only other nodes) reach."""
     replica: bool = False

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
     from harness.generator import indexed as indexed
     from harness.generator import invoke as invoke
     from harness.operation import Operation as Operation
+    from harness.program import Command as Command
+    from harness.program import DebianPackages as DebianPackages
+    from harness.program import Dockerfile as Dockerfile
+    from harness.program import Listening as Listening
+    from harness.program import NamedImage as NamedImage
+    from harness.program import PythonProgram as PythonProgram
+    from harness.program import Succeeding as Succeeding
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.session.outcome import Outcome as Outcome
@@ -90,6 +97,15 @@ _NAMES = {
     "harness.errors": ("ErrorCode", "HarnessError", "OperationError", "UsageError"),
     "harness.generator": ("Generator", "drawn", "indexed", "invoke"),
     "harness.operation": ("Operation",),
+    "harness.program": (
+        "Command",
+        "DebianPackages",
+        "Dockerfile",
+        "Listening",
+        "NamedImage",
+        "PythonProgram",
+        "Succeeding",
+    ),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),

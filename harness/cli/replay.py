@@ -55,7 +55,7 @@ def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bo
     record = read_run_record(directory)
     scenario = record.scenario
     parts = registry.resolve(scenario)
-    registry.world(scenario, parts.packages)
+    registry.environment_of(scenario, parts)
     require_writable_directory(runs)
     console = console_of(as_json, progress)
     tell_start(scenario, console)

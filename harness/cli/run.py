@@ -194,7 +194,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     # Not before: help and misspelt names need nothing of what runs and judges, which takes a second to import.
     start_arrow()
     parts = registry.resolve(scenario)
-    registry.world(scenario, parts.packages)
+    registry.environment_of(scenario, parts)
     require_writable_directory(execution.runs)
     from harness.cli.outcome_text import tell_outcome, tell_start
     from harness.session import engines

@@ -169,7 +169,7 @@ def run_one(scenario: Scenario, execution: Execution, progress: Progress = remar
 
 def _refuse_wrong(scenario: Scenario, file: str) -> None:
     try:
-        registry.world(scenario, registry.resolve(scenario).packages)
+        registry.environment_of(scenario, registry.resolve(scenario))
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
 

@@ -40,6 +40,10 @@ class EnvironmentKind(Protocol):
         """As in `Environment`, known before there is one."""
 
     @property
+    def programs(self) -> tuple[type, ...]:
+        """The kinds of programs that nodes can have, of `harness.program`; a system with others is refused by name."""
+
+    @property
     def about(self) -> str:
         """In a few words, for `stormproof list environments`."""
 

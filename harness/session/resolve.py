@@ -82,16 +82,18 @@ def environment(name: str) -> Any:
     return find("environments", name)
 
 
-def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
-    """The scenario's environment.
+def environment_of(scenario: Scenario, parts: Parts) -> Any:
+    """The kind of environment that the scenario runs in.
 
-    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or a sentence cannot be kept in
-    this storm. (A stored run is judged all the same: its faults were what they were.)
+    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or cannot run the system's
+    programs, or a sentence cannot be kept in this storm. (A stored run is judged all the same: its faults were what
+    they were.)
     """
     from nemesis.beat import Beat
 
     found = environment(scenario.environment)
-    for package in packages:
+    _require_runnable(scenario, parts, found)
+    for package in parts.packages:
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
@@ -101,6 +103,22 @@ def world(scenario: Scenario, packages: Sequence[Any]) -> Any:
                 f"it can apply: {', '.join(sorted(found.faults))}"
             )
     return found
+
+
+def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
+    """Raises UsageError for nodes whose programs the environment cannot run; names those that can."""
+    nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    for node in nodes:
+        if not isinstance(node.program, kind.programs):
+            able = [
+                name
+                for name in names("environments")
+                if all(isinstance(node.program, environment(name).programs) for node in nodes)
+            ]
+            raise UsageError(
+                f"environment {scenario.environment!r} cannot run {scenario.system}: its node {node.name} is a command "
+                f"({node.program.argv[0]}); it can be run in: {', '.join(able) or 'none of those installed'}"
+            )
 
 
 def parse_setting(text: str) -> tuple[str, SettingValue]:

@@ -39,7 +39,7 @@ def run_scenario(
     were done and what was recorded until then breaks no promise.
     """
     parts = parts or registry.resolve(scenario)
-    kind = registry.world(scenario, parts.packages)
+    kind = registry.environment_of(scenario, parts)
     started = time.monotonic()
     expected = engines.choose(
         engine, master, rows=engines.rows_of_storm(scenario), judged=scenario.workload, estimated=True

@@ -21,6 +21,7 @@ class LosesItsLogs:
     """The simulator, with a teardown that fails after all was done."""
 
     faults = simulated.faults
+    programs = simulated.programs
 
     def run(self, main: Any, setting: Any) -> Any:
         simulated.run(main, setting)
@@ -31,6 +32,7 @@ class BreaksDown:
     """An environment that ends before anything happened, and then cannot even be tidied up."""
 
     faults = simulated.faults
+    programs = simulated.programs
 
     def run(self, main: Any, setting: Any) -> Any:
         try:
@@ -42,7 +44,7 @@ class BreaksDown:
 def test_a_teardown_that_fails_is_told_beside_the_verdict(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "world", lambda scenario, packages: LosesItsLogs())
+    monkeypatch.setattr(registry, "environment_of", lambda scenario, parts: LosesItsLogs())
     answer = stormproof(*RUN)
     assert answer.code == 0
     assert "verdict   VALID" in answer.out
@@ -52,7 +54,7 @@ def test_a_teardown_that_fails_is_told_beside_the_verdict(
 def test_what_failed_first_is_told_and_no_verdict_is_made_up(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "world", lambda scenario, packages: BreaksDown())
+    monkeypatch.setattr(registry, "environment_of", lambda scenario, parts: BreaksDown())
     answer = stormproof(*RUN)
     assert answer.code == 255
     assert answer.err == "stormproof: the engine went away\n"

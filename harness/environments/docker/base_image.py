@@ -21,12 +21,14 @@ BASE = "stormproof-base"
 SUITE = "bookworm"
 TOOLS = ("iptables", "iproute2", "libfaketime", "procps")
 PYTHON_PACKAGES = ("python3-minimal", "python3")
-RECIPE = """ARG FROM
+EQUIPPED = """ARG FROM
 FROM ${FROM}
-RUN command -v iptables >/dev/null && ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 \\
+USER root
+RUN (command -v python3 && command -v iptables && ls /usr/lib/*/faketime/libfaketime.so.1) >/dev/null 2>&1 \\
  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends %s && rm -rf /var/lib/apt/lists/*)
-RUN python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'
-""" % " ".join(TOOLS)  # noqa: UP031  # the recipe has braces of its own
+""" % " ".join(("python3", *TOOLS))  # noqa: UP031  # the recipe has braces of its own
+RECIPE = f"""{EQUIPPED}RUN python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+"""
 LEFT_OUT = ("./var/cache/apt", "./var/lib/apt/lists", "./usr/share/doc", "./usr/share/man", "./proc/*", "./sys/*")
 
 

@@ -37,6 +37,8 @@ ClientHosts = Callable[[str, Path, Mapping[str, str]], Any]
 """(name, directory for its files, where nodes are reached) -> a `Host` that has `await close()`."""
 THREADS = 16
 CLOCK_NOTICED_S = 0.0005
+READY_TIMEOUT_S = 60.0
+PROBE_EVERY_S = 0.1
 
 
 class DockerEnvironment:
@@ -103,11 +105,27 @@ class DockerEnvironment:
         if abs(self._clock_ahead_ns) < SAME_CLOCK_NS:
             self._clock_ahead_ns = 0
         await self._on(names, RemoteNode.boot)
+        await asyncio.gather(*map(self._until_ready, self._nodes.values()))
+
+    async def _until_ready(self, node: RemoteNode) -> None:
+        """Wait for the probe of the node's program. Raises HarnessError."""
+
+        async def ready() -> None:
+            while True:
+                if await self._in_thread(node.is_ready):
+                    return
+                await self.timeline.sleep(PROBE_EVERY_S)
+
+        try:
+            await self.timeline.within(READY_TIMEOUT_S, ready())
+        except TimeoutError:
+            raise HarnessError(f"{node.name} is not ready after {READY_TIMEOUT_S:g} s: {node.launch.ready}") from None
 
     def _prepare(self, spec: NodeSpec) -> int:
         """Start a node's container; returns how far its CLOCK_MONOTONIC is ahead of this machine's, in ns."""
         shell = self._containers[spec.name].start()
-        self._nodes[spec.name] = node = RemoteNode(name=spec.name, shell=shell, launch=launch_of(spec))
+        addresses = {name: ip for ip, name in self._names.items()}
+        self._nodes[spec.name] = node = RemoteNode(name=spec.name, shell=shell, launch=launch_of(spec, addresses))
         return node.prepare() - time.monotonic_ns()
 
     def _home(self, logs: Path) -> dict[str, str]:

@@ -22,12 +22,13 @@ from harness.environments.docker.building import (
     is_here,
     one_at_a_time,
 )
+from harness.environments.docker.command_image import command_image
 from harness.environments.docker.engine import speaking
 from harness.environments.remote.launch import RUNNER
 from harness.environments.remote.sources import sources
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
-from harness.program import PythonProgram
+from harness.program import Program, PythonProgram
 from harness.system import NodeSpec
 
 PYTHON_REPOSITORY = "stormproof-node"
@@ -49,14 +50,20 @@ def node_images(client: Any, nodes: Sequence[NodeSpec], *, base: str | None, say
         base_tag = base_image(client, base, say)
         made: dict[object, str] = {}
         for spec in nodes:
-            if (wanted := _content(spec.program)) not in made:
+            if (wanted := _content(spec.program)) in made:
+                continue
+            if isinstance(spec.program, PythonProgram):
                 made[wanted] = _python_image(client, spec.program, base_tag, say)
+            else:
+                made[wanted] = command_image(client, spec.program.image, base_tag, say)
         return {spec.name: made[_content(spec.program)] for spec in nodes}
 
 
-def _content(program: PythonProgram) -> tuple[object, ...]:
+def _content(program: Program) -> object:
     """By what the images of two programs differ."""
-    return program.main.partition(":")[0], program.requirements
+    if isinstance(program, PythonProgram):
+        return program.main.partition(":")[0], program.requirements
+    return program.image
 
 
 def _python_image(client: Any, program: PythonProgram, base: str, say: Say) -> str:

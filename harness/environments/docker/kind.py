@@ -18,6 +18,7 @@ from harness.environments.kind import Setting
 from harness.environments.remote.launch import RUNNER
 from harness.errors import HarnessError
 from harness.lifetime.interruption import last_words, unwinding
+from harness.program import Command, PythonProgram
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ class Docker:
 
     name: str = "docker"
     faults: frozenset[str] = DockerEnvironment.faults
+    programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
 
     def run(

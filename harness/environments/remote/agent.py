@@ -22,6 +22,7 @@ import json
 import mmap
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -221,6 +222,15 @@ def look(_: Answer) -> Answer:
     return {"state": state, "exit_code": exit_code, "last_words": _last_words()}
 
 
+def listens(arguments: Answer) -> Answer:
+    """Whether a connection to a port of this node comes about, on whichever address the program listens."""
+    try:
+        socket.create_connection((socket.gethostname(), arguments["port"]), 1.0).close()
+    except OSError:
+        return {"listens": False}
+    return {"listens": True}
+
+
 def _last_words() -> str:
     """The end of the log without the events, which have a file of their own."""
     try:
@@ -286,7 +296,8 @@ def _faked() -> dict[str, str]:
     if not os.path.exists(CLOCK):
         _write(CLOCK, "+0\n")
     return {
-        "LD_PRELOAD": found,
+        # libc's own malloc first: jemalloc asks for the time while libfaketime asks for memory, and neither gets on.
+        "LD_PRELOAD": f"{found}:libc.so.6",
         "FAKETIME_TIMESTAMP_FILE": CLOCK,
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
@@ -354,7 +365,7 @@ def _write_clock(offset_s: float) -> None:
 
 
 VERBS: Mapping[str, Callable[[Answer], Answer]] = {
-    verb.__name__: verb for verb in (boot, kill, pause, resume, terminate, look, guard, drop, set_clock, drift)
+    verb.__name__: verb for verb in (boot, kill, pause, resume, terminate, look, listens, guard, drop, set_clock, drift)
 }
 
 if __name__ == "__main__":

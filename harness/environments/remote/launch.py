@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.environments.remote import agent
+from harness.program import Command, Probe, PythonProgram, Succeeding, filled, places
 from harness.system import NodeSpec
 
 RUNNER = "system_under_test.runtime.real"
@@ -21,9 +22,23 @@ class Launch:
     files: Mapping[str, bytes]
     """Written before each boot, by absolute paths."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    ready: Probe | None = None
 
 
-def launch_of(spec: NodeSpec) -> Launch:
-    program = spec.program
-    config = {"name": spec.name, "data": f"{agent.NODE}/data", "config": dict(program.config)}
-    return Launch(argv=("python3", "-m", RUNNER, program.main, CONFIG), files={CONFIG: json.dumps(config).encode()})
+def launch_of(spec: NodeSpec, addresses: Mapping[str, str]) -> Launch:
+    """`addresses`: node -> where other nodes reach it. Raises UsageError for a text that names what is not there."""
+    match spec.program:
+        case PythonProgram(main=main, config=config):
+            settings = {"name": spec.name, "data": f"{agent.NODE}/data", "config": dict(config)}
+            return Launch(argv=("python3", "-m", RUNNER, main, CONFIG), files={CONFIG: json.dumps(settings).encode()})
+        case Command() as command:
+            names = places(spec.name, addresses)
+            ready = command.ready
+            if isinstance(ready, Succeeding):
+                ready = Succeeding(tuple(filled(word, names) for word in ready.argv))
+            return Launch(
+                argv=tuple(filled(word, names) for word in command.argv),
+                files={path: filled(text, names).encode() for path, text in command.files.items()},
+                environment={name: filled(text, names) for name, text in command.environment.items()},
+                ready=ready,
+            )

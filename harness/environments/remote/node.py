@@ -14,6 +14,7 @@ from harness.environments.remote.launch import Launch
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.shell import Shell
 from harness.errors import HarnessError
+from harness.program import Listening, Succeeding
 
 CLEAN_STOP_S = 10.0
 AGENT = "/stormproof/agent.py"
@@ -47,6 +48,18 @@ class RemoteNode:
         answer = self._ask("boot", {"argv": self.launch.argv, "environment": dict(self.launch.environment)})
         self._should_run = True
         return f"{self.name} ({answer['after']})"
+
+    def is_ready(self) -> bool:
+        """What the program's probe says. Raises HarnessError with its last words if the program has ended meanwhile."""
+        self.look()
+        if self.deaths:
+            raise HarnessError(f"{self.name} ended before it was ready: {self.deaths[-1]}")
+        match self.launch.ready:
+            case Listening(port=port):
+                return bool(self._ask("listens", {"port": port})["listens"])
+            case Succeeding(argv=argv):
+                return self.shell.run(argv).exit_code == 0
+        return True
 
     def kill(self) -> str:
         self.look()

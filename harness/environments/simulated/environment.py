@@ -28,7 +28,7 @@ from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
 from harness.errors import HarnessError
 from harness.lifetime.interruption import unwinding
-from harness.program import Main
+from harness.program import Main, PythonProgram
 from harness.record.run_directory import EVENTS, NODE_LOG
 from harness.seed import Seed
 from harness.system import NodeSpec
@@ -134,6 +134,8 @@ class SimulatedEnvironment:
         for spec in nodes:
             if spec.name in self._machines:
                 raise HarnessError(f"two hosts are called {spec.name!r}")
+            if not isinstance(spec.program, PythonProgram):
+                raise HarnessError(f"the simulator runs Python programs alone; {spec.name} is a command")
             main = _resolve(spec.program.main)
             directory = logs / spec.name
             directory.mkdir(parents=True, exist_ok=True)

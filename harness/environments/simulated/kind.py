@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.program import PythonProgram
 from harness.trace import Trace
 
 T = TypeVar("T")
@@ -20,6 +21,7 @@ class Simulated:
 
     name: str = "simulated"
     faults: frozenset[str] = SimulatedEnvironment.faults
+    programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
 
     def run(

@@ -54,7 +54,7 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
         scenario = Scenario(
             system=options["system"], workload=options["workload"], nemesis=nemesis, mutant=options["mutant"]
         )
-        registry.world(scenario, registry.resolve(scenario).packages)
+        registry.environment_of(scenario, registry.resolve(scenario))
 
 
 def test_every_check_and_export_in_a_block_of_commands_is_understood() -> None:

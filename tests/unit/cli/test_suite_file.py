@@ -78,5 +78,5 @@ def test_every_scenario_of_a_shipped_suite_can_be_run(name: str) -> None:
     suite = load_suite(name)
     assert suite.scenarios
     for scenario in suite.scenarios:
-        registry.world(scenario, registry.resolve(scenario).packages)
+        registry.environment_of(scenario, registry.resolve(scenario))
         assert scenario.environment in registry.names("environments")

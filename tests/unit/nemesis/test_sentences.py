@@ -74,7 +74,7 @@ def refused(sentence: str, *, time_limit_s: float = 60, liveness_s: float = 0) -
         system="rocketmq", workload="log", nemesis=(sentence,), time_limit_s=time_limit_s, liveness_s=liveness_s
     )
     with pytest.raises(UsageError) as error:
-        registry.world(scenario, registry.resolve(scenario).packages)
+        registry.environment_of(scenario, registry.resolve(scenario))
     return str(error.value)
 
 

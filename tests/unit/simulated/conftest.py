@@ -23,7 +23,9 @@ Test = Callable[[SimulatedEnvironment, dict[str, Any]], Coroutine[Any, Any, None
 def simulate(tmp_path: Path) -> Callable[..., Trace]:
     """Run a test body in a world of nodes a, b and c; `hosts` always holds the newest life of each."""
 
-    def run(body: Test, *, seed: int = 1, regime: Regime | None = None, main: str = "lending:lend") -> Trace:
+    def run(
+        body: Test, *, seed: int = 1, regime: Regime | None = None, main: str = "tests.unit.simulated.lending:lend"
+    ) -> Trace:
         trace = Trace()
 
         async def whole(environment: SimulatedEnvironment) -> None:

@@ -257,7 +257,8 @@ def test_unknown_names_and_programs_are_errors_of_the_harness(simulate, tmp_path
             )
         with pytest.raises(HarnessError, match="two hosts are called 'a'"):
             await environment.start(
-                [NodeSpec(name="a", groups=(), program=PythonProgram(main="lending:lend"))], tmp_path
+                [NodeSpec(name="a", groups=(), program=PythonProgram(main="tests.unit.simulated.lending:lend"))],
+                tmp_path,
             )
 
     simulate(body)

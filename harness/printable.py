@@ -4,7 +4,7 @@ Keys, values and errors of histories, what nodes and other programs say, names o
 sequence that recolours or erases what stands above, a line break behind which a verdict is forged, or a character that
 turns the direction of what follows. `printable` shows such characters as escapes (`\\x1b`, `\\r\\n`, `\\u202e`). It
 establishes that the result is one line of visible characters and can be encoded; it does not establish that the escapes
-can be told from a value that holds backslashes.
+can be distinguished from a value that holds backslashes.
 
 Whoever prints lets the text through here first and adds colours and line breaks of its own afterwards.
 """

@@ -24,7 +24,7 @@ STAMP = VENV / ".stormproof-installed"
 KERNELS_STAMP = VENV / ".stormproof-kernels"
 KERNELS = ("checkers", "harness/compiled", "harness/jepsen")
 """Where kernels stand."""
-COMPILES_KERNELS = "tests/histories/compile_kernels.py"
+COMPILES_KERNELS = "tests.histories.compile_kernels"
 LEAST_PYTHON = (3, 11)
 HARNESS_FAILED = 255
 
@@ -97,7 +97,7 @@ def _ensure_kernels() -> None:
     if KERNELS_STAMP.exists() and KERNELS_STAMP.read_text() == stamp:
         return
     say("compiling kernels on all cores, once on this machine; takes a minute or two")
-    if subprocess.run([str(VENV_PYTHON), COMPILES_KERNELS], cwd=CHECKOUT, check=False).returncode:
+    if subprocess.run([str(VENV_PYTHON), "-m", COMPILES_KERNELS], cwd=CHECKOUT, check=False).returncode:
         say("not all kernels could be compiled ahead; the first checks will take longer")
         return
     KERNELS_STAMP.write_text(stamp)
@@ -114,9 +114,9 @@ def _content() -> str:
 def _install_jdk(directory: Path) -> None:
     program = "import sys, jdk; jdk.install(sys.argv[1], path=sys.argv[2], jre=True)"
     command = [str(VENV_PYTHON), "-c", program, "17", str(directory)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    if told.returncode:
-        last = told.stderr.strip().rpartition("\n")[2]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        last = ran.stderr.strip().rpartition("\n")[2]
         raise OSError(f"install-jdk: {last}")
 
 

@@ -120,7 +120,7 @@ def _keys(names: Iterable[str]) -> list[str]:
 def _read(source: Source, context: click.Context) -> list[str]:
     try:
         return list(source(context))
-    except Exception:  # noqa: BLE001  # whatever a plug-in fails with: there is nobody to tell, and nothing to offer
+    except Exception:  # noqa: BLE001  # a plug-in that fails offers nothing; completion has nowhere to report it
         return []
 
 

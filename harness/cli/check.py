@@ -50,17 +50,17 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     shell_complete=one_of(named("workloads")),
 )
 @click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
-@click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 unless told.")
+@click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 by default.")
 @click.option(
     "--failed-cas",
     type=OneOf("meaning of a failed cas", ["ignored", "answer"]),
-    help="Whether a failed cas without an error tells nothing (unless told), or that it found another value.",
+    help="Whether a failed cas without an error proves nothing (the default), or that it found another value.",
 )
 @click.option(
     "--consistency-model",
     metavar="NAME",
     help="What transactions must keep to, e.g. snapshot-isolation (stormproof list models); strict-serializable "
-    "unless told.",
+    "by default.",
     shell_complete=one_of(consistency_models),
 )
 @click.option(
@@ -68,7 +68,7 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     multiple=True,
     type=OneOf("assumption", ASSUMPTIONS),
     help="What orders the versions of a register: each session, that transactions write after what they read, or "
-    "realtime. Nothing unless told.",
+    "realtime. Nothing by default.",
 )
 @click.option(
     "--certify",

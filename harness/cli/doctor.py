@@ -134,10 +134,10 @@ def _gunzipped(path: Path) -> str:
 
 def _first_line(command: list[str]) -> str:
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=QUESTION_TIMEOUT_S, check=False)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=QUESTION_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return told.stdout.strip().partition("\n")[0] if told.returncode == 0 else ""
+    return ran.stdout.strip().partition("\n")[0] if ran.returncode == 0 else ""
 
 
 EXAMINATIONS: tuple[Callable[[], Finding], ...] = (_java, _spark, _docker, _libfaketime, _iptables, _netem, _fuse)

@@ -121,8 +121,8 @@ def standing_of(results: Mapping[str, CheckerResult]) -> dict[str, Any] | None:
     """Which models of transactions are ruled out and which remain, if that was asked."""
     for result in results.values():
         if "ruled_out" in result.statistics:
-            told = {name: list(result.statistics[name]) for name in ("ruled_out", "strongest", "undecided")}
-            return {"model": result.statistics["model"], **told}
+            found = {name: list(result.statistics[name]) for name in ("ruled_out", "strongest", "undecided")}
+            return {"model": result.statistics["model"], **found}
     return None
 
 

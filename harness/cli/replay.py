@@ -42,7 +42,7 @@ stormproof replay runs/latest --engine inprocess
 def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bool, progress: bool | None) -> int:
     """Run the scenario of the run directory PATH again and compare, in the simulator event for event.
 
-    Where the traces differ, two fresh processes tell apart what is not deterministic (named with the first
+    Where the traces differ, two fresh processes show what is not deterministic (named with the first
     differing event and its source line, exit code 255) from code that has changed since.
     """
     start_arrow()
@@ -102,7 +102,7 @@ def recorded_difference(directory: Path) -> Difference | None:
             runs = f"{place}/runs-{hash_seed}"
             command = [sys.executable, "-m", "harness.session.record_trace", str(directory), runs]
             try:
-                told = guarded.run(
+                ran = guarded.run(
                     [*command, str(recording)],
                     environment={**os.environ, "PYTHONHASHSEED": hash_seed},
                     timeout_s=MOST_SECONDS,
@@ -111,6 +111,6 @@ def recorded_difference(directory: Path) -> Difference | None:
                 raise HarnessError(
                     f"the recorded run took longer than {MOST_SECONDS} s; shorten --time-limit"
                 ) from None
-            if told.returncode:
-                raise HarnessError(f"a recorded run failed: {told.stderr.strip().rpartition(chr(10))[2]}")
+            if ran.returncode:
+                raise HarnessError(f"a recorded run failed: {ran.stderr.strip().rpartition(chr(10))[2]}")
         return first_difference(recordings[0], recordings[1])

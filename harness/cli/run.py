@@ -188,7 +188,7 @@ def schedule_lines(path: Path) -> tuple[str, ...]:
 
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
-    """Run it, tell the outcome; returns the exit code."""
+    """Run it, print the outcome; returns the exit code."""
     registry.require_names(scenario)
     registry.require_known("environments", scenario.environment)
     # Not before: help and misspelt names need nothing of what runs and judges, which takes a second to import.

@@ -1,4 +1,4 @@
-"""Scenarios of a suite in processes of their own: they end when this one is told to end, and when it is killed.
+"""Scenarios of a suite in processes of their own: they end when this one is asked to end, and when it is killed.
 
 Fresh processes, each with a Spark session of its own: forking a running JVM's client would share its sockets.
 """
@@ -28,7 +28,7 @@ ASKED_AGAIN_S = 0.5
 
 
 def each(work: Callable[[In], Out], items: Iterable[In], jobs: int) -> Iterator[Future[Out]]:
-    """What came of each, in this order, as they are done. Raises Interrupted if it was told to end, after all ended."""
+    """The futures in this order, as they are done. Raises Interrupted, after all ended, if that was asked for."""
     with (
         interruption.unwinding(_ask_all),
         ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin) as pool,

@@ -76,19 +76,19 @@ def command(certificate: Path, history: Path | None, as_json: bool) -> int:
     history, 255 the harness failed.
     """
     console = console_of(as_json, False)
-    told = read_certificate(certificate)
-    history = history or _named(told)
-    console.say(f"certificate  {told.about}")
+    claim = read_certificate(certificate)
+    history = history or _named(claim)
+    console.say(f"certificate  {claim.about}")
     console.say(f"history      {history}")
     with directory() as scratch:
         source = given(history_in(history), scratch)
         try:
-            parquet = _as_parquet(source, told.judgement, scratch / HISTORY)
+            parquet = _as_parquet(source, claim.judgement, scratch / HISTORY)
         except MalformedHistory as error:
             raise UsageError(str(error.of(source.path))) from None
-        code, words = _verified(told, parquet)
-        same = None if told.sha256 is None else fingerprint(source.file) == told.sha256
-    _tell(told, history, same, code, words, console)
+        code, words = _verified(claim, parquet)
+        same = None if claim.sha256 is None else fingerprint(source.file) == claim.sha256
+    _report(claim, history, same, code, words, console)
     return code
 
 
@@ -159,24 +159,30 @@ def _orders(head: Mapping[str, Any], path: Path) -> tuple[str, Judgement, str]:
     return ORDERS, judgement, ", ".join([f"orders of {model}", *options])
 
 
-def _named(told: Certificate) -> Path:
+def _named(claim: Certificate) -> Path:
     """The history that the certificate names: of those that exist, the one with its fingerprint. Raises UsageError."""
-    found = [path for path in _candidates(told) if path.exists()]
+    found = [path for path in _candidates(claim) if path.exists()]
     if not found:
-        named = "names no history" if told.history is None else f"is of {told.history}, which is not here nor beside it"
-        raise UsageError(f"{told.path} {named}: name it, stormproof verify {told.path} HISTORY")
-    return next((path for path in found if _is_same(told, path)), found[0])
+        named = (
+            "names no history" if claim.history is None else f"is of {claim.history}, which is not here nor beside it"
+        )
+        raise UsageError(f"{claim.path} {named}: name it, stormproof verify {claim.path} HISTORY")
+    return next((path for path in found if _is_same(claim, path)), found[0])
 
 
-def _candidates(told: Certificate) -> Iterator[Path]:
-    if told.history is not None and told.history != STANDARD_INPUT:
-        yield from (told.path.parent / told.history, told.path.parent / told.history.name, told.history)
+def _candidates(claim: Certificate) -> Iterator[Path]:
+    if claim.history is not None and claim.history != STANDARD_INPUT:
+        yield from (
+            claim.path.parent / claim.history,
+            claim.path.parent / claim.history.name,
+            claim.history,
+        )
 
 
-def _is_same(told: Certificate, history: Path) -> bool:
+def _is_same(claim: Certificate, history: Path) -> bool:
     """Whether it is, byte by byte, the file that was checked."""
     try:
-        return history.is_file() and fingerprint(history) == told.sha256
+        return history.is_file() and fingerprint(history) == claim.sha256
     except OSError:
         return False
 
@@ -191,14 +197,14 @@ def _as_parquet(history: GivenHistory, judgement: Judgement, scratch: Path) -> P
     return scratch
 
 
-def _verified(told: Certificate, parquet: Path) -> tuple[ExitCode, str]:
+def _verified(claim: Certificate, parquet: Path) -> tuple[ExitCode, str]:
     """What the program says. Raises HarnessError where it cannot say anything, UsageError for no certificate."""
-    files = (parquet, told.path) if told.program == ORDERS else (told.path, parquet)
-    program = [sys.executable, "-m", told.program, *(str(path.absolute()) for path in files)]
+    files = (parquet, claim.path) if claim.program == ORDERS else (claim.path, parquet)
+    program = [sys.executable, "-m", claim.program, *(str(path.absolute()) for path in files)]
     try:
         said = subprocess.run(program, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HarnessError(f"{told.program} could not be run to its end: {error}") from error
+        raise HarnessError(f"{claim.program} could not be run to its end: {error}") from error
     if said.returncode == 0:
         return ExitCode.VALID, said.stdout.strip()
     if said.returncode == ExitCode.REFUTED:
@@ -206,18 +212,18 @@ def _verified(told: Certificate, parquet: Path) -> tuple[ExitCode, str]:
     words = said.stderr.strip().rpartition("\n")[2].partition(": ")[2]
     if said.returncode == ExitCode.WRONG_USAGE:
         raise UsageError(words)
-    raise HarnessError(f"{told.program} ended with {said.returncode}: {words}")
+    raise HarnessError(f"{claim.program} ended with {said.returncode}: {words}")
 
 
-def _tell(told: Certificate, history: Path, same: bool | None, code: ExitCode, words: str, console: Console) -> None:
+def _report(claim: Certificate, history: Path, same: bool | None, code: ExitCode, words: str, console: Console) -> None:
     """`same`: whether it is the file that was checked, if that is known."""
     console.say(f"{'verified' if code is ExitCode.VALID else 'refuted ':<11}  {words}")
     if code is not ExitCode.VALID and same is False:
-        console.say(f"{'':11}  it was made of another file: {told.history}, SHA-256 {told.sha256}")
+        console.say(f"{'':11}  it was made of another file: {claim.history}, SHA-256 {claim.sha256}")
     console.result(
         {
-            "certificate": str(told.path),
-            "of": told.about,
+            "certificate": str(claim.path),
+            "of": claim.about,
             "history": str(history),
             "same_file": same,
             "verified": code is ExitCode.VALID,

@@ -18,7 +18,7 @@ OWN_PACKAGES = ("harness", "checkers", "nemesis", "workloads", "results", "syste
 
 
 class Unseen(TypeError):
-    """A kernel reads something whose content cannot be told, so that a change of it would go unnoticed."""
+    """A kernel reads something whose content cannot be known, so that a change of it would go unnoticed."""
 
 
 def digest_of(function: FunctionType) -> str:
@@ -34,10 +34,10 @@ def digest_of(function: FunctionType) -> str:
             if isinstance(kernel, FunctionType):
                 if kernel not in reached:
                     reached.append(kernel)
-                told = f"{type(value).__name__.lower()} {reached.index(kernel)}"
+                described = f"{type(value).__name__.lower()} {reached.index(kernel)}"
             else:
-                told = _of_value(one, value, name)
-            hasher.update(f"\n{name} = {told}".encode())
+                described = _of_value(one, value, name)
+            hasher.update(f"\n{name} = {described}".encode())
         if one.__closure__:
             raise Unseen(f"{_named(one)} reads variables of the function around it; make them arguments")
     return hasher.hexdigest()

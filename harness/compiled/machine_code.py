@@ -85,23 +85,23 @@ class ByContent(_Cache):  # type: ignore[misc]
         raise NotImplementedError
 
     def _name(self, sig: Any, codegen: Any) -> str | None:
-        """None where the types cannot be told."""
-        told = [_told(type_) for type_ in sigutils.normalize_signature(sig)[0]]
-        if None in told:
+        """None where the types are not known."""
+        names = [_type_name(type_) for type_ in sigutils.normalize_signature(sig)[0]]
+        if None in names:
             return None
         self._digest = self._digest or digest_of(self._function)
-        key = repr(((*compiler(), self._options), codegen.magic_tuple(), self._digest, told))
+        key = repr(((*compiler(), self._options), codegen.magic_tuple(), self._digest, names))
         return f"{self._function.__module__}.{self._function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:40]}"
 
 
-def _told(type_: Any) -> str | None:
+def _type_name(type_: Any) -> str | None:
     """A type in words, with the names of fields: a field is read by its place, but named in the source."""
     if isinstance(type_, types.BaseTuple):
-        elements = [_told(element) for element in type_]
+        elements = [_type_name(element) for element in type_]
         fields = (type_.instance_class.__qualname__, type_.fields) if isinstance(type_, types.BaseNamedTuple) else ()
         return None if None in elements else repr((fields, elements))
     if isinstance(type_, types.List):
-        element = _told(type_.dtype)
+        element = _type_name(type_.dtype)
         return None if element is None else f"{'reflected ' if type_.reflected else ''}list of {element}"
     return str(type_) if isinstance(type_, SIMPLE) else None
 

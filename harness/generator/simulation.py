@@ -60,7 +60,7 @@ def simulate(
 ) -> list[Operation]:
     """The history that the generator would make, invocations and completions, stopped after so many invocations.
 
-    Completions are `perfect()` unless told otherwise; the nemesis always completes with `info`.
+    Completions are `perfect()` by default; the nemesis always completes with `info`.
     Raises HarnessError if the generator waits for something that will never happen.
     """
     complete = completion if completion is not None else perfect()

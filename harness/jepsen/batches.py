@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.jepsen import edn
+from harness.jepsen.operation_columns import Column, OperationColumns
 from harness.jepsen.processes import FAIL, INVOKE, Findings, Processes
-from harness.jepsen.recorded import Column, Recorded
 from harness.jepsen.scan import ABSENT, BESIDE, Int64
 from harness.jepsen.source import BrokenText
 from harness.jepsen.values import JsonValues, Malformed, Meaning, Values, text
@@ -50,7 +50,7 @@ class Batches:
         self._has_times = False
         self._index = -1
 
-    def batch(self, recorded: Recorded) -> pa.RecordBatch:
+    def batch(self, recorded: OperationColumns) -> pa.RecordBatch:
         """The next rows. Raises BrokenText at the first operation that makes it no history."""
         findings = Findings()
         kinds = _kinds(recorded.fields["type"], findings)
@@ -61,14 +61,14 @@ class Batches:
 
         rows = len(recorded) if findings.row is None else findings.row
         kinds, processes, fs = kinds[:rows], processes[:rows], fs[:rows]
-        told = self._told(recorded.first(rows), kinds, processes, fs, findings)
+        cells = self._cells(recorded.first(rows), kinds, processes, fs, findings)
         rows = rows if findings.row is None else findings.row
         names = list(self._f_codes)
         numbers, keys = self._processes.follow(
             kinds[:rows].tolist(),
             processes[:rows].tolist(),
             [names[f] for f in fs[:rows].tolist()],
-            told.keys[:rows],
+            cells.keys[:rows],
             findings,
         )
         self.rows += len(numbers)
@@ -82,9 +82,9 @@ class Batches:
                 pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(OPERATION_TYPES)),
                 pa.DictionaryArray.from_arrays(pa.array(fs), pa.array(names, pa.string())),
                 pa.array(keys, pa.string()),
-                told.values,
-                told.errors,
-                told.nodes,
+                cells.values,
+                cells.errors,
+                cells.nodes,
             ],
             schema=self.schema,
         )
@@ -108,7 +108,7 @@ class Batches:
             findings.add(unknown, f"f must be {one_of}{', '.join(sorted(self._functions))}, it is {f}")
         return codes[column.codes]
 
-    def _times(self, recorded: Recorded, findings: Findings) -> Int64:
+    def _times(self, recorded: OperationColumns, findings: Findings) -> Int64:
         for row, (name, value) in recorded.odd.items():
             if name == "time":
                 findings.add(row, f"time must be a number of nanoseconds, below 2^63, it is {edn.written(value)}")
@@ -133,7 +133,7 @@ class Batches:
             self._clock = int(times[-1])
         return times
 
-    def _check_indices(self, recorded: Recorded, findings: Findings) -> None:
+    def _check_indices(self, recorded: OperationColumns, findings: Findings) -> None:
         for row, (name, value) in recorded.odd.items():
             if name == "index":
                 findings.add(row, f"index must be a whole number, below 2^63, it is {edn.written(value)}")
@@ -141,15 +141,15 @@ class Batches:
         given = np.flatnonzero(indices != ABSENT)
         if not len(given):
             return
-        told = np.concatenate(([self._index], indices[given]))
-        wrong = _first(told[1:] < told[:-1])
+        seen = np.concatenate(([self._index], indices[given]))
+        wrong = _first(seen[1:] < seen[:-1])
         if wrong is not None:
-            findings.add(int(given[wrong]), f"index runs back: {told[wrong + 1]} after {told[wrong]}")
-        self._index = int(told[-1])
+            findings.add(int(given[wrong]), f"index runs back: {seen[wrong + 1]} after {seen[wrong]}")
+        self._index = int(seen[-1])
 
-    def _told(
+    def _cells(
         self,
-        recorded: Recorded,
+        recorded: OperationColumns,
         kinds: npt.NDArray[np.int32],
         processes: Int64,
         fs: npt.NDArray[np.int32],
@@ -201,7 +201,7 @@ class Batches:
         has_key: npt.NDArray[np.bool_],
         fs: Sequence[str],
     ) -> None:
-        """Whether values are lifted, from the first operation that tells."""
+        """Whether values are lifted, from the first operation that decides it."""
         has_value = np.array([given is not None for given in value.values])[value.codes]
         for row in np.flatnonzero(has_value & is_client).tolist():
             given = value.values[value.codes[row]]
@@ -215,7 +215,7 @@ class Batches:
         self,
         columns: Sequence[Sequence[Any]],
         group: npt.NDArray[np.int32],
-        recorded: Recorded,
+        recorded: OperationColumns,
         is_client: npt.NDArray[np.bool_],
         findings: Findings,
     ) -> pa.StructArray:
@@ -288,10 +288,10 @@ def _either(
 
 def _either_list(lists: pa.ListArray, is_client: npt.NDArray[np.bool_], others: pa.ListArray) -> pa.ListArray:
     """The list where a client has one, else the other."""
-    is_told = is_client & lists.is_valid().to_numpy(zero_copy_only=False)
+    is_list = is_client & lists.is_valid().to_numpy(zero_copy_only=False)
     at = np.arange(len(lists))
     together = pa.concat_arrays([lists.cast(others.type), others])
-    return together[: len(at)] if is_told.all() else together.take(pa.array(np.where(is_told, at, at + len(at))))
+    return together[: len(at)] if is_list.all() else together.take(pa.array(np.where(is_list, at, at + len(at))))
 
 
 def _texts(name: str, column: Column, findings: Findings) -> pa.StringArray:

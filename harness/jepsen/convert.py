@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from harness.errors import HarnessError
 from harness.jepsen import edn, json_text, scan, source
 from harness.jepsen.batches import Batches
-from harness.jepsen.recorded import MapReader, Reader, Recorded, Transactions
+from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader, Transactions
 from harness.jepsen.source import LONGEST_BYTES, BrokenText
 from harness.jepsen.textual import LineReader
 from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions
@@ -88,7 +88,7 @@ def located(path: Path, found: MalformedHistory) -> MalformedHistory:
     return found
 
 
-def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[Recorded]:
+def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[OperationColumns]:
     """The operations of the file, a block at a time. Raises OSError, BrokenText."""
     with source.opened(path) as file:
         at = source.after_mark(file)
@@ -119,7 +119,7 @@ def _reader(head: bytes, transactions: Transactions | None) -> Reader:
     return LineReader()
 
 
-def _no_text(path: Path, before: int, recorded: Recorded) -> MalformedHistory:
+def _no_text(path: Path, before: int, recorded: OperationColumns) -> MalformedHistory:
     """At the first operation that has a string which no file can hold. Raises OSError."""
     rows = [len(recorded) - 1]
     for column in recorded.fields.values():

@@ -62,8 +62,8 @@ def _operation(row: dict[str, Any], single: bool) -> dict[str, Any]:
         "f": Keyword(row["f"]),
         "value": [row["key"], value] if is_lifted else value,
     }
-    told = {"error": row["error"], "node": row["node"], **beside}
-    return operation | {name: text for name, text in told.items() if text is not None}
+    known = {"error": row["error"], "node": row["node"], **beside}
+    return operation | {name: text for name, text in known.items() if text is not None}
 
 
 def _plain(f: str, value: dict[str, Any]) -> Any:

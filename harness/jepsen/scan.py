@@ -20,16 +20,16 @@ Bytes = npt.NDArray[np.uint8]
 BESIDE = ("position", "link")
 """What an operation of some tests has beside its value."""
 TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE)
-"""Fields of an operation whose text is told."""
+"""Fields of an operation whose text is kept."""
 NUMBERS = ("time", "index")
-"""Fields of an operation that are told as numbers."""
+"""Fields of an operation that are kept as numbers."""
 ABSENT = int(np.iinfo(np.int64).min)
 
 EDN, JSON = ord(":"), ord('"')
 """What a key begins with."""
 
 IN_LINES = ("process", "type", "f", "rest")
-"""What a log line tells of an operation: the rest is its value, and perhaps an error."""
+"""What a log line holds of an operation: the rest is its value, and perhaps an error."""
 
 _FIELDS = np.frombuffer("".join(TEXTS + NUMBERS).encode(), dtype=np.uint8)
 _FIELD_ENDS = np.cumsum([len(name) for name in TEXTS + NUMBERS])
@@ -95,23 +95,23 @@ class Spans:
 
 @dataclass(frozen=True)
 class Lines:
-    """What log lines tell of operations."""
+    """The operations in log lines."""
 
     at: Int64
-    """Where each line begins that tells of one."""
+    """Where each line with an operation begins."""
     begin: Int64
     """A row a line, a column a field of IN_LINES."""
     end: Int64
     others: Int64
-    """Where each line begins that tells of none."""
+    """Where each line without one begins."""
 
     @classmethod
     def of(cls, text: Bytes) -> Lines:
         room = int(np.count_nonzero(text == _NEWLINE)) + 1
         at, others = np.empty(room, np.int64), np.empty(room, np.int64)
         begin, end = np.empty((room, len(IN_LINES)), np.int64), np.empty((room, len(IN_LINES)), np.int64)
-        told, untold = _scan_lines(text, at, begin, end, others)
-        return cls(at[:told], begin[:told], end[:told], others[:untold])
+        found, passed = _scan_lines(text, at, begin, end, others)
+        return cls(at[:found], begin[:found], end[:found], others[:passed])
 
 
 def gathered(text: Bytes, begin: Int64, end: Int64) -> tuple[npt.NDArray[np.int32], Bytes]:
@@ -316,7 +316,7 @@ def _scan(
 
 
 @compiled
-def _tells(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
+def _holds_operation(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
     """Find in a line the words PROCESS :TYPE :F and what comes behind them."""
     before, before_end = -1, -1
     while at < stop:
@@ -342,16 +342,16 @@ def _tells(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
 
 @compiled
 def _scan_lines(text: Bytes, ats: Int64, begins: Int64, ends: Int64, others: Int64) -> tuple[int, int]:
-    told = untold = at = 0
+    found = passed = at = 0
     while at < len(text):
         stop = at
         while stop < len(text) and text[stop] != _NEWLINE:
             stop += 1
-        if _tells(text, at, stop, begins[told], ends[told]):
-            ats[told] = at
-            told += 1
+        if _holds_operation(text, at, stop, begins[found], ends[found]):
+            ats[found] = at
+            found += 1
         else:
-            others[untold] = at
-            untold += 1
+            others[passed] = at
+            passed += 1
         at = stop + 1
-    return told, untold
+    return found, passed

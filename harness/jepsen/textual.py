@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.jepsen import edn
-from harness.jepsen.recorded import Column, Recorded, Values, column_of, earlier, texts_of
+from harness.jepsen.operation_columns import Column, OperationColumns, Values, column_of, earlier, texts_of
 from harness.jepsen.scan import ABSENT, BESIDE, IN_LINES, NUMBERS, Lines
 from harness.jepsen.source import BrokenText
 
@@ -28,7 +28,7 @@ class LineReader:
         self._values = Values(_plain)
         self._rests = Values(edn.sequence)
 
-    def read(self, block: bytes, *, final: bool) -> tuple[Recorded, int]:
+    def read(self, block: bytes, *, final: bool) -> tuple[OperationColumns, int]:
         """The operations in the whole lines of the block, and where the text goes on behind them."""
         used = len(block) if final else block.rfind(b"\n") + 1
         text = np.frombuffer(block[:used], np.uint8)
@@ -49,7 +49,7 @@ class LineReader:
         # A rest of digits alone comes as the integer that it is.
         forms = [rest if isinstance(rest, tuple) else (rest,) for rest in rests.values]
         absent = Column([None], np.zeros(len(lines.at), np.int32))
-        recorded = Recorded(
+        recorded = OperationColumns(
             at=lines.at,
             fields={
                 **columns,
@@ -73,7 +73,7 @@ def _end_of_line(block: bytes, at: int, used: int) -> int:
 
 
 def _pass_over(at: int, line: bytes) -> None:
-    """Raises BrokenText if the line tells of an operation, or is no line of a log."""
+    """Raises BrokenText if the line holds an operation, or is no line of a log."""
     unknown = _UNKNOWN_TYPE.search(line)
     if unknown and unknown["type"] not in (b"invoke", b"ok", b"fail", b"info"):
         raise BrokenText(at, f"type must be one of invoke, ok, fail, info, it is :{unknown['type'].decode()}")

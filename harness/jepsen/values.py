@@ -1,4 +1,4 @@
-"""What the value of a recorded operation means: its key, the fields of a struct, or the error that it tells.
+"""What the value of a recorded operation means: its key, the fields of a struct, or the error that stands in its place.
 
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
 `values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
@@ -6,7 +6,7 @@ A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `
 it reads, an integer 4 `4`, a keyword or string x `x`, and one that reads like an integer has its quotes, `"4"`,
 for another key is meant. Fields `position`
 and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
-value is kept as JSON text. In a history without `:key` the first value that a client asks with tells: is it a pair
+value is kept as JSON text. In a history without `:key` the first value of an invocation decides: if it is a pair
 where a single one belongs, it is taken as lifted by its key, `[k v]`, and so are all that follow. A failed or
 indefinite operation may carry its error in place of a value.
 """
@@ -58,7 +58,7 @@ class Values:
         self._is_sequence = kind is not None and pa.types.is_list(kind)
         self._has_floats = "float" in str(value_type) or "double" in str(value_type)
         self.lifted: bool | None = None
-        """Whether values come as `[k v]`; None while nothing has told."""
+        """Whether values come as `[k v]`; None while no operation has decided it."""
 
     def meaning(self, f: str, value: Any, failed: bool, has_key: bool) -> Meaning:
         """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
@@ -76,7 +76,7 @@ class Values:
         return Meaning(None if key is None else text(key), self.fields(f, value), None)
 
     def learn(self, f: str, value: Any, *, is_invoked: bool, has_key: bool) -> None:
-        """Tell from an operation whether values are lifted, where nothing has told before."""
+        """Decide from an operation whether values are lifted, where none has decided it before."""
         if value is None:
             return
         if not is_invoked:
@@ -100,11 +100,11 @@ class Values:
         if value is None:
             return self.none
         if value.__class__ is int and self._single is not None and f != "cas":
-            return (*self._before, _told(value), *self._after)
+            return (*self._before, _plain(value), *self._after)
         if self._txn is not None and isinstance(value, tuple | list):
-            told = list(self.none)
-            told[self._txn] = [_micro_operation(part) for part in value]
-            return tuple(told)
+            row = list(self.none)
+            row[self._txn] = [_micro_operation(part) for part in value]
+            return tuple(row)
         if not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
             raise Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
@@ -127,7 +127,7 @@ class Values:
         elif f == "cas" and self._swaps:
             if not isinstance(value, tuple | list) or len(value) != 2:
                 raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
-            cells[self._position["expected"]], cells[self._single] = map(_told, value)
+            cells[self._position["expected"]], cells[self._single] = map(_plain, value)
         else:
             cells[self._single] = value
         return tuple(cells)
@@ -192,8 +192,8 @@ def _micro_operation(part: Any) -> dict[str, Any]:
         if number.__class__ is not int or not LEAST <= number < -LEAST:
             kind = "values of transactions must be integers of 64 bits, or lists of them"
             raise Malformed(f"{kind}, it is {edn.written(value)}")
-    told = [_told(element) for element in value] if several else None
-    return {"f": str(f), "key": _key(key), "value": None if several else _told(value), "values": told}
+    elements = [_plain(element) for element in value] if several else None
+    return {"f": str(f), "key": _key(key), "value": None if several else _plain(value), "values": elements}
 
 
 def _named_parts(part: dict[str, Any]) -> dict[str, Any]:
@@ -201,8 +201,8 @@ def _named_parts(part: dict[str, Any]) -> dict[str, Any]:
     if not part.keys() <= set(MICRO_OPERATION.names):
         raise Malformed(f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}")
     key, values = part.get("key"), part.get("values")
-    told = _micro_operation((part.get("f"), key, part.get("value") if values is None else values))
-    return told | {"key": key} if isinstance(key, str) else told
+    named = _micro_operation((part.get("f"), key, part.get("value") if values is None else values))
+    return named | {"key": key} if isinstance(key, str) else named
 
 
 def _key(key: Any) -> str:
@@ -237,7 +237,7 @@ def _is_pair(value: Any) -> bool:
     return value.__class__ in (tuple, list, edn.Lifted) and len(value) == 2
 
 
-def _told(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Raises Malformed."""
     if value.__class__ is int and value == LEAST:
         raise Malformed(f"value must be more than {LEAST}, which stands for null")

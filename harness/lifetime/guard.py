@@ -73,7 +73,7 @@ def _end(directories: Sequence[str], code: int) -> int:
 
 
 def _session() -> list[int]:
-    """The other processes of this session. Empty where the kernel does not tell (there is no /proc)."""
+    """The other processes of this session. Empty where the kernel does not say (there is no /proc)."""
     mine, me = os.getsid(0), os.getpid()
     found = []
     for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

@@ -83,8 +83,8 @@ def run(
         out, error = guarded.process.communicate(timeout=timeout_s)
     finally:
         guarded.end()
-    told = partial(bytes.decode, errors="replace")
-    return subprocess.CompletedProcess(command, guarded.process.returncode, told(out or b""), told(error or b""))
+    text = partial(bytes.decode, errors="replace")
+    return subprocess.CompletedProcess(command, guarded.process.returncode, text(out or b""), text(error or b""))
 
 
 def _gone(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""What this process holds outside of itself, and how each is given back when the process is told to end.
+"""What this process holds outside of itself, and how each is given back when the process is asked to end.
 
 An ending does not unwind the stack (see `harness.lifetime.interruption`), so whatever must not outlive the process is
 held here from before it is made until after it is gone. What gives it back is called in a signal's handler, at any

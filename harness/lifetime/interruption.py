@@ -1,4 +1,4 @@
-"""How a command is told to end: SIGINT, SIGTERM and SIGHUP, at any moment, once or several times.
+"""How a command is asked to end: SIGINT, SIGTERM and SIGHUP, at any moment, once or several times.
 
 A signal never raises in code that did not ask for it: raised inside a coroutine, a callback or a destructor it would be
 taken for that code's failure, or be swallowed. There are two cases instead.
@@ -43,7 +43,7 @@ class _Process:
     """Signals belong to the process, and so does what is known of them."""
 
     is_command: bool = False
-    """`install` was called: the process ends when it is told to. Otherwise it is somebody's test or program."""
+    """`install` was called: the process ends when it is asked to. Otherwise it is somebody's test or program."""
     noted: list[int] = field(default_factory=list)
     ask: Ask | None = None
     words: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ _process = _Process()
 
 
 def install(say: Callable[[str], None]) -> None:
-    """From now on this process, a command, ends when it is told to. `say` is for what it says then, and is called in a
+    """From now on this process, a command, ends when it is asked to. `say` is for what it says then, and is called in a
     signal's handler."""
     _process.is_command = True
     _process.say = say
@@ -66,7 +66,7 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def has_come() -> bool:
-    """Whether this process was told to end."""
+    """Whether this process was asked to end."""
     return bool(_process.noted)
 
 
@@ -82,9 +82,9 @@ def forget_words() -> None:
 
 def described() -> str:
     """What an interrupted command says, without its prefix."""
-    told = [words for words in _process.words.values() if words] or ["no verdict was reached"]
+    words_left = [words for words in _process.words.values() if words] or ["no verdict was reached"]
     by = f" by {signal.Signals(_process.noted[0]).name}" if _process.noted else ""
-    return f"interrupted{by}: {'; '.join(told)}"
+    return f"interrupted{by}: {'; '.join(words_left)}"
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def directory(*, beside: Path | None = None) -> Iterator[Path]:
 
 
 def for_the_process() -> Path:
-    """A fresh directory that is there as long as this process, and no longer if an ending is told or cleaned up."""
+    """A fresh directory that lasts as long as this process, also where that is asked to end, or until a cleanup."""
     path = _fresh()
     hold(partial(remove, path))
     atexit.register(_remove_ours, path)

@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class OperationColumns:
     """Operations in the order recorded."""
 
     at: Int64
@@ -53,15 +53,15 @@ class Recorded:
     def __len__(self) -> int:
         return len(self.at)
 
-    def from_byte(self, begin: int) -> Recorded:
+    def from_byte(self, begin: int) -> OperationColumns:
         """The same, of a text that begins there."""
         return replace(self, at=self.at + begin)
 
-    def before_broken(self) -> Recorded:
+    def before_broken(self) -> OperationColumns:
         """Without operations behind what is broken."""
         return self if self.broken is None else self.first(int(np.searchsorted(self.at, self.broken.at)))
 
-    def first(self, rows: int) -> Recorded:
+    def first(self, rows: int) -> OperationColumns:
         """The first of these operations."""
         return replace(
             self,
@@ -80,7 +80,7 @@ Transactions = Callable[[scan.Bytes, Int64, Int64, int], pa.ListArray]
 class Reader(Protocol):
     """Reads one kind of text."""
 
-    def read(self, block: bytes, *, final: bool) -> tuple[Recorded, int]:
+    def read(self, block: bytes, *, final: bool) -> tuple[OperationColumns, int]:
         """The operations that end in the block, and where the text goes on behind them."""
 
     def end(self, at: int) -> None:
@@ -121,7 +121,7 @@ class MapReader:
         self._values = Values(parse)
         self._transactions = transactions
 
-    def read(self, block: bytes, *, final: bool) -> tuple[Recorded, int]:
+    def read(self, block: bytes, *, final: bool) -> tuple[OperationColumns, int]:
         text = np.frombuffer(block, np.uint8)
         spans = Spans.of(block.count(b"{") + 1)
         parsed: dict[int, Row] = {}
@@ -158,7 +158,7 @@ class MapReader:
 
 def _recorded(
     text: scan.Bytes, spans: Spans, rows: int, parsed: Mapping[int, Row], values: Values, broken: BrokenText | None
-) -> Recorded:
+) -> OperationColumns:
     at = spans.at[:rows]
     fields = {}
     for number, name in enumerate(TEXTS):
@@ -174,15 +174,15 @@ def _recorded(
     odd = {}
     for row, operation in parsed.items():
         for name in NUMBERS:
-            told = operation.get(name)
-            if isinstance(told, int) and not isinstance(told, bool) and ABSENT < told <= -(ABSENT + 1):
-                numbers[name][row] = told
-            elif told is not None:
-                odd[row] = (name, told)
-    return Recorded(at=at, fields=fields, numbers=numbers, odd=odd, broken=broken).before_broken()
+            stated = operation.get(name)
+            if isinstance(stated, int) and not isinstance(stated, bool) and ABSENT < stated <= -(ABSENT + 1):
+                numbers[name][row] = stated
+            elif stated is not None:
+                odd[row] = (name, stated)
+    return OperationColumns(at=at, fields=fields, numbers=numbers, odd=odd, broken=broken).before_broken()
 
 
-def _with_transactions(recorded: Recorded, transactions: pa.ListArray | None) -> Recorded:
+def _with_transactions(recorded: OperationColumns, transactions: pa.ListArray | None) -> OperationColumns:
     if transactions is None or transactions.null_count == len(transactions):
         return recorded
     transactions = transactions[: len(recorded)]

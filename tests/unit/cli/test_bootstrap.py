@@ -65,21 +65,21 @@ def test_kernels_are_compiled_ahead_once_and_again_when_one_changed(machine: Mac
     source.write_text("before")
     for compiled in (1, 1):
         assert bootstrap.main() == 0
-        assert machine.ran("compile_kernels.py") == compiled
+        assert machine.ran("tests.histories.compile_kernels") == compiled
     source.write_text("after")
     assert bootstrap.main() == 0
-    assert machine.ran("compile_kernels.py") == 2
+    assert machine.ran("tests.histories.compile_kernels") == 2
 
 
 def test_a_machine_that_cannot_compile_ahead_is_set_up_all_the_same(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine.failing = "compile_kernels.py"
+    machine.failing = "tests.histories.compile_kernels"
     assert bootstrap.main() == 0
     assert "the first checks will take longer" in capsys.readouterr().err
     machine.failing = ""
     assert bootstrap.main() == 0
-    assert machine.ran("compile_kernels.py") == 2
+    assert machine.ran("tests.histories.compile_kernels") == 2
 
 
 def test_a_venv_that_works_is_not_made_anew(machine: Machine) -> None:

@@ -29,7 +29,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
     for module in (session_run, suite):
         monkeypatch.setattr(module, "run_scenario", fake.run_scenario)
-    monkeypatch.setattr(engines, "require_java", lambda engine: None)
+    monkeypatch.setattr(engines, "require_java", lambda: None)
     monkeypatch.setenv("STORMPROOF_DEBUG", "")  # so that what --debug sets is taken back afterwards
     monkeypatch.delenv("STORMPROOF_DEBUG")
     return fake

@@ -22,8 +22,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_java(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
-    def require(engine: str) -> None:
-        if engine == SPARK and not there:
+    def require() -> None:
+        if not there:
             raise HarnessError("Spark needs Java")
 
     monkeypatch.setattr(engines, "require_java", require)

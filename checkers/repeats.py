@@ -1,8 +1,8 @@
 """What a completion may only repeat: a history whose completions say otherwise is none.
 
-An operation asks for something, and its completion tells what came of it. Of what was asked for, the completion may
-repeat what it likes, and change nothing: who invokes `write 1` and is told ok of `write 2` has recorded two operations
-as one, and nobody knows which of them happened. What the answer itself is (a read's value, the offset that a send got)
+An operation asks for something, and its completion says what came of it. Of what was asked for, the completion may
+repeat what it likes, and change nothing: a client that invokes `write 1` and gets ok of `write 2` has recorded two
+operations as one, and which of them happened is unknown. What the answer itself is (a read's value, a send's offset)
 is free. A model and a workload declare which is which beside their functions; it is looked at here, for every checker,
 before any has looked.
 
@@ -70,31 +70,31 @@ def parts(*functions: str, written: tuple[str, ...], among: tuple[str, ...] = ()
     return Repeats(functions=functions, differs=differs, columns=columns)
 
 
-def members_differ(rows: pa.Table, asked: Int64, told: Int64, *, of: Sequence[str]) -> Bool:
-    """Where one of these members of the value was told, and not as it was asked."""
+def members_differ(rows: pa.Table, asked: Int64, completed: Int64, *, of: Sequence[str]) -> Bool:
+    """Where the completion gives one of these members of the value, and not as it was asked."""
     found = np.zeros(len(asked), dtype=np.bool_)
     for name in of:
         column = member(rows["value"], name)
         if pa.types.is_signed_integer(column.type):
             numbers = integers(column)
-            answers = numbers[told]
+            answers = numbers[completed]
             found |= (answers != numbers[asked]) & (answers != NONE)
         elif not pa.types.is_null(column.type):
-            answered = column.take(pa.array(told))
+            answered = column.take(pa.array(completed))
             same = pc.fill_null(pc.equal(column.take(pa.array(asked)), answered), False)
             found |= pc.and_not(answered.is_valid(), same).to_numpy(zero_copy_only=False)
     return found
 
 
 def _parts_differ(
-    rows: pa.Table, asked: Int64, told: Int64, *, written: Sequence[str], among: Sequence[str], value: str
+    rows: pa.Table, asked: Int64, completed: Int64, *, written: Sequence[str], among: Sequence[str], value: str
 ) -> Bool:
     lists = member(rows["value"], "txn")
     if pa.types.is_null(lists.type):
         return np.zeros(len(asked), dtype=np.bool_)
-    is_told = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    is_given = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
     said = _said(lists, written, among, value)
-    return np.asarray(is_told[told] & (said[asked] != said[told]), dtype=np.bool_)
+    return np.asarray(is_given[completed] & (said[asked] != said[completed]), dtype=np.bool_)
 
 
 def _said(lists: pa.Array, written: Sequence[str], among: Sequence[str], value: str) -> UInt64:
@@ -123,7 +123,7 @@ class _Pairs:
 
     rows: pa.Table
     asked: Int64
-    told: Int64
+    completed: Int64
     at: Int64
     """The index in the history of each completion."""
     f: Int32
@@ -138,15 +138,15 @@ class _Pairs:
             counts = np.array([name in one.types for name in TYPES], dtype=np.bool_)
             mine = np.flatnonzero(is_looked_at[self.f] & counts[self.ended])
             if len(mine):
-                wrong = mine[one.differs(self.rows, self.asked[mine], self.told[mine])]
+                wrong = mine[one.differs(self.rows, self.asked[mine], self.completed[mine])]
                 if len(wrong):
                     first = wrong[np.argmin(self.at[wrong])]
-                    yield int(self.at[first]), self._reason(int(self.asked[first]), int(self.told[first]))
+                    yield int(self.at[first]), self._reason(int(self.asked[first]), int(self.completed[first]))
 
-    def _reason(self, asked: int, told: int) -> str:
+    def _reason(self, asked: int, completed: int) -> str:
         f = self.rows["f"][asked].as_py()
         return (
-            f"{f} completes with {_written(self.rows, told)}, but was invoked with {_written(self.rows, asked)}: "
+            f"{f} completes with {_written(self.rows, completed)}, but was invoked with {_written(self.rows, asked)}: "
             "a completion may repeat what was asked or leave it out, not change it"
         )
 
@@ -193,8 +193,15 @@ class _Reading:
 
         first, late = order[starts], order[starts & ~invoked]
         yield from self._begun_before(batch, process, late, f, kind)
-        told = order[1:][follows]
-        yield _Pairs(rows=batch, asked=order[:-1][follows], told=told, at=told + self.rows, f=f[told], ended=kind[told])
+        completed = order[1:][follows]
+        yield _Pairs(
+            rows=batch,
+            asked=order[:-1][follows],
+            completed=completed,
+            at=completed + self.rows,
+            f=f[completed],
+            ended=kind[completed],
+        )
         self._keep(batch, process[first].astype(np.int64), order[ends_open])
         self.rows += batch.num_rows
 
@@ -204,10 +211,10 @@ class _Reading:
         place = np.minimum(np.searchsorted(self.open_process, process[late]), len(self.open_process) - 1)
         is_known = self.open_process[place] == process[late]
         place, late = place[is_known], late[is_known]
-        asked, told = self.open_rows.take(pa.array(place)), batch.take(pa.array(late))
+        asked, completed = self.open_rows.take(pa.array(place)), batch.take(pa.array(late))
         at = np.arange(len(late))
-        rows = _joined([asked, told])
-        yield _Pairs(rows=rows, asked=at, told=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
+        rows = _joined([asked, completed])
+        yield _Pairs(rows=rows, asked=at, completed=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
 
     def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
         """Those still open that nobody has heard of since, and those that were opened."""

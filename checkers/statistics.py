@@ -173,7 +173,7 @@ class _Rows:
         return partner
 
     def counts(self) -> pa.Table:
-        """Rows of clients by operation and type; what the nemesis did is told elsewhere, fault by fault."""
+        """Rows of clients by operation and type; what the nemesis did stands in the fault log."""
         client = self.process != NEMESIS
         kinds, kind = np.unique((self.f * len(TYPES) + self.type)[client], return_inverse=True)
         return _tally(

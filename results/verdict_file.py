@@ -55,7 +55,7 @@ class VerdictFile:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Beside the anomalies, which the checkers tell."""
+    """Beside the anomalies, which stand with the checkers."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
@@ -81,10 +81,10 @@ class VerdictFile:
     def from_json(cls, data: Mapping[str, Any]) -> VerdictFile:
         """Raises KeyError, TypeError or ValueError for a file that is not a verdict."""
         checkers = {name: _checker_from_json(checker) for name, checker in data["checkers"].items()}
-        told = found(checkers)
+        anomalies = found(checkers)
         return cls(
             verdict=Verdict(data["verdict"]),
-            reasons=tuple(reason for reason in data["reasons"] if reason not in told),
+            reasons=tuple(reason for reason in data["reasons"] if reason not in anomalies),
             checkers=checkers,
             operations=data["operations"],
             faults=data["faults"],

@@ -117,9 +117,9 @@ def make_engine(chosen: Chosen, progress: Progress = unwatched) -> Engine:
 def free_memory_bytes(root: Path = Path("/")) -> int | None:
     """Of this machine, or of the control group that this process is confined to; None where nothing says it."""
     known = []
-    told = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
-    if told:
-        known.append(int(told[1]) * 1024)
+    available = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
+    if available:
+        known.append(int(available[1]) * 1024)
     group = root / "sys/fs/cgroup"
     limit, used = (_text(group / f"memory.{name}").strip() for name in ("max", "current"))
     if limit.isdigit() and used.isdigit():

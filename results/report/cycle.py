@@ -1,4 +1,4 @@
-"""A cycle of transactions as a drawing, from what its anomaly tells of it: SVG that goes with the page's colours.
+"""A cycle of transactions as a drawing, from the details of its anomaly: SVG that goes with the page's colours.
 
 Transactions stand in two columns, so that the drawing is as wide for twelve as for two: the first on the top left, then
 down on the right and up on the left. An arrow goes from each to the next, with what makes it so.
@@ -58,10 +58,10 @@ def cycle_drawing(details: Mapping[str, Any]) -> str:
     drawn = "".join(_arrow(edge, *pair, shift) for edge, pair in zip(edges, pairs, strict=True))
     height = max(box.top + box.height for box in boxes) + _MARGIN
     width = 2 * (_BOX + _MARGIN) + _BETWEEN
-    told = "; ".join(f"{edge.get('source')} {edge.get('kind')} {edge.get('target')}" for edge in edges)
+    label = "; ".join(f"{edge.get('source')} {edge.get('kind')} {edge.get('target')}" for edge in edges)
     return (
         f'<svg class="cycle" viewBox="0 0 {width} {height:g}" style="max-width: {width}px" role="img" '
-        f'aria-label="{escape(told)}">{drawn}{"".join(map(_drawn, boxes))}</svg>'
+        f'aria-label="{escape(label)}">{drawn}{"".join(map(_drawn, boxes))}</svg>'
     )
 
 

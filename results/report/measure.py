@@ -65,7 +65,7 @@ class Latency:
 class Measurements:
     rows: int
     timed: bool
-    """Whether times tell more than the order of the rows; where they do not, nothing is said about seconds."""
+    """Whether times say more than the order of the rows; where they do not, no seconds are shown."""
     duration_s: float
     """The number of rows where there are no times; as for everything in seconds here."""
     bucket_s: float

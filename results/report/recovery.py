@@ -12,7 +12,7 @@ from results.report.table import duration_words, table
 FAULTS_OPEN = 4
 """More faults than these are folded."""
 
-TOLD_HERE = ("recovery", "faults", "data_at_risk")
+SHOWN_WITH_AVAILABILITY = ("recovery", "faults", "data_at_risk")
 """Statistics of checkers that this section shows."""
 
 _LENGTHS = ("p50_ns", "p90_ns", "max_ns")
@@ -68,10 +68,10 @@ def _by_fault(faults: Sequence[Mapping[str, Any]]) -> str:
     if not cells:
         return ""
     header = ["fault", "from", "operations", "outages", *_LENGTH_NAMES, "unfinished"]
-    told = table(header, cells, numbers=(1, *range(3, len(header))))
+    shown = table(header, cells, numbers=(1, *range(3, len(header))))
     if len(faults) <= FAULTS_OPEN:
-        return f"<h3>By fault</h3>{told}"
-    return f"<details><summary>By fault ({len(faults)})</summary>{told}</details>"
+        return f"<h3>By fault</h3>{shown}"
+    return f"<details><summary>By fault ({len(faults)})</summary>{shown}</details>"
 
 
 def _data_at_risk(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -14,7 +14,10 @@ from typing import TypeVar
 from harness.record.run_directory import RunDirectory
 from results.output import write
 from results.report import page
+from results.report.anomalies import WITNESSES_SHOWN, ShownRows, anomalies
+from results.report.checker_statistics import checkers
 from results.report.figure import figure
+from results.report.head import head, page_title
 from results.report.measure import measure, rows_at
 from results.report.recovery import availability
 from results.report.run_files import RunFiles, read_run
@@ -34,7 +37,7 @@ def write_report(directory: Path) -> str | None:
 
 
 def render(directory: Path, problems: list[str]) -> str:
-    """The page as text; what could not be drawn is appended to `problems` and told on the page."""
+    """The page as text; what could not be drawn is appended to `problems` and shown on the page."""
     path = RunDirectory(directory).history
     history = path if path.exists() else None
     measured = _attempt(lambda: measure(path), "the history could not be read", problems) if history else None
@@ -44,23 +47,23 @@ def render(directory: Path, problems: list[str]) -> str:
         if measured is not None and measured.rows
         else None
     )
-    recorded = page.Recorded()
+    rows = ShownRows()
     if measured is not None:
         found = _attempt(lambda: rows_at(path, _rows_shown(run)), "the witnesses could not be read", problems)
-        recorded = page.Recorded(rows=found or {}, timed=measured.timed)
+        rows = ShownRows(by_index=found or {}, timed=measured.timed)
     sections = [
-        page.head(run, measured),
+        head(run, measured),
         page.problems(problems),
         page.timeline(drawn, problems[0] if problems else "The history is empty." if measured else ""),
-        page.anomalies(run, recorded),
+        anomalies(run, rows),
         page.operations(measured),
         availability(run),
         page.faults(run),
-        page.checkers(run, recorded),
+        checkers(run, timed=rows.timed),
         page.nodes(run),
         page.circumstances(run),
     ]
-    return page.document(page.page_title(run), sections, css=_own("page.css"), scripts=_scripts(drawn is not None))
+    return page.document(page_title(run), sections, css=_own("page.css"), scripts=_scripts(drawn is not None))
 
 
 def _attempt(draw: Callable[[], T], what: str, problems: list[str]) -> T | None:
@@ -80,7 +83,7 @@ def _rows_shown(run: RunFiles) -> list[int]:
         for result in run.verdict.checkers.values()
         for summary in result.anomalies.values()
         for example in summary.examples
-        for index in (*example.operations[: page.WITNESSES_SHOWN], *rows_wanted(example.details))
+        for index in (*example.operations[:WITNESSES_SHOWN], *rows_wanted(example.details))
     ]
 
 

@@ -19,7 +19,7 @@ MOST_EVENTS = 200_000
 """Of one node, that are looked at."""
 
 PARTS = ("master", "slave", "leader", "follower", "candidate")
-"""Events that name a part by themselves; any other part is told by an event `role` with a field `role`."""
+"""Events that name a part by themselves; any other part comes with an event `role`, in its field `role`."""
 
 _EPOCHS = ("master_epoch", "epoch", "term")
 

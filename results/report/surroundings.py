@@ -15,15 +15,19 @@ UNBROKEN = 40
 OPERATIONS_SHOWN = 60
 """In one table; checkers give fewer."""
 
-Told = Mapping[str, Any]
+Reported = Mapping[str, Any]
 Rows = Mapping[int, Mapping[str, Any]]
 
 
 def rows_wanted(details: Mapping[str, Any]) -> Iterator[int]:
     """Indices of the rows of the history that the tables take times and processes from."""
-    told = [details.get("failing"), *_operations(details.get("concurrent")), *_operations(details.get("candidates"))]
-    told += [one for prefix in _prefixes(details) for one in _operations(prefix)]
-    for one in told:
+    operations = [
+        details.get("failing"),
+        *_operations(details.get("concurrent")),
+        *_operations(details.get("candidates")),
+    ]
+    operations += [one for prefix in _prefixes(details) for one in _operations(prefix)]
+    for one in operations:
         if isinstance(one, Mapping):
             yield from (one[end] for end in ("operation", "completed") if isinstance(one.get(end), int))
 
@@ -78,15 +82,15 @@ def _orders(details: Mapping[str, Any], rows: Rows, timed: bool) -> str:
 
 
 def _stuck(prefix: Mapping[str, Any]) -> str:
-    would = " or ".join(f"<code>{escape(str(told))}</code>" for told in _sequence(prefix.get("would_have_told")))
-    instead = f"would have had to tell {would}" if would else "is impossible"
+    would = " or ".join(f"<code>{escape(str(answer))}</code>" for answer in _sequence(prefix.get("would_have_told")))
+    instead = f"would have had to answer {would}" if would else "is impossible"
     return f"Here <code>{escape(str(prefix.get('stuck', '')))}</code> {instead}."
 
 
-def _table(told: Sequence[Told], rows: Rows, timed: bool, more: Mapping[str, Sequence[str]]) -> str:
+def _table(operations: Sequence[Reported], rows: Rows, timed: bool, more: Mapping[str, Sequence[str]]) -> str:
     header = ["operation", "what", *more, *(["from", "to"] if timed else []), "process"]
     cells = []
-    for number, one in enumerate(told[:OPERATIONS_SHOWN]):
+    for number, one in enumerate(operations[:OPERATIONS_SHOWN]):
         begun, ended = (rows.get(one[end], {}) if isinstance(one.get(end), int) else {} for end in _ENDS)
         times = [_time(begun), _time(ended)] if timed else []
         process = escape(str(begun.get("process", "")))
@@ -97,13 +101,13 @@ def _table(told: Sequence[Told], rows: Rows, timed: bool, more: Mapping[str, Seq
 _ENDS = ("operation", "completed")
 
 
-def _what(one: Told) -> str:
+def _what(one: Reported) -> str:
     what = str(one.get("what", ""))
     unbroken = " class=nowrap" if len(what) <= UNBROKEN else ""
     return f"<code{unbroken}>{escape(what)}</code>"
 
 
-def _span(one: Told) -> str:
+def _span(one: Reported) -> str:
     """From which row to which, e.g. `7 – 10`; `9 – unknown`."""
     begun, ended = (one.get(end) for end in _ENDS)
     if not isinstance(begun, int):
@@ -125,7 +129,7 @@ def _count(listed: Any) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _operations(listed: Any) -> list[Told]:
+def _operations(listed: Any) -> list[Reported]:
     operations = listed.get("operations") if isinstance(listed, Mapping) else None
     return [one for one in _sequence(operations) if isinstance(one, Mapping)]
 

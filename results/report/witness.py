@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from results.report.escaped import escape
+
 LONGEST_VALUE = 240
 MESSAGES_SHOWN = 6
 NOTHING = "null"
@@ -60,8 +62,8 @@ def _words(item: Any, about: frozenset[int], completed: bool) -> str:
 def _micro_operation(item: Mapping[str, Any], about: frozenset[int], completed: bool) -> str:
     """`append x 1`, `w x = 1`, `r x = [1, 2]`; of a read without an answer `r x`, if it completed `r x = null`."""
     answer = item["value"] if item["values"] is None else item["values"]
-    told = _words(answer, about, completed) if answer is not None else NOTHING if completed else None
-    equals = "" if told is None else f" {told}" if item["f"] == "append" else f" = {told}"
+    shown = _words(answer, about, completed) if answer is not None else NOTHING if completed else None
+    equals = "" if shown is None else f" {shown}" if item["f"] == "append" else f" = {shown}"
     return f"{item['f']} {item['key']}{equals}"
 
 
@@ -77,3 +79,8 @@ def _window(items: list[Any], about: frozenset[int]) -> int:
         (i for i, item in enumerate(items) if isinstance(item, Mapping) and about.issuperset(item.values())), 0
     )
     return max(0, min(position - 2, len(items) - MESSAGES_SHOWN))
+
+
+def outcome_mark(type_: str) -> str:
+    """A dot of its colour, and its name."""
+    return f'<span class="nowrap"><span class="dot t-{escape(type_)}"></span>{escape(happened(type_))}</span>'

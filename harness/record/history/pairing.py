@@ -15,7 +15,7 @@ def pairs(
 
     An invocation's partner is its completion and the other way round. The rows may be a part of a
     history, in any order, as long as both rows of a pair are in it: all rows of one key, say.
-    `invoked` tells which rows are invocations. O(n log n), nothing of it in Python.
+    `invoked` says which rows are invocations. O(n log n), nothing of it in Python.
     """
     partner = np.full(len(index), NO_PARTNER, dtype=np.int64)
     order = np.lexsort((index, process))

@@ -93,7 +93,8 @@ def read_history(path: Path) -> History:
 
 
 def close_torn(path: Path, parquet: Path | None = None) -> Recovered:
-    """Turn the stream that a killed run left into the Parquet that closing would have written, beside it unless told.
+    """Turn the stream that a killed run left into the Parquet that closing would have written, at `parquet`
+    or beside it.
 
     Raises MalformedHistory if not even the schema is whole, HarnessError if Parquet cannot be written.
     The stream is left in place.

@@ -8,7 +8,7 @@ import numpy as np
 
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.history.committed import NEVER, WRITES, Committed
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 NOBODY = -1
 
@@ -90,7 +90,7 @@ def _written(first: Int64, key: Int32, writer: Int32) -> tuple[Int64, Int32]:
     return result_first, keys
 
 
-@compiled
+@inlined
 def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
     """Where `written` holds that t wrote the key; NOBODY if it did not."""
     low, high = written_first[t], written_first[t + 1]

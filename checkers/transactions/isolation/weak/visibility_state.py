@@ -1,0 +1,318 @@
+"""What the kernel of causal consistency knows while it goes through the transactions: who wrote what, clocks, chains of
+sessions, and the versions of each key."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses
+from harness.compiled import compiled, inlined
+
+VERSION = np.dtype(
+    [
+        (name, np.int32)
+        for name in ("older", "newer", "chain", "place", "mark", "since", "floor", "previous", "further", "overtaken")
+    ]
+    + [("reached", np.int64), ("is_aside", np.bool_)],
+    align=True,
+)
+"""Of a version: its neighbours in the list of its key; its writer's chain and place there; its mark, and as which one
+lower marks of its session count; below which mark all versions of the key come before this one, or are this one, but
+for those put aside; the version before it in its session, and one further back; the first version that it has been put
+before; the last read to which it was found to come before what was read; whether it is put aside, where its session's
+versions have no marks that count."""
+Versions = npt.NDArray[np.void]
+
+
+class Transactions(NamedTuple):
+    """`Accesses`, as arrays; each by transaction if nothing else is said."""
+
+    order: Int32
+    """Each behind those it reads from and those before it in its session."""
+    first: Int64
+    key: Int32
+    writer: Int32
+    """Operations of t are first[t]:first[t + 1]; of each its key, and whom it reads from, or WRITES."""
+    definite: Bool
+    before: Int32
+    """The last definite transaction before it in its session, or NOBODY."""
+    written_first: Int64
+    written: Int32
+    """The keys that t wrote are written[written_first[t]:written_first[t + 1]], ascending."""
+    public: Bool
+    """Seen by another session, be it by what came later in its own one."""
+    uses: Int32
+    """How often its clock will be asked for: by those behind it in its session, and those that read from it."""
+
+
+class Writes(NamedTuple):
+    """Sorted by key and turn, so that those come across one after the other are close to each other in memory."""
+
+    entry_of: Int32
+    """int32[writes]: the place of each write of `Transactions.written`."""
+    owner: Int32
+    """int32[places]: the transaction;"""
+    previous: Int32
+    """the place of its session's version before, which is NOBODY for indefinite ones;"""
+    further: Int32
+    """and a place further back, such that each is found in few steps."""
+
+
+class Clocks(NamedTuple):
+    """Each says how much of each chain its holders see. Row 0 has seen nothing and is never given up."""
+
+    clock: Int32
+    """int32[rows, chains]"""
+    holders: Int32
+    """int32[rows]"""
+    free: Int32
+    free_count: Int64
+    """The rows that nobody holds are free[:free_count[0]]."""
+    highest: Int64
+    """int64[1]: the last row that was ever held."""
+    row_of: Int32
+    """int32[transactions]"""
+    left: Int32
+    """int32[transactions]: `uses` that are still to come."""
+
+
+class Chains(NamedTuple):
+    """Of this round."""
+
+    chain: Int32
+    place: Int32
+    """int32[transactions]: the chain of each, or NOBODY, and its place there, from 1."""
+    last: Int32
+    """int32[transactions]: of its session the last transaction in a chain, itself included; or NOBODY."""
+    followed: Bool
+    """bool[transactions]: whether another one follows in its chain, for sure."""
+    length: Int32
+    """int32[chains]"""
+    ended: Int32
+    ended_count: Int64
+    """Chains that another session may take over are ended[:ended_count[0]]."""
+    used: Int64
+    """int64[1]: how many chains there are."""
+    turn: Int32
+    """int32[transactions]: the round in which its chain is looked at, from 1; 0: not yet."""
+
+
+class Keys(NamedTuple):
+    """int32[keys] each, but for `reads`."""
+
+    newest: Int32
+    """The version come across last, of the newest one of each session: the list goes on with `older`."""
+    aside: Int32
+    """The version put aside last."""
+    listed: Int32
+    """How many versions both lists have: a read forces at most as many edges."""
+    marks: Int32
+    """How many marks have been given."""
+    reader: Int32
+    settled: Int32
+    """Who read the key last, and the floor of what was read."""
+    reads: Int64
+    """int64[1]: how many reads of any key there have been."""
+
+
+class State(NamedTuple):
+    transactions: Transactions
+    writes: Writes
+    clocks: Clocks
+    chains: Chains
+    keys: Keys
+    versions: Versions
+    """VERSION[places]"""
+    window: int
+
+
+class Sight(NamedTuple):
+    """What a transaction sees: a session's clock lags behind on its own chain, which saves a copy for each of its
+    transactions."""
+
+    row: int
+    own: int
+    """Its session's chain, or NOBODY;"""
+    own_place: int
+    """and the place of the session's last transaction there, or 0."""
+
+
+def transactions_of(accesses: Accesses, order: Int32) -> Transactions:
+    rows = accesses.committed
+    return Transactions(
+        order,
+        rows.first,
+        rows.key,
+        rows.writer,
+        accesses.definite,
+        accesses.before,
+        accesses.written_first,
+        accesses.written,
+        _public(rows.writer, accesses.before),
+        _uses(rows.writer, accesses.before),
+    )
+
+
+@compiled
+def _uses(writer: Int32, before: Int32) -> Int32:
+    result = np.zeros(len(before), dtype=np.int32)
+    for t in range(len(before)):
+        if before[t] != NOBODY:
+            result[before[t]] += 1
+    for u in writer:
+        if u > 0:
+            result[u] += 1
+    return result
+
+
+@compiled
+def _public(writer: Int32, before: Int32) -> Bool:
+    result = np.zeros(len(before), dtype=np.bool_)
+    for u in writer:
+        if u > 0:
+            result[u] = True
+    for t in range(len(before) - 1, 0, -1):
+        if result[t] and before[t] != NOBODY:
+            result[before[t]] = True
+    return result
+
+
+@compiled
+def clocks_at_once(transactions: Transactions) -> int:
+    """How many transactions are still to be asked for their clocks, at the most crowded moment."""
+    first, writer, before = transactions.first, transactions.writer, transactions.before
+    left = transactions.uses.copy()
+    here = most = 0
+    for t in transactions.order:
+        here += left[t] > 0
+        most = max(most, here)
+        if before[t] != NOBODY:
+            left[before[t]] -= 1
+            here -= left[before[t]] == 0
+        for i in range(first[t], first[t + 1]):
+            if writer[i] > 0:
+                left[writer[i]] -= 1
+                here -= left[writer[i]] == 0
+    return most
+
+
+@compiled
+def sorted_writes(transactions: Transactions, member: Int32, session: Int32, keys: int) -> Writes:
+    """`member`: int32[transactions], session by session, each in order."""
+    written_first, written, definite = transactions.written_first, transactions.written, transactions.definite
+    entry_of = np.empty(len(written), dtype=np.int32)
+    owner = np.empty(len(written), dtype=np.int32)
+    key_first = np.zeros(keys + 1, dtype=np.int64)
+    for k in written:
+        key_first[k + 1] += 1
+    key_first = np.cumsum(key_first)
+    for t in transactions.order:
+        for j in range(written_first[t], written_first[t + 1]):
+            k = written[j]
+            entry_of[j], owner[key_first[k]] = key_first[k], t
+            key_first[k] += 1
+    previous = np.full(len(written), NOBODY, dtype=np.int32)
+    further = np.full(len(written), NOBODY, dtype=np.int32)
+    depth = np.zeros(len(written), dtype=np.int32)
+    latest = np.full(keys, NOBODY, dtype=np.int32)
+    for t in member:
+        for j in range(written_first[t], written_first[t + 1]):
+            if not definite[t]:
+                continue
+            entry = entry_of[j]
+            p = latest[written[j]]
+            latest[written[j]] = entry
+            if p == NOBODY or session[owner[p]] != session[t]:
+                continue
+            q = further[p]
+            previous[entry], depth[entry] = p, depth[p] + 1
+            is_twin = q != NOBODY and further[q] != NOBODY and depth[p] - depth[q] == depth[q] - depth[further[q]]
+            further[entry] = further[q] if is_twin else p
+    return Writes(entry_of, owner, previous, further)
+
+
+@compiled
+def begun(
+    transactions: Transactions, writes: Writes, turn: Int32, rows: int, columns: int, keys: int, window: int
+) -> State:
+    """Of a round: before its first transaction. `rows`, `columns`: so many clocks, of so many chains."""
+    count = len(transactions.first) - 1
+    holders = np.zeros(rows, dtype=np.int32)
+    holders[0] = 1
+    clocks = Clocks(
+        np.empty((rows, columns), dtype=np.int32),
+        holders,
+        np.arange(rows - 1, 0, -1).astype(np.int32),
+        np.full(1, rows - 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(count, dtype=np.int32),
+        transactions.uses.copy(),
+    )
+    followed = np.zeros(count, dtype=np.bool_)
+    for t in range(count):
+        if transactions.before[t] != NOBODY and transactions.definite[t] and transactions.public[t]:
+            followed[transactions.before[t]] = True
+    chains = Chains(
+        np.full(count, NOBODY, dtype=np.int32),
+        np.zeros(count, dtype=np.int32),
+        np.full(count, NOBODY, dtype=np.int32),
+        followed,
+        np.zeros(columns, dtype=np.int32),
+        np.empty(columns, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        turn,
+    )
+    versions = np.zeros(len(writes.owner), dtype=VERSION)
+    for entry in range(len(writes.owner)):
+        versions[entry].previous, versions[entry].further = writes.previous[entry], writes.further[entry]
+        versions[entry].overtaken = NOBODY
+    return State(transactions, writes, clocks, chains, _keys(keys), versions, window)
+
+
+@compiled
+def _keys(keys: int) -> Keys:
+    nobody = np.full(keys, NOBODY, dtype=np.int32)
+    zero = np.zeros(keys, dtype=np.int32)
+    return Keys(nobody, nobody.copy(), zero, zero.copy(), zero.copy(), zero.copy(), np.zeros(1, dtype=np.int64))
+
+
+@inlined
+def put_aside(keys: Keys, versions: Versions, key: int, entry: int) -> None:
+    unlink(versions, keys.newest, key, entry)
+    link(versions, keys.aside, key, entry)
+    versions[entry].is_aside = True
+
+
+@inlined
+def take_back(keys: Keys, versions: Versions, key: int, entry: int) -> None:
+    """With a new mark."""
+    unlink(versions, keys.aside, key, entry)
+    link(versions, keys.newest, key, entry)
+    versions[entry].is_aside = False
+    versions[entry].mark = versions[entry].since = keys.marks[key]
+    keys.marks[key] += 1
+
+
+@inlined
+def link(versions: Versions, top: Int32, key: int, entry: int) -> None:
+    """`top`: `Keys.newest` or `Keys.aside`."""
+    versions[entry].older, versions[entry].newer = top[key], NOBODY
+    if top[key] != NOBODY:
+        versions[top[key]].newer = entry
+    top[key] = entry
+
+
+@inlined
+def unlink(versions: Versions, top: Int32, key: int, entry: int) -> None:
+    older, newer = versions[entry].older, versions[entry].newer
+    if newer != NOBODY:
+        versions[newer].older = older
+    else:
+        top[key] = older
+    if older != NOBODY:
+        versions[older].newer = newer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,41 @@ class Accesses:
             written_first=written_first,
             written=written,
         )
+
+
+class Columns(NamedTuple):
+    """`Accesses` and its operations for kernels, where T is the number of transactions."""
+
+    first: Int64
+    """int64[T + 1]: operations of t are first[t]:first[t + 1]."""
+    key: Int32
+    writer: Int32
+    """int32[operations]: whom it reads from, INITIAL or WRITES."""
+    session: Int32
+    definite: Bool
+    member_first: Int64
+    """int64[sessions + 1]: transactions of session s are member[member_first[s]:member_first[s + 1]], in order."""
+    member: Int32
+    written_first: Int64
+    """int64[T + 1]: the keys that t wrote are written[written_first[t]:written_first[t + 1]], ascending."""
+    written: Int32
+    keys: int
+
+
+def columns_of(accesses: Accesses) -> Columns:
+    rows = accesses.committed
+    return Columns(
+        rows.first,
+        rows.key,
+        rows.writer,
+        rows.session,
+        accesses.definite,
+        accesses.member_first,
+        accesses.member,
+        accesses.written_first,
+        accesses.written,
+        accesses.keys,
+    )
 
 
 @compiled

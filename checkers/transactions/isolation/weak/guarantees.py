@@ -20,14 +20,15 @@ what it reads.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
+from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, Columns, columns_of, longer, write_of
 from checkers.transactions.isolation.weak.precedence import Forced, Successors
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 
 class Known(IntEnum):
@@ -44,28 +45,42 @@ class Respected(IntEnum):
     BY_READERS = 1
 
 
+READ, BY_READERS = int(Known.READ), int(Respected.BY_READERS)
+
+
 def guaranteed(accesses: Accesses, known: Known, respected: Respected) -> Forced:
     rows = accesses.committed
     if respected is Respected.BY_READERS:
         readers = Successors.of(*_latest(rows.first, rows.writer, rows.session), len(accesses))
     else:
         readers = Successors(first=np.zeros(len(accesses) + 1, dtype=np.int64), target=np.zeros(0, dtype=np.int32))
-    source, target, joints = _guaranteed(
-        int(known),
-        int(respected),
-        rows.first,
-        rows.key,
-        rows.writer,
-        accesses.definite,
-        accesses.member_first,
-        accesses.member,
-        accesses.written_first,
-        accesses.written,
-        readers.first,
-        readers.target,
-        accesses.keys,
-    )
+    source, target, joints = _guaranteed(int(known), int(respected), columns_of(accesses), readers)
     return Forced(source=source, target=target, joints=joints)
+
+
+class _Joints(NamedTuple):
+    """Of each joint:"""
+
+    version: Int32
+    """the transaction that wrote the version it adds;"""
+    previous: Int32
+    """the joint before it, or -1;"""
+    reached: Int32
+    """and up to which joint those known later than its version have been put before that, or -1."""
+
+
+class _State(NamedTuple):
+    columns: Columns
+    joint_of: Int32
+    """int32[writes]: the last joint that was made for each;"""
+    last: Int32
+    """int32[keys]: of each key the last joint,"""
+    covered: Int32
+    """int32[keys]: and the last one that any version known before was put behind;"""
+    reading: Int32
+    """int32[transactions]: the last session found to read from each. All of these: -1 if there is none."""
+    used: Int64
+    """int64[1]: how many joints there are."""
 
 
 @compiled
@@ -91,104 +106,120 @@ def _latest(first: Int64, writer: Int32, session: Int32) -> tuple[Int32, Int32]:
 
 
 @compiled
-def _guaranteed(
-    known: int,
-    respected: int,
-    first: Int64,
-    key: Int32,
-    writer: Int32,
-    definite: Bool,
-    member_first: Int64,
-    member: Int32,
-    written_first: Int64,
-    written: Int32,
-    reader_first: Int64,
-    readers: Int32,
-    keys: int,
-) -> tuple[Int32, Int32, int]:
-    transactions = len(first) - 1
+def _begun(columns: Columns) -> _State:
+    return _State(
+        columns,
+        np.full(len(columns.written), -1, dtype=np.int32),
+        np.full(columns.keys, -1, dtype=np.int32),
+        np.full(columns.keys, -1, dtype=np.int32),
+        np.full(len(columns.first) - 1, -1, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@compiled
+def _guaranteed(known: int, respected: int, columns: Columns, readers: Successors) -> tuple[Int32, Int32, int]:
+    """Edges onto and from joints, which are numbered behind the transactions; and how many joints there are.
+
+    session A:  T1 writes x = 1;  T2 writes x = 2;  T3 reads x = 0        T4 of another session had written x = 0
+
+    read your writes: joint 0 is behind T1, joint 1 behind joint 0 and T2; T3 reads from T4:  joint 1 before T4
+    """
+    first, key, writer, written_first = columns.first, columns.key, columns.writer, columns.written_first
+    state = _begun(columns)
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
+    joints = _Joints(np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32))
     count = 0
-    # Of joints: the version that each adds, the joint before it, and up to which joint those known later than its
-    # version have been put before that.
-    version, previous = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
-    reached = np.empty(1024, dtype=np.int32)
-    joints = 0
-    joint_of = np.full(len(written), -1, dtype=np.int32)
-    """Of each write the last joint that was made for it."""
-    last = np.full(keys, -1, dtype=np.int32)
-    """Of each key the last joint, and the last one that any version known before was put behind."""
-    covered = np.full(keys, -1, dtype=np.int32)
-    reading = np.full(transactions, -1, dtype=np.int32)
-    """Of each transaction the last session found to read from it."""
-    for s in range(len(member_first) - 1):
-        earliest = joints
-        for m in range(member_first[s], member_first[s + 1]):
-            t = member[m]
+    for s in range(len(columns.member_first) - 1):
+        earliest = state.used[0]
+        for m in range(columns.member_first[s], columns.member_first[s + 1]):
+            t = columns.member[m]
             for step in range(2):
                 # Monotonic reads and writes are about what was known before t, read your writes too.
-                if (step == 0) == (known == 1 and respected == 1):
-                    begin, end = first[t], first[t + 1]
-                    if known == 0:
-                        end = begin + 1 if definite[t] else begin
-                    for i in range(begin, end):
-                        u = writer[i] if known == 1 else t
-                        if u <= 0 or (known == 1 and reading[u] == s):
+                if (step == 0) == (known == READ and respected == BY_READERS):
+                    end = first[t + 1] if known == READ else first[t] + columns.definite[t]
+                    for i in range(first[t], end):
+                        u = writer[i] if known == READ else t
+                        if u <= 0 or (known == READ and state.reading[u] == s):
                             continue
-                        reading[u] = s
-                        needed = joints + written_first[u + 1] - written_first[u]
-                        version, previous, reached = (
-                            longer(version, needed),
-                            longer(previous, needed),
-                            longer(reached, needed),
-                        )
-                        needed = count + 2 * (written_first[u + 1] - written_first[u])
-                        source, target = longer(source, needed), longer(target, needed)
-                        for j in range(written_first[u], written_first[u + 1]):
-                            k = written[j]
-                            version[joints], previous[joints], reached[joints] = u, -1, -1
-                            source[count], target[count] = u, transactions + joints
-                            count += 1
-                            if last[k] >= earliest:
-                                previous[joints] = last[k]
-                                source[count], target[count] = transactions + last[k], transactions + joints
-                                count += 1
-                            last[k] = joint_of[j] = joints
-                            joints += 1
+                        state.reading[u] = s
+                        versions = written_first[u + 1] - written_first[u]
+                        if state.used[0] + versions > len(joints.version):
+                            joints = _longer(joints, state.used[0] + versions)
+                        if count + 2 * versions > len(source):
+                            source, target = longer(source, count + 2 * versions), longer(target, count + 2 * versions)
+                        count = _learn(state, joints, u, earliest, source, target, count)
                     continue
-                low, high = (m, m + 1) if respected == 0 else (reader_first[t], reader_first[t + 1])
+                low, high = (m, m + 1) if respected != BY_READERS else (readers.first[t], readers.first[t + 1])
                 for n in range(low, high):
-                    r = t if respected == 0 else readers[n]
+                    r = t if respected != BY_READERS else readers.target[n]
                     for i in range(first[r], first[r + 1]):
-                        w, k = writer[i], key[i]
-                        if w == WRITES or last[k] < earliest:
+                        if writer[i] == WRITES or state.last[key[i]] < earliest:
                             continue
-                        source, target = longer(source, count + 2), longer(target, count + 2)
-                        if w == INITIAL:
-                            source[count], target[count] = version[last[k]], INITIAL
-                            return source[: count + 1].copy(), target[: count + 1].copy(), joints
-                        at = write_of(w, k, written_first, written)
-                        joint = joint_of[at] if at != NOBODY else -1
-                        if joint < earliest:
-                            source[count], target[count] = transactions + last[k], w
-                            count += 1
-                            continue
-                        contradiction = False
-                        if reached[joint] < 0:
-                            reached[joint] = joint
-                            contradiction = joint <= covered[k]
-                            if previous[joint] >= 0:
-                                source[count], target[count] = transactions + previous[joint], w
-                                count += 1
-                        other = last[k]
-                        while other > reached[joint]:
-                            source, target = longer(source, count + 1), longer(target, count + 1)
-                            source[count], target[count] = version[other], w
-                            count += 1
-                            contradiction = contradiction or reached[other] >= 0
-                            other = previous[other]
-                        reached[joint] = last[k]
-                        covered[k] = last[k] if last[k] > joint else covered[k]
-                        if contradiction:
-                            return source[:count].copy(), target[:count].copy(), joints
-    return source[:count].copy(), target[:count].copy(), joints
+                        room = count + 2 + state.used[0] - earliest
+                        if room > len(source):
+                            source, target = longer(source, room), longer(target, room)
+                        count, contradicts = _respect(state, joints, i, earliest, source, target, count)
+                        if contradicts:
+                            return source[:count].copy(), target[:count].copy(), state.used[0]
+    return source[:count].copy(), target[:count].copy(), state.used[0]
+
+
+@compiled
+def _longer(joints: _Joints, needed: int) -> _Joints:
+    return _Joints(longer(joints.version, needed), longer(joints.previous, needed), longer(joints.reached, needed))
+
+
+@inlined
+def _learn(state: _State, joints: _Joints, u: int, earliest: int, source: Int32, target: Int32, count: int) -> int:
+    """The session knows what u wrote: a joint for each key. How many edges there are then."""
+    columns, last = state.columns, state.last
+    transactions = len(columns.first) - 1
+    for j in range(columns.written_first[u], columns.written_first[u + 1]):
+        k, joint = columns.written[j], state.used[0]
+        joints.version[joint], joints.previous[joint], joints.reached[joint] = u, -1, -1
+        source[count], target[count] = u, transactions + joint
+        count += 1
+        if last[k] >= earliest:
+            joints.previous[joint] = last[k]
+            source[count], target[count] = transactions + last[k], transactions + joint
+            count += 1
+        last[k] = state.joint_of[j] = joint
+        state.used[0] = joint + 1
+    return count
+
+
+@inlined
+def _respect(
+    state: _State, joints: _Joints, i: int, earliest: int, source: Int32, target: Int32, count: int
+) -> tuple[int, bool]:
+    """Puts the versions that are known before the one that is read in operation i. How many edges there are then, and
+    whether they contradict each other for sure."""
+    columns = state.columns
+    transactions = len(columns.first) - 1
+    w, k = columns.writer[i], columns.key[i]
+    last = state.last[k]
+    if w == INITIAL:
+        source[count], target[count] = joints.version[last], INITIAL
+        return count + 1, True
+    at = write_of(w, k, columns.written_first, columns.written)
+    joint = state.joint_of[at] if at != NOBODY else -1
+    if joint < earliest:
+        source[count], target[count] = transactions + last, w
+        return count + 1, False
+    contradicts = False
+    if joints.reached[joint] < 0:
+        joints.reached[joint] = joint
+        contradicts = joint <= state.covered[k]
+        if joints.previous[joint] >= 0:
+            source[count], target[count] = transactions + joints.previous[joint], w
+            count += 1
+    other = last
+    while other > joints.reached[joint]:
+        source[count], target[count] = joints.version[other], w
+        count += 1
+        contradicts = contradicts or joints.reached[other] >= 0
+        other = joints.previous[other]
+    joints.reached[joint] = last
+    state.covered[k] = last if last > joint else state.covered[k]
+    return count, contradicts

@@ -11,40 +11,75 @@ sessions there are that it never hears of.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
+from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, Columns, columns_of, longer, write_of
 from checkers.transactions.isolation.weak.precedence import Forced
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
+
+
+class _Blocks(NamedTuple):
+    """Writes of definite transactions by session and turn, behind them all others."""
+
+    first: Int64
+    """int64[sessions + 1]: those of session s are first[s]:first[s + 1];"""
+    key: Int32
+    owner: Int32
+    """key and transaction of each;"""
+    place_of: Int32
+    """and where each write of `Columns.written` is."""
+
+
+class _Known(NamedTuple):
+    """What the session that is looked at knows."""
+
+    met: Int32
+    so_far: Int64
+    """Of each session the last one that has met it, and of which of its writes on that one does not know."""
+    listed: Int32
+    head: Int32
+    size: Int32
+    """Of each key the last session that has a list of its versions; the newest node of that, and how many it has."""
+    gathered: Int32
+    """Of each key the last transaction of which a read stands for what was known before."""
+    used: Int64
+    """int64[1]: how many nodes there are."""
+
+
+class _Nodes(NamedTuple):
+    """Of lists of versions."""
+
+    write: Int32
+    """The place of the write in `_Blocks`;"""
+    older: Int32
+    """and the next node, or NOBODY."""
+
+
+class _State(NamedTuple):
+    columns: Columns
+    blocks: _Blocks
+    known: _Known
+    overtaken: Int32
+    """int32[writes]: the first write of the key that each one has been put before;"""
+    reached: Int64
+    """int64[writes]: and the last read that it was found to come before."""
+    reads: Int64
+    """int64[1]: how many reads there have been."""
 
 
 def pipelined(accesses: Accesses) -> Forced:
     """Reads and sessions must have an order."""
-    rows = accesses.committed
-    source, target = _pipelined(
-        rows.first,
-        rows.key,
-        rows.writer,
-        rows.session,
-        accesses.definite,
-        accesses.member_first,
-        accesses.member,
-        accesses.written_first,
-        accesses.written,
-        accesses.keys,
-    )
+    source, target = _pipelined(columns_of(accesses))
     return Forced(source=source, target=target)
 
 
 @compiled
-def _by_session(
-    definite: Bool, member_first: Int64, member: Int32, written_first: Int64, written: Int32
-) -> tuple[Int64, Int32, Int32, Int32]:
-    """Writes of definite transactions by session and turn, behind them all others: where those of each session begin;
-    key and transaction of each; and where each write is."""
-    sessions = len(member_first) - 1
+def _blocks(columns: Columns) -> _Blocks:
+    written_first, written, sessions = columns.written_first, columns.written, len(columns.member_first) - 1
     first = np.zeros(sessions + 1, dtype=np.int64)
     key = np.empty(len(written), dtype=np.int32)
     owner = np.empty(len(written), dtype=np.int32)
@@ -52,124 +87,172 @@ def _by_session(
     count = 0
     for wanted in (True, False):
         for s in range(sessions):
-            for m in range(member_first[s], member_first[s + 1]):
-                t = member[m]
-                if definite[t] == wanted:
+            for m in range(columns.member_first[s], columns.member_first[s + 1]):
+                t = columns.member[m]
+                if columns.definite[t] == wanted:
                     for j in range(written_first[t], written_first[t + 1]):
                         key[count], owner[count], place_of[j] = written[j], t, count
                         count += 1
             if wanted:
                 first[s + 1] = count
-    return first, key, owner, place_of
+    return _Blocks(first, key, owner, place_of)
 
 
 @compiled
-def _pipelined(
-    first: Int64,
-    key: Int32,
-    writer: Int32,
-    session: Int32,
-    definite: Bool,
-    member_first: Int64,
-    member: Int32,
-    written_first: Int64,
-    written: Int32,
-    keys: int,
-) -> tuple[Int32, Int32]:
+def _begun(columns: Columns) -> _State:
+    nobody = np.full(columns.keys, NOBODY, dtype=np.int32)
+    sessions, writes = len(columns.member_first) - 1, len(columns.written)
+    known = _Known(
+        np.full(sessions, NOBODY, dtype=np.int32),
+        np.zeros(sessions, dtype=np.int64),
+        nobody,
+        nobody.copy(),
+        np.zeros(columns.keys, dtype=np.int32),
+        nobody.copy(),
+        np.zeros(1, dtype=np.int64),
+    )
+    overtaken, reached = np.full(writes, NOBODY, dtype=np.int32), np.zeros(writes, dtype=np.int64)
+    return _State(columns, _blocks(columns), known, overtaken, reached, np.zeros(1, dtype=np.int64))
+
+
+@compiled
+def _pipelined(columns: Columns) -> tuple[Int32, Int32]:
+    """
+    session A:  T1 writes x = 1;  T2 writes x = 2, y = 1          session B:  T3 reads y = 1;  T4 reads x = 1
+
+    T3 reads from T2, so B knows the versions of x that A wrote up to T2, of which the last one stands for all;
+    T4 reads that of T1:  T2 before T1;  from then on x = 1 stands for what B knows of x
+    """
+    state = _begun(columns)
+    first, writer, known = columns.first, columns.writer, state.known
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
+    nodes = _Nodes(np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32))
     count = 0
-    block_first, write_key, owner, place_of = _by_session(definite, member_first, member, written_first, written)
-    # What a session knows: the writes of each session it has met up to one; of each key a list of writes, the newest
-    # first.
-    met = np.full(len(member_first) - 1, NOBODY, dtype=np.int32)
-    known = np.zeros(len(member_first) - 1, dtype=np.int64)
-    listed = np.full(keys, NOBODY, dtype=np.int32)
-    head = np.full(keys, NOBODY, dtype=np.int32)
-    write, older = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
-    gathered = np.full(keys, NOBODY, dtype=np.int32)
-    """Of each key the last transaction of which a read stands for what was known before."""
-    overtaken = np.full(len(written), NOBODY, dtype=np.int32)
-    """The first write of the key that each one has been put before."""
-    reached = np.zeros(len(written), dtype=np.int64)
-    """The last read that each write was found to come before."""
-    reads = 0
-    for s in range(len(member_first) - 1):
-        used = 0
-        for m in range(member_first[s], member_first[s + 1]):
-            t = member[m]
+    for s in range(len(columns.member_first) - 1):
+        known.used[0] = 0
+        for m in range(columns.member_first[s], columns.member_first[s + 1]):
+            t = columns.member[m]
             # Its reads are of what was written before those that it reads from; these themselves, and t, are known to
             # whatever follows in its session.
-            for step in range(2):
-                for i in range(first[t], first[t + 1] + step):
-                    w = writer[i] if i < first[t + 1] else t
-                    if w <= 0:
-                        continue
-                    q = session[w]
-                    if met[q] != s:
-                        met[q], known[q] = s, block_first[q]
-                    lowest, p = block_first[q], known[q]
-                    last = w if step == 1 and definite[w] else w - 1
-                    while p < block_first[q + 1] and owner[p] <= last:
-                        k = write_key[p]
-                        if listed[k] != s:
-                            listed[k], head[k] = s, NOBODY
-                        if head[k] != NOBODY and lowest <= write[head[k]] < block_first[q + 1]:
-                            # Sessions are in order: the last one stands for those before.
-                            write[head[k]] = max(write[head[k]], p)
-                        else:
-                            if used == len(write):
-                                write, older = longer(write, used + 1), longer(older, used + 1)
-                            write[used], older[used] = p, head[k]
-                            head[k] = used
-                            used += 1
-                        p += 1
-                    known[q] = p
-                    if step == 1 and w != t and not definite[w]:
-                        for j in range(written_first[w], written_first[w + 1]):
-                            k = written[j]
-                            if listed[k] != s:
-                                listed[k], head[k] = s, NOBODY
-                            if used == len(write):
-                                write, older = longer(write, used + 1), longer(older, used + 1)
-                            write[used], older[used] = place_of[j], head[k]
-                            head[k] = used
-                            used += 1
-                if step == 1:
-                    break
-                for i in range(first[t], first[t + 1]):
-                    w, k = writer[i], key[i]
-                    if w == WRITES or listed[k] != s:
-                        continue
-                    read = place_of[write_of(w, k, written_first, written)] if w != INITIAL else NOBODY
-                    reads += 1
-                    if read != NOBODY:
-                        reached[read] = reads
-                    node = head[k]
-                    while node != NOBODY:
-                        p = write[node]
-                        node = older[node]
-                        if p == read:
-                            continue
-                        if overtaken[p] == NOBODY or reached[overtaken[p]] != reads:
-                            source, target = longer(source, count + 1), longer(target, count + 1)
-                            source[count], target[count] = owner[p], w
-                            count += 1
-                            if w == INITIAL:
-                                return source[:count].copy(), target[:count].copy()
-                            if overtaken[p] == NOBODY:
-                                overtaken[p] = read
-                        reached[p] = reads
-                for i in range(first[t], first[t + 1]):
-                    w, k = writer[i], key[i]
-                    if w <= 0 or listed[k] != s:
-                        continue
-                    if gathered[k] != t:
-                        gathered[k] = t
-                        head[k] = NOBODY
-                    if used == len(write):
-                        write, older = longer(write, used + 1), longer(older, used + 1)
-                    write[used] = place_of[write_of(w, k, written_first, written)]
-                    older[used] = head[k]
-                    head[k] = used
-                    used += 1
+            for i in range(first[t], first[t + 1]):
+                if writer[i] > 0:
+                    if _room_to_learn(state, s, writer[i]) > len(nodes.write):
+                        nodes = _longer(nodes, _room_to_learn(state, s, writer[i]))
+                    _learn(state, nodes, s, writer[i], writer[i] - 1)
+            for i in range(first[t], first[t + 1]):
+                if writer[i] == WRITES or known.listed[columns.key[i]] != s:
+                    continue
+                before, room = count, count + known.size[columns.key[i]]
+                if room > len(source):
+                    source, target = longer(source, room), longer(target, room)
+                count = _read(state, nodes, i, source, target, count)
+                if writer[i] == INITIAL and count > before:
+                    return source[:count].copy(), target[:count].copy()
+            if known.used[0] + first[t + 1] - first[t] > len(nodes.write):
+                nodes = _longer(nodes, known.used[0] + first[t + 1] - first[t])
+            _gather(state, nodes, s, t)
+            for i in range(first[t], first[t + 1] + 1):
+                w = writer[i] if i < first[t + 1] else t
+                if w > 0:
+                    if _room_to_learn(state, s, w) > len(nodes.write):
+                        nodes = _longer(nodes, _room_to_learn(state, s, w))
+                    _learn(state, nodes, s, w, w if columns.definite[w] else w - 1)
+                    if w != t and not columns.definite[w]:
+                        _learn_indefinite(state, nodes, s, w)
     return source[:count].copy(), target[:count].copy()
+
+
+@compiled
+def _longer(nodes: _Nodes, needed: int) -> _Nodes:
+    return _Nodes(longer(nodes.write, needed), longer(nodes.older, needed))
+
+
+@inlined
+def _room_to_learn(state: _State, s: int, w: int) -> int:
+    """How many nodes there can be once session s has learned what w's session wrote up to w."""
+    blocks, known, written_first = state.blocks, state.known, state.columns.written_first
+    q = state.columns.session[w]
+    from_ = known.so_far[q] if known.met[q] == s else blocks.first[q]
+    return int(known.used[0] + blocks.first[q + 1] - from_ + written_first[w + 1] - written_first[w])
+
+
+@inlined
+def _learn(state: _State, nodes: _Nodes, s: int, w: int, last: int) -> None:
+    """What definite transactions of w's session wrote up to transaction `last`."""
+    blocks, known = state.blocks, state.known
+    q = state.columns.session[w]
+    if known.met[q] != s:
+        known.met[q], known.so_far[q] = s, blocks.first[q]
+    p = known.so_far[q]
+    while p < blocks.first[q + 1] and blocks.owner[p] <= last:
+        k = blocks.key[p]
+        newest = known.head[k] if known.listed[k] == s else NOBODY
+        if newest != NOBODY and blocks.first[q] <= nodes.write[newest] < blocks.first[q + 1]:
+            # Sessions are in order: the last one stands for those before.
+            nodes.write[newest] = max(nodes.write[newest], p)
+        else:
+            _push(known, nodes, s, k, p)
+        p += 1
+    known.so_far[q] = p
+
+
+@inlined
+def _learn_indefinite(state: _State, nodes: _Nodes, s: int, w: int) -> None:
+    columns = state.columns
+    for j in range(columns.written_first[w], columns.written_first[w + 1]):
+        _push(state.known, nodes, s, columns.written[j], state.blocks.place_of[j])
+
+
+@inlined
+def _push(known: _Known, nodes: _Nodes, s: int, key: int, write: int) -> None:
+    if known.listed[key] != s:
+        known.listed[key], known.head[key], known.size[key] = s, NOBODY, 0
+    at = known.used[0]
+    nodes.write[at], nodes.older[at] = write, known.head[key]
+    known.head[key] = at
+    known.size[key] += 1
+    known.used[0] = at + 1
+
+
+@inlined
+def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, count: int) -> int:
+    """Puts the versions that the session knows before the one that it reads in operation i. How many edges there are
+    then; it ends with one onto INITIAL, which is a contradiction."""
+    columns, overtaken, reached = state.columns, state.overtaken, state.reached
+    w, k = columns.writer[i], columns.key[i]
+    read = NOBODY
+    if w != INITIAL:
+        read = state.blocks.place_of[write_of(w, k, columns.written_first, columns.written)]
+    reads = state.reads[0] + 1
+    state.reads[0] = reads
+    if read != NOBODY:
+        reached[read] = reads
+    node = state.known.head[k]
+    while node != NOBODY:
+        p = nodes.write[node]
+        node = nodes.older[node]
+        if p == read:
+            continue
+        if overtaken[p] == NOBODY or reached[overtaken[p]] != reads:
+            source[count], target[count] = state.blocks.owner[p], w
+            count += 1
+            if w == INITIAL:
+                return count
+            if overtaken[p] == NOBODY:
+                overtaken[p] = read
+        reached[p] = reads
+    return count
+
+
+@inlined
+def _gather(state: _State, nodes: _Nodes, s: int, t: int) -> None:
+    """What t reads of a key stands for all that its session knew of it."""
+    columns, known = state.columns, state.known
+    for i in range(columns.first[t], columns.first[t + 1]):
+        w, k = columns.writer[i], columns.key[i]
+        if w <= 0 or known.listed[k] != s:
+            continue
+        if known.gathered[k] != t:
+            known.gathered[k], known.head[k], known.size[k] = t, NOBODY, 0
+        write = state.blocks.place_of[write_of(w, k, columns.written_first, columns.written)]
+        _push(known, nodes, s, k, write)

@@ -1,5 +1,5 @@
-"""What a cluster's nodes say of themselves, held against what replication promises."""
+"""What nodes report of themselves, held against what replication promises."""
 
-from checkers.replication.checker import ClusterChecker
+from checkers.replication.checker import ReplicationChecker
 
-__all__ = ["ClusterChecker"]
+__all__ = ["ReplicationChecker"]

@@ -1,6 +1,6 @@
-"""The cluster checker: what its nodes say of themselves keeps the rules of replication.
+"""The replication checker: what nodes report of themselves keeps the rules of replication.
 
-It claims, of the nodes' own event logs (`harness.record.node_events`): an epoch has one master, epochs only grow,
+It judges, by the nodes' own event logs (`harness.record.node_events`): an epoch has one master, epochs only grow,
 masters come from the SyncStateSet, and bytes that were confirmed stay what they are, on every replica and through
 every change of masters. Clients may have noticed nothing yet.
 
@@ -15,12 +15,12 @@ What breaks it, by name:
   diverging-logs     two replicas hold, at the end, different bytes below the confirm offset of both
   rewritten-log      confirmed bytes were replaced by others, which were confirmed as well
 
-It takes the table that `write_node_events` makes (`RunUnderCheck.node_events`); without one nothing is claimed, and the
+It takes the table that `write_node_events` makes (`RunUnderCheck.node_events`); without one nothing is judged, and the
 result is VALID with no statistics. Bytes are compared by checksums of pieces of 4 KiB, so what stands in the last piece
 that is not full is not compared; a difference of two pieces goes unseen once in 2³² times. Times of different nodes are
 compared to tell fenced-write from confirmed-lost, and for nothing else.
 
-It does not establish that nodes tell the truth, that writes survive where nothing was confirmed, or progress.
+It does not establish that nodes report the truth, that writes survive where nothing was confirmed, or progress.
 
 Mutants it kills: ignore-demotion (fenced-write), silent-unclean (unclean-election), truncate-by-epoch-only
 (diverging-logs), vote-not-durable (two-leaders, epoch-back), flush-lie, ack-before-append, shrink-first and
@@ -40,8 +40,8 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine
-from checkers.replication.claims import CLAIMS, claims_of
 from checkers.replication.contradictions import contradictions
+from checkers.replication.reports import REPORTS, reports_of
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.node_events import NODE_EVENTS
 
@@ -85,8 +85,8 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 
 
-class ClusterChecker:
-    """Judges the events of a cluster's nodes."""
+class ReplicationChecker:
+    """Judges the events of a system's nodes."""
 
     name = "cluster"
     meanings = MEANINGS
@@ -97,8 +97,8 @@ class ClusterChecker:
             return CheckerResult(verdict=Verdict.VALID)
         events = engine.history(path, tuple(NODE_EVENTS.names))
         buckets = bucket_count(history_rows(path))
-        claims = engine.grouped(events, ("node",), partial(claims_of, buckets=buckets), CLAIMS)
-        findings = engine.grouped(claims, ("bucket",), contradictions, FINDINGS)
+        reports = engine.grouped(events, ("node",), partial(reports_of, buckets=buckets), REPORTS)
+        findings = engine.grouped(reports, ("bucket",), contradictions, FINDINGS)
         return judged(
             gathered_findings(engine, findings),
             legal=request.legal,

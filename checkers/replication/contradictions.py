@@ -1,4 +1,4 @@
-"""What the claims of a cluster's nodes contradict in each other."""
+"""What the reports of a system's nodes contradict in each other."""
 
 from __future__ import annotations
 
@@ -12,98 +12,102 @@ import pyarrow.compute as pc
 
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts
-from checkers.replication.claims import HOLDS, LEADS, MADE, MASTER, SAFE
+from checkers.replication.reports import CONFIRMED_BELOW, ELECTION, HOLDS, LEADS, MASTER
 from checkers.verdict import EXAMPLES
 
-Claim = dict[str, Any]
+Report = dict[str, Any]
 Contradiction = tuple[str, Example]
-"""Its name, and the claims in words."""
+"""Its name, and the reports in words."""
 
 
-def contradictions(claims: pa.Table) -> pa.Table:
-    """Kernel over all claims of a bucket."""
-    is_finding = claims["name"].is_valid()
-    passed_through = claims.filter(is_finding).select(FINDINGS.names)
-    claims = claims.filter(pc.invert(is_finding))
-    holds = pc.equal(claims["kind"], HOLDS)
-    of_groups = sorted(claims.filter(pc.invert(holds)).to_pylist(), key=lambda claim: (claim["group"], claim["kind"]))
+def contradictions(reports: pa.Table) -> pa.Table:
+    """Kernel over all reports of a bucket."""
+    is_finding = reports["name"].is_valid()
+    passed_through = reports.filter(is_finding).select(FINDINGS.names)
+    reports = reports.filter(pc.invert(is_finding))
+    holds = pc.equal(reports["kind"], HOLDS)
+    of_groups = sorted(
+        reports.filter(pc.invert(holds)).to_pylist(), key=lambda report: (report["group"], report["kind"])
+    )
     found: list[Contradiction] = []
-    for _, group in groupby(of_groups, key=lambda claim: claim["group"]):
-        by_kind = {kind: list(rows) for kind, rows in groupby(group, key=lambda claim: claim["kind"])}
+    for _, group in groupby(of_groups, key=lambda report: report["group"]):
+        by_kind = {kind: list(rows) for kind, rows in groupby(group, key=lambda report: report["kind"])}
         found += _one_at_a_time("two-masters", by_kind.get(MASTER, ()), _acts, "acted as master")
-        found += _one_at_a_time("two-masters", by_kind.get(MADE, ()), _made, "elected")
+        found += _one_at_a_time("two-masters", by_kind.get(ELECTION, ()), _elected, "elected")
         found += _one_at_a_time("two-leaders", by_kind.get(LEADS, ()), _acts, "led")
-        found += _overtaken(by_kind.get(SAFE, ()), by_kind.get(MASTER, ()))
+        found += _overtaken(by_kind.get(CONFIRMED_BELOW, ()), by_kind.get(MASTER, ()))
     findings = Findings()
     for name in sorted({name for name, _ in found}):
         examples = sorted((example for of, example in found if of == name), key=lambda example: example.tie)
         findings.add(name, len(examples), examples[:EXAMPLES])
-    _report_pieces(claims.filter(holds), findings)
+    _report_pieces(reports.filter(holds), findings)
     return pa.concat_tables([passed_through, findings.table()]).combine_chunks()
 
 
-def _acts(claim: Claim) -> str:
-    return str(claim["node"])
+def _acts(report: Report) -> str:
+    return str(report["node"])
 
 
-def _made(claim: Claim) -> str:
-    return "nobody" if claim["broker"] is None else f"broker {claim['broker']}"
+def _elected(report: Report) -> str:
+    return "nobody" if report["broker"] is None else f"broker {report['broker']}"
 
 
 def _one_at_a_time(
-    name: str, claims: Iterable[Claim], who: Callable[[Claim], str], did: str
+    name: str, reports: Iterable[Report], who: Callable[[Report], str], did: str
 ) -> Iterator[Contradiction]:
     """Under one epoch there is one."""
-    ordered = sorted(claims, key=lambda claim: (claim["epoch"], claim["time"], claim["node"]))
-    for epoch, rows in groupby(ordered, key=lambda claim: claim["epoch"]):
+    ordered = sorted(reports, key=lambda report: (report["epoch"], report["time"], report["node"]))
+    for epoch, rows in groupby(ordered, key=lambda report: report["epoch"]):
         first, *others = rows
-        other = next((claim for claim in others if who(claim) != who(first)), None)
+        other = next((report for report in others if who(report) != who(first)), None)
         if other is None:
             continue
         if who is _acts:
-            told = f"{_acts(first)} {did} of {first['group']} under epoch {epoch} at {_at(first)}, and so did "
-            told += f"{_acts(other)} at {_at(other)}"
+            because = f"{_acts(first)} {did} of {first['group']} under epoch {epoch} at {_at(first)}, and so did "
+            because += f"{_acts(other)} at {_at(other)}"
         else:
-            told = f"under epoch {epoch} of {first['group']} {first['node']} had {who(first)} {did} at {_at(first)}, "
-            told += f"and {other['node']} {who(other)} at {_at(other)}"
-        yield name, _example(told, (first, other), epoch=epoch)
+            because = (
+                f"under epoch {epoch} of {first['group']} {first['node']} had {who(first)} {did} at {_at(first)}, "
+            )
+            because += f"and {other['node']} {who(other)} at {_at(other)}"
+        yield name, _example(because, (first, other), epoch=epoch)
 
 
-def _overtaken(safe: Iterable[Claim], masters: Iterable[Claim]) -> Iterator[Contradiction]:
+def _overtaken(safe: Iterable[Report], masters: Iterable[Report]) -> Iterator[Contradiction]:
     """What was confirmed under an epoch is in the log with which every later one begins."""
     begun = sorted((m for m in masters if m["start"] is not None), key=lambda m: (m["epoch"], m["time"], m["node"]))
-    ordered = sorted(safe, key=lambda claim: (claim["epoch"], -claim["end"], claim["time"], claim["node"]))
-    for epoch, rows in groupby(ordered, key=lambda claim: claim["epoch"]):
-        claim = next(rows)
-        later = next((m for m in begun if m["epoch"] > epoch and m["start"] < claim["end"]), None)
+    ordered = sorted(safe, key=lambda report: (report["epoch"], -report["end"], report["time"], report["node"]))
+    for epoch, rows in groupby(ordered, key=lambda report: report["epoch"]):
+        report = next(rows)
+        later = next((m for m in begun if m["epoch"] > epoch and m["start"] < report["end"]), None)
         if later is None:
             continue
-        is_late = claim["time"] > later["time"]
-        told = (
-            f"{later['node']} began epoch {later['epoch']} of {claim['group']} at offset {later['start']} "
-            f"({_at(later)}), {'and then' if is_late else 'although'} {claim['node']} "
-            f"{'told' if is_late else 'had told'} under epoch {epoch} that all before offset {claim['end']} was "
-            f"confirmed ({_at(claim)})"
+        is_late = report["time"] > later["time"]
+        because = (
+            f"{later['node']} began epoch {later['epoch']} of {report['group']} at offset {later['start']} "
+            f"({_at(later)}), {'and then' if is_late else 'although'} {report['node']} "
+            f"{'reported' if is_late else 'had reported'} under epoch {epoch} that all before offset {report['end']} "
+            f"was confirmed ({_at(report)})"
         )
-        details = {"epochs": [epoch, later["epoch"]], "start": later["start"], "confirmed": claim["end"]}
-        yield "fenced-write" if is_late else "confirmed-lost", _example(told, (claim, later), **details)
+        details = {"epochs": [epoch, later["epoch"]], "start": later["start"], "confirmed": report["end"]}
+        yield "fenced-write" if is_late else "confirmed-lost", _example(because, (report, later), **details)
 
 
-def _report_pieces(claims: pa.Table, findings: Findings) -> None:
+def _report_pieces(reports: pa.Table, findings: Findings) -> None:
     """Confirmed bytes are the same on every replica, and stay what they are."""
     order = [("group", "ascending"), ("start", "ascending"), ("time", "ascending"), ("node", "ascending")]
-    claims = claims.sort_by(order)
-    groups = pc.rank(claims["group"], tiebreaker="dense").to_numpy()
-    start, checksum = (claims[name].to_numpy() for name in ("start", "checksum"))
-    stands = claims["stands"].to_numpy()
+    reports = reports.sort_by(order)
+    groups = pc.rank(reports["group"], tiebreaker="dense").to_numpy()
+    start, checksum = (reports[name].to_numpy() for name in ("start", "checksum"))
+    stands = reports["stands"].to_numpy()
     standing = np.flatnonzero(stands)
     diverging = _conflicts(groups, start, checksum, standing)
     rewritten = _conflicts(groups, start, checksum, np.arange(len(start)))
     places = {(groups[one], start[one]) for one, _ in diverging}
     rewritten = [pair for pair in rewritten if (groups[pair[0]], start[pair[0]]) not in places]
     for name, pairs in (("diverging-logs", diverging), ("rewritten-log", rewritten)):
-        told = claims.take(pa.array([row for pair in pairs for row in pair], pa.int64())).to_pylist()
-        examples = [_piece(name, one, other) for one, other in zip(told[::2], told[1::2], strict=True)]
+        rows = reports.take(pa.array([row for pair in pairs for row in pair], pa.int64())).to_pylist()
+        examples = [_piece(name, one, other) for one, other in zip(rows[::2], rows[1::2], strict=True)]
         findings.add(name, len(examples), sorted(examples, key=lambda example: example.tie)[:EXAMPLES])
 
 
@@ -117,25 +121,25 @@ def _conflicts(groups: Int64, start: Int64, checksum: Int64, rows: Int64) -> lis
     return list(zip(head[other].tolist(), rows[other].tolist(), strict=True))
 
 
-def _piece(name: str, one: Claim, other: Claim) -> Example:
+def _piece(name: str, one: Report, other: Report) -> Example:
     where = f"bytes {one['start']} to {one['end']} of {one['group']}"
     if name == "diverging-logs":
-        told = f"{where}, confirmed at both, are not the same at {one['node']} and {other['node']}"
+        because = f"{where}, confirmed at both, are not the same at {one['node']} and {other['node']}"
     else:
-        told = f"{where} were confirmed at {one['node']}, and other bytes were there later at {other['node']}"
-    told += f": checksums {one['checksum']:08x} (written at {_at(one)}) and {other['checksum']:08x} ({_at(other)})"
-    return _example(told, (one, other), start=one["start"], end=one["end"])
+        because = f"{where} were confirmed at {one['node']}, and other bytes were there later at {other['node']}"
+    because += f": checksums {one['checksum']:08x} (written at {_at(one)}) and {other['checksum']:08x} ({_at(other)})"
+    return _example(because, (one, other), start=one["start"], end=one["end"])
 
 
-def _at(claim: Claim) -> str:
-    return f"{claim['time'] / 1e9:.3f} s"
+def _at(report: Report) -> str:
+    return f"{report['time'] / 1e9:.3f} s"
 
 
-def _example(because: str, claims: tuple[Claim, Claim], **details: object) -> Example:
-    nodes = [claim["node"] for claim in claims]
-    times = [claim["time"] for claim in claims]
+def _example(because: str, reports: tuple[Report, Report], **details: object) -> Example:
+    nodes = [report["node"] for report in reports]
+    times = [report["time"] for report in reports]
     return Example(
-        key=claims[0]["group"],
+        key=reports[0]["group"],
         operations=(),
         tie=(max(times), min(times)),
         because=because,

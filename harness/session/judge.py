@@ -10,7 +10,7 @@ from typing import Any
 from checkers.availability import Availability
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from checkers.verdict import Vacuous
@@ -166,6 +166,6 @@ def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
         "statistics": Statistics(),
         "vacuity": Vacuity(subject=f"workload {scenario.workload}", evidence=parts.workload.evidence),
         "availability": Availability(),
-        "cluster": ClusterChecker(),
+        "cluster": ReplicationChecker(),
     }
     return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers

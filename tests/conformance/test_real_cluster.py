@@ -16,7 +16,7 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from checkers.verdict import Verdict
 from harness.record.node_events import write_node_events
 from system_under_test.rocketmq.client.errors import ClientError
@@ -130,7 +130,7 @@ def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: 
         process.send_signal(signal.SIGTERM)
     assert [process.wait(timeout=20) for process in cluster.processes.values()] == [0, 0, 0]
     events = write_node_events(tmp_path, tmp_path / "node-events.parquet")
-    told = ClusterChecker().check(
+    told = ReplicationChecker().check(
         CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=events)), InProcessEngine()
     )
     assert told.verdict is Verdict.VALID, told

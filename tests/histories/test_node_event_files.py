@@ -16,7 +16,7 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from harness.record.node_events import write_node_events
 
 FILES = sorted((Path(__file__).parent / "cluster").glob("*.events"))
@@ -59,7 +59,7 @@ def test_events_get_the_verdict_they_are_written_for(file: Path, tmp_path: Path)
         with (tmp_path / "nodes" / node / "events.jsonl").open("a") as log:
             log.write(json.dumps(event) + "\n")
     table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
-    result = ClusterChecker().check(
+    result = ReplicationChecker().check(
         CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table)), InProcessEngine()
     )
     assert " ".join([result.verdict.value, *result.anomalies]) == verdict, result

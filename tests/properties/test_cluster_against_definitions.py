@@ -1,4 +1,4 @@
-"""The cluster checker against the definitions, on thousands of small clusters, on both engines."""
+"""The replication checker against the definitions, on thousands of small clusters, on both engines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.replication import ClusterChecker
-from checkers.replication.claims import EVENTS, confirmed_pieces
+from checkers.replication import ReplicationChecker
+from checkers.replication.reports import EVENTS, confirmed_pieces
 from checkers.verdict import CheckerResult
 from harness.record.node_events import write_node_events
 from tests.references.node_histories import (
@@ -36,7 +36,7 @@ def judge(clusters: list[Cluster], folder: Path) -> CheckerResult:
         write_cluster(cluster, folder / "nodes")
     table = write_node_events(folder / "nodes", folder / "node-events.parquet")
     request = CheckRequest(history=folder, run=RunUnderCheck(node_events=table))
-    return ClusterChecker().check(request, InProcessEngine())
+    return ReplicationChecker().check(request, InProcessEngine())
 
 
 def compare(seed: int, folder: Path) -> Counter[str]:
@@ -90,7 +90,7 @@ def test_what_others_say_and_what_is_torn_is_passed_over(tmp_path: Path) -> None
         target.parent.mkdir(parents=True)
         target.write_text(noise + path.read_text() + '{"event": "written", "sta')
     table = write_node_events(tmp_path / "noisy" / "nodes", tmp_path / "noisy.parquet")
-    noisy = ClusterChecker().check(
+    noisy = ReplicationChecker().check(
         CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table)), InProcessEngine()
     )
     assert {n: s.count for n, s in noisy.anomalies.items()} == {n: s.count for n, s in expected.anomalies.items()}
@@ -99,7 +99,7 @@ def test_what_others_say_and_what_is_torn_is_passed_over(tmp_path: Path) -> None
 def test_without_events_nothing_is_claimed(tmp_path: Path) -> None:
     (tmp_path / "nodes" / "b1").mkdir(parents=True)
     assert write_node_events(tmp_path / "nodes", tmp_path / "e.parquet") is None
-    assert ClusterChecker().check(CheckRequest(history=tmp_path), InProcessEngine()).statistics == {}
+    assert ReplicationChecker().check(CheckRequest(history=tmp_path), InProcessEngine()).statistics == {}
 
 
 def test_the_table_does_not_depend_on_how_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

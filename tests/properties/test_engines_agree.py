@@ -20,7 +20,7 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
@@ -117,9 +117,9 @@ def test_both_engines_say_the_same_of_a_clusters_nodes(
         write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), tmp_path / "nodes")
     table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
     request = CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table))
-    alone = ClusterChecker().check(request, InProcessEngine())
+    alone = ReplicationChecker().check(request, InProcessEngine())
     assert len(alone.anomalies) > 4
-    assert ClusterChecker().check(request, spark) == alone
+    assert ReplicationChecker().check(request, spark) == alone
 
 
 def test_both_engines_say_the_same_of_delays(

@@ -19,7 +19,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.registers import vast as vast_registers
 from checkers.plan import Checker, CheckRequest, Engine, RunUnderCheck
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
@@ -76,7 +76,7 @@ def cluster_case(folder: Path) -> Case:
     table = in_pieces(write_node_events(folder / "nodes", folder / "node-events.parquet"))
     return (
         "cluster",
-        ClusterChecker(),
+        ReplicationChecker(),
         CheckRequest(history=folder / "vast.parquet", run=RunUnderCheck(node_events=table)),
     )
 

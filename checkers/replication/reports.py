@@ -1,7 +1,7 @@
-"""One node's events, in its own order: what it claims that others may contradict, and what is wrong with it already.
+"""One node's events, in its own order: what it reports that others may contradict, and what is wrong with it already.
 
-A node's log is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once the node tells that
-all before the piece's end is; it stands until the log is cut below that.
+A node's log is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once the node reports
+that all before the piece's end is; it stands until the log is cut below that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.compiled import compiled
 EVENTS = ("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered")
 ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED = range(8)
 
-CLAIMS = pa.schema(
+REPORTS = pa.schema(
     [
         *FINDINGS,
         pa.field("bucket", pa.int32()),
@@ -36,39 +36,39 @@ CLAIMS = pa.schema(
         pa.field("stands", pa.bool_()),
     ]
 )
-"""A finding, or (where `name` is null) a claim. By `kind`: MASTER of `epoch`, writing from `start` on; MADE: `broker`
-became master of `epoch` (null: nobody did); LEADS the electors in term `epoch`; SAFE: all before `end` is confirmed,
-and `epoch` the newest; HOLDS: confirmed bytes [`start`, `end`) have this `checksum`, and had until the end of the
-record if it `stands`."""
+"""A finding, or (where `name` is null) a report. By `kind`: MASTER of `epoch`, writing from `start` on; ELECTION:
+`broker` became master of `epoch` (null: nobody did); LEADS the electors in term `epoch`; CONFIRMED_BELOW: all before
+`end` is confirmed, and `epoch` the newest; HOLDS: confirmed bytes [`start`, `end`) have this `checksum`, and had until
+the end of the record if it `stands`."""
 
-MASTER, MADE, LEADS, SAFE, HOLDS = range(5)
+MASTER, ELECTION, LEADS, CONFIRMED_BELOW, HOLDS = range(5)
 
 ELECTORS = "controllers"
 """The group of those who elect."""
 
 
-def claims_of(events: pa.Table, *, buckets: int) -> pa.Table:
+def reports_of(events: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over all events of one node."""
-    life = _Life.of(events)
+    log = _NodeLog.of(events)
     findings = Findings()
-    _report_epochs(life, findings)
-    _report_elections(life, findings)
+    _report_epochs(log, findings)
+    _report_elections(log, findings)
     found = findings.table()
-    padded = [pa.nulls(found.num_rows, CLAIMS.field(name).type) for name in CLAIMS.names[len(FINDINGS) :]]
+    padded = [pa.nulls(found.num_rows, REPORTS.field(name).type) for name in REPORTS.names[len(FINDINGS) :]]
     # Findings pass through the next grouping untouched; any bucket will do.
     padded[0] = pa.array(np.zeros(found.num_rows, dtype=np.int32))
-    told = pa.Table.from_arrays([*found.columns, *padded], schema=CLAIMS)
-    return pa.concat_tables([told, _claims(life, buckets)]).combine_chunks()
+    reported = pa.Table.from_arrays([*found.columns, *padded], schema=REPORTS)
+    return pa.concat_tables([reported, _reports(log, buckets)]).combine_chunks()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Life:
-    """All lives of one node, one after the other; arrays of equal length."""
+class _NodeLog:
+    """The events of all lives of one node, one after the other; arrays of equal length."""
 
     table: pa.Table
     node: str
     own_group: str
-    """The group whose log it holds; empty where it never told, and then its log is compared with no other."""
+    """The group whose log it holds; empty where it never reported one, and then its log is compared with no other."""
     event: Int32
     time: Int64
     epoch: Int64
@@ -77,7 +77,7 @@ class _Life:
     end: Int64
 
     @classmethod
-    def of(cls, events: pa.Table) -> _Life:
+    def of(cls, events: pa.Table) -> _NodeLog:
         events = events.take(pa.array(np.argsort(events["sequence"].to_numpy(), kind="stable")))
         event = codes(events["event"], EVENTS)
         own = events["group"].filter(pa.array((event == ROLE) | (event < 0)))
@@ -101,43 +101,43 @@ class _Life:
         return Example(key=None, operations=(), tie=(int(self.time[row]), row), because=because, details=details)
 
 
-def _report_epochs(life: _Life, findings: Findings) -> None:
+def _report_epochs(log: _NodeLog, findings: Findings) -> None:
     """Epochs and terms that a node acted under never go back, not even over its restarts."""
     back: list[tuple[int, int]] = []
     for kinds in ((ROLE,), (LEADER, FOLLOWER)):
-        rows = np.flatnonzero(np.isin(life.event, kinds) & (life.epoch != NONE))
-        highest = np.maximum.accumulate(life.epoch[rows])
-        for position in np.flatnonzero(life.epoch[rows] < highest).tolist():
-            before = np.flatnonzero(life.epoch[rows[:position]] == highest[position])[0]
+        rows = np.flatnonzero(np.isin(log.event, kinds) & (log.epoch != NONE))
+        highest = np.maximum.accumulate(log.epoch[rows])
+        for position in np.flatnonzero(log.epoch[rows] < highest).tolist():
+            before = np.flatnonzero(log.epoch[rows[:position]] == highest[position])[0]
             back.append((int(rows[position]), int(rows[before])))
     examples = [
-        life.example(
+        log.example(
             after,
-            f"{life.node} acted under epoch {life.epoch[after]} at {life.at(after)}, although it had acted under "
-            f"epoch {life.epoch[before]} at {life.at(before)}",
-            epochs=[int(life.epoch[before]), int(life.epoch[after])],
+            f"{log.node} acted under epoch {log.epoch[after]} at {log.at(after)}, although it had acted under "
+            f"epoch {log.epoch[before]} at {log.at(before)}",
+            epochs=[int(log.epoch[before]), int(log.epoch[after])],
         )
         for after, before in sorted(back)[:EXAMPLES]
     ]
     findings.add("epoch-back", len(back), examples)
 
 
-def _report_elections(life: _Life, findings: Findings) -> None:
+def _report_elections(log: _NodeLog, findings: Findings) -> None:
     """Who is elected was in sync, unless unclean elections are allowed; before the first one nobody is."""
-    rows = np.flatnonzero((life.event == ELECTED) & (life.broker != NONE))
-    columns = (life.table[name].take(pa.array(rows)).to_pylist() for name in ("members", "allowed", "group"))
+    rows = np.flatnonzero((log.event == ELECTED) & (log.broker != NONE))
+    columns = (log.table[name].take(pa.array(rows)).to_pylist() for name in ("members", "allowed", "group"))
     outside = [
         (row, in_sync, group)
         for row, in_sync, allowed, group in zip(rows.tolist(), *columns, strict=True)
-        if in_sync and not allowed and int(life.broker[row]) not in in_sync
+        if in_sync and not allowed and int(log.broker[row]) not in in_sync
     ]
     examples = [
-        life.example(
+        log.example(
             row,
-            f"{life.node} had broker {life.broker[row]} elected master of {group} under epoch {life.epoch[row]} at "
-            f"{life.at(row)}, although only {in_sync} were in sync and unclean elections are not allowed",
-            epoch=int(life.epoch[row]),
-            master=int(life.broker[row]),
+            f"{log.node} had broker {log.broker[row]} elected master of {group} under epoch {log.epoch[row]} at "
+            f"{log.at(row)}, although only {in_sync} were in sync and unclean elections are not allowed",
+            epoch=int(log.epoch[row]),
+            master=int(log.broker[row]),
             in_sync=in_sync,
         )
         for row, in_sync, group in outside[:EXAMPLES]
@@ -145,54 +145,55 @@ def _report_elections(life: _Life, findings: Findings) -> None:
     findings.add("unclean-election", len(outside), examples)
 
 
-def _claims(life: _Life, buckets: int) -> pa.Table:
-    known = life.epoch != NONE
-    is_master = codes(life.table["role"], ("master",)) == 0
+def _reports(log: _NodeLog, buckets: int) -> pa.Table:
+    known = log.epoch != NONE
+    is_master = codes(log.table["role"], ("master",)) == 0
     rows = {
-        MASTER: np.flatnonzero((life.event == ROLE) & is_master & known),
-        MADE: np.flatnonzero((life.event == ELECTED) & known),
-        LEADS: np.flatnonzero((life.event == LEADER) & known),
-        SAFE: _safest(life),
+        MASTER: np.flatnonzero((log.event == ROLE) & is_master & known),
+        ELECTION: np.flatnonzero((log.event == ELECTED) & known),
+        LEADS: np.flatnonzero((log.event == LEADER) & known),
+        CONFIRMED_BELOW: _highest_confirmed(log),
     }
-    rows[HOLDS], stands = confirmed_pieces(life.event, life.end)
-    if not life.own_group:
-        rows[SAFE], rows[HOLDS], stands = rows[SAFE][:0], rows[HOLDS][:0], stands[:0]
+    rows[HOLDS], stands = confirmed_pieces(log.event, log.end)
+    if not log.own_group:
+        rows[CONFIRMED_BELOW], rows[HOLDS], stands = rows[CONFIRMED_BELOW][:0], rows[HOLDS][:0], stands[:0]
     row = np.concatenate(list(rows.values()))
     kind = np.repeat(list(rows), [len(of_kind) for of_kind in rows.values()]).astype(np.int8)
-    told_group = life.table["group"].take(pa.array(row)).to_pylist()
+    reported_group = log.table["group"].take(pa.array(row)).to_pylist()
     group = [
-        ELECTORS if k == LEADS else told or life.own_group for k, told in zip(kind.tolist(), told_group, strict=True)
+        ELECTORS if k == LEADS else reported or log.own_group
+        for k, reported in zip(kind.tolist(), reported_group, strict=True)
     ]
-    # Of a group there are few claims, but for what it holds.
-    place = np.where(kind == HOLDS, life.start[row], -1)
+    # Of a group there are few reports, but for what it holds.
+    place = np.where(kind == HOLDS, log.start[row], -1)
     column = {
         "bucket": bucket_of(mixed_column(pa.array(group, pa.string()), mixed(place)), buckets),
         "kind": kind,
         "group": group,
-        "node": [life.node] * len(row),
+        "node": [log.node] * len(row),
         "stands": np.concatenate((np.zeros(len(row) - len(stands), dtype=np.bool_), stands)),
     }
-    told = {
-        name: life.table[name].take(pa.array(row)) for name in ("time", "epoch", "broker", "start", "end", "checksum")
+    reported = {
+        name: log.table[name].take(pa.array(row)) for name in ("time", "epoch", "broker", "start", "end", "checksum")
     }
     return pa.Table.from_arrays(
         [
             pa.array(column[field.name], field.type)
             if field.name in column
-            else told[field.name].combine_chunks()
-            if field.name in told
+            else reported[field.name].combine_chunks()
+            if field.name in reported
             else pa.nulls(len(row), field.type)
-            for field in CLAIMS
+            for field in REPORTS
         ],
-        schema=CLAIMS,
+        schema=REPORTS,
     )
 
 
-def _safest(life: _Life) -> Int64:
-    """Of each epoch the first event that tells the highest confirmed offset."""
-    rows = np.flatnonzero((life.event == CONFIRMED) & (life.epoch != NONE) & (life.end != NONE))
-    order = rows[np.lexsort((rows, -life.end[rows], life.epoch[rows]))]
-    return order[np.flatnonzero(np.diff(life.epoch[order], prepend=NONE) != 0)]
+def _highest_confirmed(log: _NodeLog) -> Int64:
+    """Of each epoch the first event with the highest confirmed offset."""
+    rows = np.flatnonzero((log.event == CONFIRMED) & (log.epoch != NONE) & (log.end != NONE))
+    order = rows[np.lexsort((rows, -log.end[rows], log.epoch[rows]))]
+    return order[np.flatnonzero(np.diff(log.epoch[order], prepend=NONE) != 0)]
 
 
 @compiled
@@ -200,6 +201,10 @@ def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
     """The events of pieces that were confirmed, in the order of that; and which of them stand until the end.
 
     Pieces above a confirmed offset wait for the next; a cut takes all that end beyond it.
+
+        written 0 to 4096 · confirmed 4096 · truncated to 0 · written 0 to 4096
+
+    The first piece was confirmed and does not stand; the second one was not confirmed.
     """
     stack = np.empty(len(event), dtype=np.int64)
     number = np.empty(len(event), dtype=np.int64)
@@ -210,7 +215,7 @@ def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
     found = 0
     for i in range(len(event)):
         if event[i] == TRUNCATED or event[i] == RECOVERED or event[i] == WRITTEN:
-            # Where a piece is written, nothing was: a log that began anew may not have told that it was emptied.
+            # Where a piece is written, nothing was: a log that began anew may not have reported that it was emptied.
             kept = end[i] - 1 if event[i] == WRITTEN else end[i]
             while height > 0 and end[stack[height - 1]] > kept:
                 height -= 1

@@ -46,8 +46,8 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 
 KINDS_LIMIT = 1_000_000
 """Kinds of operations times faults: properties of the run, not of the history's length."""
-FAULTS_TOLD = 500
-"""At most so many faults are told one by one."""
+FAULTS_LISTED = 500
+"""At most so many faults are listed one by one."""
 
 SUMMARY = pa.schema(
     [pa.field("by", pa.int8()), pa.field("f", pa.string()), pa.field("fault", pa.int32())]
@@ -84,7 +84,10 @@ class Availability:
             kernel = partial(slow_recoveries, struck=struck, lasting=LASTING, limit_ns=round(limit_s * 1e9))
             anomalies = gathered_findings(engine, engine.grouped(runs, ("bucket",), kernel, FINDINGS))
         return judged(
-            anomalies, legal=request.legal, undecided=(), statistics=told(summaries.to_pylist(), struck, limit_s)
+            anomalies,
+            legal=request.legal,
+            undecided=(),
+            statistics=statistics_of(summaries.to_pylist(), struck, limit_s),
         )
 
 
@@ -132,7 +135,7 @@ def summarised(tallies: pa.Table) -> pa.Table:
     return pa.table({name: [value] for name, value in row.items()}, schema=SUMMARY)
 
 
-def told(rows: list[dict[str, Any]], struck: Faults, limit_s: float | None) -> dict[str, Any]:
+def statistics_of(rows: list[dict[str, Any]], struck: Faults, limit_s: float | None) -> dict[str, Any]:
     """The statistics: `recovery` by kind of operation and stream, and the same for each fault that caused outages."""
     recovery: dict[str, Any] = {}
     by_fault: dict[int, dict[str, Any]] = {}
@@ -151,7 +154,7 @@ def told(rows: list[dict[str, Any]], struck: Faults, limit_s: float | None) -> d
             "start_ns": int(struck.start_ns[number]) if number != NO_FAULT else None,
             "recovery": by_fault[number],
         }
-        for number in sorted(by_fault)[:FAULTS_TOLD]
+        for number in sorted(by_fault)[:FAULTS_LISTED]
     ]
     statistics: dict[str, Any] = {
         "lasting_successes": LASTING_SUCCESSES,
@@ -159,6 +162,6 @@ def told(rows: list[dict[str, Any]], struck: Faults, limit_s: float | None) -> d
         "recovery": recovery,
         "faults": faults,
     }
-    if len(by_fault) > FAULTS_TOLD:
-        statistics["faults_not_told"] = len(by_fault) - FAULTS_TOLD
+    if len(by_fault) > FAULTS_LISTED:
+        statistics["faults_left_out"] = len(by_fault) - FAULTS_LISTED
     return statistics if limit_s is None else {**statistics, "recovery_limit_s": limit_s}

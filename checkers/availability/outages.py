@@ -2,7 +2,7 @@
 
 A success lasts if it begins a run of at least so many successes, and nothing fails in the stream within a window from
 it on. So one lucky success ends no outage. An outage begins when its earliest failed operation was called, or when
-the stream's last success before it was told, whichever is later. One that no success ended is unfinished.
+the stream's last success before it was recorded, whichever is later. One that no success ended is unfinished.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The checkers of transactions: which consistency models a history still allows, and whether it keeps the demanded one.
 
-Of lists every read tells its key's history, so the order of versions is known and dependencies follow from it
+Of lists every read shows its key's history, so the order of versions is known and dependencies follow from it
 (`list_append`); each model down to snapshots forbids certain cycles of them (`graph`), and where none is, some order of
 all transactions explains the history. Of registers the order of versions is not known. What holds in any order, or in
 those that the user's assumptions leave, gives dependencies too (`rw_register`); and whether some order explains the
-history is decided completely (`deciding`), without assumptions. So are the levels whose promise no cycle of named
-dependencies tells, for both.
+history is decided completely (`isolation`), without assumptions. So are the levels whose promise no cycle of named
+dependencies can break, for both.
 
 What breaks a promise, by name:
   G0 … G2-item, each plain, -process and -realtime   cycles of dependencies, see `graph.cycles`
@@ -17,8 +17,8 @@ What breaks a promise, by name:
   not-causal, not-snapshot-isolation, …              no order of the transactions explains the history in that model
 
 They take histories of list-append or rw-register (`transactions.micro_operations`); two writes of one value to a key
-are refused, for nothing could be told from reads of it. Anomalies that the demanded model allows are counted as legal.
-They do not establish that a model stronger than the demanded one is kept.
+are refused, because reads of it would not show which write they saw. Anomalies that the demanded model allows are
+counted as legal. They do not establish that a model stronger than the demanded one is kept.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ BY_CYCLES = SERIAL | {
 order only, or in none, if some cycles are allowed and others are not."""
 
 EMPTY = (
-    "empty-transaction-graph: no read shows what another transaction did, so nothing follows from any; "
+    "empty-transaction-graph: no read shows what another transaction did, so the history proves nothing; "
     "let transactions read what others write, and record what ok ones read"
 )
 
@@ -102,7 +102,7 @@ class Known:
     findings: Mapping[str, AnomalySummary]
     """But for cycles, and for what no order explains."""
     read: int
-    """How many reads of registers show another transaction's write, or that nobody had written."""
+    """How many reads of registers show another transaction's write, or that no transaction had written."""
     cycles: Cycles
     unordered: int
     """Keys of whose last versions no read shows the order."""
@@ -132,16 +132,16 @@ class _Transactions(ABC):
         """Whether no read shows anything."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        with self._inferred(request, engine) as told:
-            known = _by_dependencies(engine, told)
+        with self._inferred(request, engine) as inferred:
+            known = _by_dependencies(engine, inferred)
             if not known.cycles.undecided:
                 kept = self._kept_without_cycles(known) - known.standing.broken
                 known = replace(known, standing=known.standing.keeping(*kept))
-            known = _by_deciders(engine, told, known, self.model)
+            known = _by_deciders(engine, inferred, known, self.model)
             anomalies = {
                 **known.findings,
-                **cycle_anomalies(request, engine, told, known.cycles),
-                **order_anomalies(self.name, request, engine, told, known.answers),
+                **cycle_anomalies(request, engine, inferred, known.cycles),
+                **order_anomalies(self.name, request, engine, inferred, known.answers),
             }
             return _result(self.model, known, anomalies, (EMPTY,) if self._is_empty(known) else ())
 
@@ -157,7 +157,7 @@ class _Transactions(ABC):
         `write` takes the pieces of the file, once, or never if there is no proof. `history` is what the certificate
         says that it is of. Raises TooLargeToCertify.
         """
-        nobody = Names(
+        unnamed = Names(
             model=self.model.value,
             workload=self.name,
             start=np.zeros(0, dtype=np.int64),
@@ -165,8 +165,8 @@ class _Transactions(ABC):
             history=history,
             assume=self._assumed(),
         )
-        with self._inferred(request, engine) as told:
-            return _certified(self.model, nobody, request, engine, told, write)
+        with self._inferred(request, engine) as inferred:
+            return _certified(self.model, unnamed, request, engine, inferred, write)
 
     def _assumed(self) -> Sequence[str]:
         """What versions are assumed to follow: nothing, where reads show their order."""
@@ -200,7 +200,7 @@ class RwRegister(_Transactions):
     meanings: ClassVar[Mapping[str, Meaning]] = OF_REGISTERS
     assume: frozenset[Assumption] = frozenset()
     order: Mapping[int, int] = field(default_factory=dict)
-    """Of transactions, by the history index of the completion: the place in an order that the system told."""
+    """Of transactions, by the history index of the completion: the place in an order that the system reported."""
 
     @property
     def name(self) -> str:
@@ -216,16 +216,16 @@ class RwRegister(_Transactions):
         return frozenset()
 
     def _is_empty(self, known: Known) -> bool:
-        # A null read tells something as well: it comes before all writes.
+        # A null read shows something as well: it comes before all writes.
         return not known.read
 
 
-def _by_dependencies(engine: Engine, told: Inference) -> Known:
+def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     """Raises MalformedHistory."""
-    findings = dict(gathered_findings(engine, told.findings))
+    findings = dict(gathered_findings(engine, inferred.findings))
     refuse_malformed(findings)
     counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
-    found = cycles(engine, told.nodes, told.links)
+    found = cycles(engine, inferred.nodes, inferred.links)
     left_out = sum(counted.get(name, 0) for name in LEFT_OUT)
     if left_out:
         reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
@@ -239,10 +239,10 @@ def _by_dependencies(engine: Engine, told: Inference) -> Known:
     )
 
 
-def _by_deciders(engine: Engine, told: Inference, known: Known, demanded: Model) -> Known:
+def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: Model) -> Known:
     if not known.standing.undecided(demanded):
         return known
-    given = answers(engine, told.resolved, demanded, known.standing)
+    given = answers(engine, inferred.resolved, demanded, known.standing)
     standing = known.standing
     for one in given:
         standing = standing.deciding(one.model, one.verdict)
@@ -298,38 +298,38 @@ def _left_open(answer: Answer) -> str:
 
 def _certified(
     model: Model,
-    nobody: Names,
+    unnamed: Names,
     request: CheckRequest,
     engine: Engine,
-    told: Inference,
+    inferred: Inference,
     write: Callable[[Iterable[str]], None],
 ) -> str:
-    """`nobody` names no transactions yet."""
-    known = _by_dependencies(engine, told)
+    """`unnamed` names no transactions yet."""
+    known = _by_dependencies(engine, inferred)
     decisive = forbidden(model) & frozenset(SHOWN_BY_READS)
     shown = [summary.examples[0] for name, summary in known.findings.items() if name in decisive]
     if shown:
-        write([certificate_of_anomaly(shown[0], nobody)])
+        write([certificate_of_anomaly(shown[0], unnamed)])
         return f"{shown[0].name:<9}"
-    answer = answer_alone(engine, told.resolved, model)
+    answer = answer_alone(engine, inferred.resolved, model)
     if answer.proof is not None:
-        proven = names_of(nobody.workload, told, model, answer.proof)
-        names = replace(nobody, start=proven.start, keys=proven.keys)
+        proven = names_of(unnamed.workload, inferred, model, answer.proof)
+        names = replace(unnamed, start=proven.start, keys=proven.keys)
         write(certificate_lines(Decision(verdict=Verdict.INVALID, proof=answer.proof.proof), names))
         return "proof    "
-    if model in known.standing.broken and told.version_steps is not None:
+    if model in known.standing.broken and inferred.version_steps is not None:
         limit = history_rows(request.history)
-        cycle = contradiction(engine, told.version_steps, known.cycles, known.findings, model, limit)
+        cycle = contradiction(engine, inferred.version_steps, known.cycles, known.findings, model, limit)
         if cycle is None:
-            return "no proof  the verdict rests on an order that the system told, nothing"
-        write(certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, nobody))
+            return "no proof  the verdict rests on an order that the system reported, nothing"
+        write(certificate_of_cycle(cycle.name, cycle.steps, cycle.assumed, unnamed))
         return f"cycle     {cycle.name}, assuming {' and '.join(cycle.assumed)}," if cycle.assumed else "cycle    "
     if answer.verdict is not Verdict.VALID or model in known.standing.broken:
         too_many = answer.verdict is Verdict.INVALID
         return f"no proof  {'there are too many cases' if too_many else 'the verdict is unknown'}, nothing"
-    order = order_of(engine, told.resolved, model, nobody.events * history_rows(request.history))
+    order = order_of(engine, inferred.resolved, model, unnamed.events * history_rows(request.history))
     starts, transaction = np.unique(order["start"].to_numpy(), return_inverse=True)
-    events = (transaction + 1) * nobody.events + order["event"].to_numpy()
-    names = replace(nobody, start=np.append(np.int64(-1), starts))
+    events = (transaction + 1) * unnamed.events + order["event"].to_numpy()
+    names = replace(unnamed, start=np.append(np.int64(-1), starts))
     write(certificate_lines(Decision(verdict=Verdict.VALID, order=events.astype(np.int32)), names))
     return "order    "

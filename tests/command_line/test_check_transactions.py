@@ -107,7 +107,7 @@ def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -
         ("rw-register", "[[:w 1 5] [:w 1 5]]", "5 is written to 1 again"),
         ("rw-register", "[[:append 1 5]]", "micro-operation 0 is neither r nor w"),
         ("rw-register", "[[:w 1 nil]]", "micro-operation 0 writes null"),
-        ("rw-register", "nil", "the operation tells no transaction; its value must be [[f key value] …]"),
+        ("rw-register", "nil", "the operation has no transaction; its value must be [[f key value] …]"),
         ("list-append", "[[:append 1 5] [:append 1 5]]", "5 is appended to 1 again"),
         ("list-append", "[[:r 1 nil] [:w 1 5]]", "micro-operation 1 (w) is neither r nor append"),
         ("list-append", "[[:append 1 nil]]", "micro-operation 0 (append) appends null"),

@@ -27,7 +27,7 @@ from checkers.transactions.elle.list_append import (
     list_reasons,
     list_resolved,
     list_rows,
-    told_rows,
+    rows_with_findings,
     transaction_findings,
 )
 from checkers.transactions.elle.list_append.resolved import PLACES
@@ -175,7 +175,7 @@ def test_neither_the_order_of_rows_nor_how_they_are_split_changes_anything(tmp_p
 def test_one_pass_tells_all_findings_and_edges(tmp_path: Path) -> None:
     plans = Plans(write_lists(many(10, 60).rows, tmp_path / "h.parquet"), buckets=3)
     engine = plans.engine
-    told = engine.mapped(plans.micro(), partial(told_rows, buckets=3), ROWS)
+    told = engine.mapped(plans.micro(), partial(rows_with_findings, buckets=3), ROWS)
     with engine.kept(engine.grouped(told, ("bucket",), list_outcomes, BUNDLES)) as outcomes:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
         links = engine.gather(of_outcomes(engine, outcomes, "links"), LIMIT)

@@ -34,7 +34,7 @@ from checkers.transactions.elle.rw_register import (
     register_reasons,
     register_rows,
     resolved,
-    told_rows,
+    rows_with_findings,
 )
 from checkers.transactions.history.committed_rows import RESOLVED
 from checkers.transactions.history.malformed import refuse_malformed
@@ -92,7 +92,7 @@ def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
 
     edges = gathered(partial(register_edges, assumed=assumed), EDGES)
     operations = gathered(partial(resolved, buckets=buckets), RESOLVED)
-    told_along = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    told_along = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
     kernel = partial(register_outcomes, assumed=assumed, buckets=buckets)
     with engine.kept(engine.grouped(told_along, ("bucket",), kernel, BUNDLES)) as outcomes:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))

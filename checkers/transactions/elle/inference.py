@@ -56,13 +56,13 @@ class Inference:
 def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
     micro = micro_rows(request, engine)
-    told = engine.mapped(micro, partial(list_append.told_rows, buckets=buckets), list_append.ROWS)
+    rows_and_findings = engine.mapped(micro, partial(list_append.rows_with_findings, buckets=buckets), list_append.ROWS)
     rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
 
     def reasons(wanted: pa.Table) -> Dataset:
         return engine.grouped(rows, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
 
-    with engine.kept(engine.grouped(told, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
+    with engine.kept(engine.grouped(rows_and_findings, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
         yield Inference(
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),
@@ -77,7 +77,7 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
 def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
     micro = micro_rows(request, engine)
-    told = engine.mapped(micro, partial(rw_register.told_rows, buckets=buckets), rw_register.ROWS)
+    rows_and_findings = engine.mapped(micro, partial(rw_register.rows_with_findings, buckets=buckets), rw_register.ROWS)
     rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
     kernel = partial(rw_register.register_outcomes, assumed=assumed, buckets=buckets)
 
@@ -98,7 +98,7 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
         of_versions = partial(rw_register.cycle_steps, key=key, assumed=assumed)
         return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
 
-    with engine.kept(engine.grouped(told, ("bucket",), kernel, BUNDLES)) as outcomes:
+    with engine.kept(engine.grouped(rows_and_findings, ("bucket",), kernel, BUNDLES)) as outcomes:
         yield Inference(
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),

@@ -1,4 +1,4 @@
-"""What one pass over a bucket of keys tells, as BUNDLES: findings, links, and external operations."""
+"""What one pass over a bucket of keys finds, as BUNDLES: findings, links, and external operations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Cycles that prove what was assumed to rule a model out: of dependencies between transactions on registers, or of
 versions, with what each step rests on.
 
-The deciders assume nothing, so no proof of theirs tells of a model that only assumptions rule out. A cycle does, once
-it is told what orders each two versions in it: an assumption, and the transactions to which it applies. An order that
-the system told orders them too; nobody else has that, so cycles that rest on it prove nothing to others.
+The deciders assume nothing, so no proof of theirs shows a contradiction that only assumptions make. A cycle does, with
+what orders each two versions in it: an assumption, and the transactions to which it applies. An order that
+the system reported orders them too; it is not in the history, so cycles that rest on it have no certificate.
 """
 
 from __future__ import annotations
@@ -50,33 +50,43 @@ class Contradiction:
 
 
 def contradiction(
-    engine: Engine, told: VersionSteps, found: Cycles, findings: Mapping[str, AnomalySummary], model: Model, limit: int
+    engine: Engine,
+    version_steps: VersionSteps,
+    found: Cycles,
+    findings: Mapping[str, AnomalySummary],
+    model: Model,
+    limit: int,
 ) -> Contradiction | None:
     """A cycle that the model forbids, of at most so many steps if it is one of versions; None if there is none, or none
-    that can be told to others."""
-    return next(_contradictions(engine, told, found, findings, model, limit), None)
+    that can be certified."""
+    return next(_contradictions(engine, version_steps, found, findings, model, limit), None)
 
 
 def _contradictions(
-    engine: Engine, told: VersionSteps, found: Cycles, findings: Mapping[str, AnomalySummary], model: Model, limit: int
+    engine: Engine,
+    version_steps: VersionSteps,
+    found: Cycles,
+    findings: Mapping[str, AnomalySummary],
+    model: Model,
+    limit: int,
 ) -> Iterator[Contradiction]:
     broken = forbidden(model)
     for name, of_name in found.found.items():
         for cycle in of_name.examples if name in broken else ():
-            steps = _steps_of_edges(engine, told, cycle)
+            steps = _steps_of_edges(engine, version_steps, cycle)
             if steps is not None:
                 yield Contradiction(name=name, steps=steps)
     cyclic = findings.get(CYCLIC_VERSIONS) if CYCLIC_VERSIONS in broken else None
     for anomaly in cyclic.examples if cyclic is not None else ():
-        rows = engine.gather(told.of_versions(str(anomaly.key)), limit).sort_by("source").to_pylist()
+        rows = engine.gather(version_steps.of_versions(str(anomaly.key)), limit).sort_by("source").to_pylist()
         orders = [_order(row) for row in rows]
         if all(order is not None for order in orders):
             yield Contradiction(name=CYCLIC_VERSIONS, steps=[order for order in orders if order is not None])
 
 
-def _steps_of_edges(engine: Engine, told: VersionSteps, cycle: Cycle) -> Sequence[CycleStep] | None:
+def _steps_of_edges(engine: Engine, version_steps: VersionSteps, cycle: Cycle) -> Sequence[CycleStep] | None:
     wanted = wanted_edges((int(kind), source, target) for kind, source, target in cycle.edges if kind <= Dependency.RW)
-    reasons = gathered_reasons(engine, told.of_edges(wanted), wanted).to_pylist()
+    reasons = gathered_reasons(engine, version_steps.of_edges(wanted), wanted).to_pylist()
     rows = {(row["kind"], row["source"], row["target"]): row for row in reasons}
     steps = []
     for kind, source, target in cycle.edges:
@@ -94,7 +104,7 @@ def _shown_by(kind: Dependency, row: Mapping[str, Any]) -> CycleStep | None:
 
 
 def _order(row: Mapping[str, Any]) -> CycleStep | None:
-    """Of two versions; None if an order that the system told is all that orders them."""
+    """Of two versions; None if an order that the system reported is all that orders them."""
     evidence = OrderedBy(row["because"])
     if evidence is OrderedBy.GIVEN:
         return None

@@ -1,4 +1,4 @@
-"""Certificates: a decision in the history's own names, for somebody else to verify.
+"""Certificates: a decision in the history's own names, for a separate program to verify.
 
 A certificate is one object of JSON: {"model", "workload", "verdict"}, with {"history": {"name", "sha256"}} where it is
 known which file was checked and {"assume"} where versions of registers were assumed to have an order; and, of an order
@@ -12,7 +12,7 @@ its blocks, each behind the one that it stands within (null for the first): step
 numbers, or the two blocks of the two cases. -1, at snapshot isolation b-1 and c-1, is the initial transaction, which
 orders leave out. And of an anomaly that a few reads of a key show (SHOWN_BY_READS),
     "anomaly": {"name", "key", "transactions"}
-And of a cycle that rests on what was assumed of the versions of registers (`assumed.py`),
+And of a cycle that rests on what was assumed of the versions of registers (`assumed_cycles.py`),
     "assumed": ["wfr-keys"], "cycle": "G-single-item", "steps": [{"kind", "source", "target", "key"}]
 where steps of kind ww and rw have {"versions", "because", "transactions"} too: which version precedes which, by what
 assumption (or "initial"), and who shows it. Of a cycle of versions, "cyclic-versions", steps are {"key", "versions",
@@ -145,8 +145,8 @@ def _order_lines(order: Int32, names: Names) -> Iterator[str]:
         some = events[low : low + WRITTEN_AT_ONCE]
         if names.has_events:
             starts = names.start[some // 2].tolist()
-            told = [f"{'bc'[event % 2]}{start}" for event, start in zip(some.tolist(), starts, strict=True)]
-            yield json.dumps(told)[1:-1]
+            events_named = [f"{'bc'[event % 2]}{start}" for event, start in zip(some.tolist(), starts, strict=True)]
+            yield json.dumps(events_named)[1:-1]
         else:
             yield json.dumps(names.start[some].tolist())[1:-1]
 
@@ -166,16 +166,16 @@ def _block_lines(proof: Proof, names: Names) -> Iterator[str]:
 
 
 def _step(step: Step, names: Names) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "source": names.event(step.source),
         "target": names.event(step.target),
         "because": step.because.value,
     }
     if step.key >= 0:
-        told["key"] = names.keys[step.key]
+        entry["key"] = names.keys[step.key]
     if step.because in (Because.OVERWRITTEN, Because.OVERWRITES):
-        told["reader"] = names.transaction(step.reader)
-        told["writer"] = names.transaction(step.writer)
+        entry["reader"] = names.transaction(step.reader)
+        entry["writer"] = names.transaction(step.writer)
     if step.path:
-        told["path"] = list(step.path)
-    return told
+        entry["path"] = list(step.path)
+    return entry

@@ -62,10 +62,10 @@ def _steps(proof: Proof) -> Iterator[Step]:
 
 def decoded_proof(text: str) -> CompactProof:
     """What `text_of` wrote."""
-    told = json.loads(text)
-    cases: list[list[Proof]] = [[] for _ in told["blocks"]]
-    for number in range(len(told["blocks"]) - 1, -1, -1):
-        block = told["blocks"][number]
+    read = json.loads(text)
+    cases: list[list[Proof]] = [[] for _ in read["blocks"]]
+    for number in range(len(read["blocks"]) - 1, -1, -1):
+        block = read["blocks"][number]
         found = Proof(
             steps=tuple(_step(*fields) for fields in block["steps"]),
             cycle=tuple(block["cycle"]),
@@ -73,7 +73,7 @@ def decoded_proof(text: str) -> CompactProof:
         )
         if block["within"] >= 0:
             cases[block["within"]].append(found)
-    return CompactProof(proof=found, start=np.array(told["start"], dtype=np.int64), keys=tuple(told["keys"]))
+    return CompactProof(proof=found, start=np.array(read["start"], dtype=np.int64), keys=tuple(read["keys"]))
 
 
 def _step(source: int, target: int, because: str, key: int, reader: int, writer: int, path: list[int]) -> Step:

@@ -101,7 +101,7 @@ class Decision:
     verdict: Verdict
     order: Int32 | None = None
     """All events, INITIAL's too, in an order that explains every read. At models without snapshots and at parallel
-    snapshot isolation, where everybody may see another order, it is that of each key's versions that this one tells;
+    snapshot isolation, where everybody may see another order, it is that of each key's versions that this one shows;
     READ, KNOWN and, where kept, SESSION go along with it."""
     proof: Proof | None = None
     open: tuple[tuple[int, ...], ...] = ()

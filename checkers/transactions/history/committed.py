@@ -22,7 +22,7 @@ WRITES = -1
 NO_SESSION = -1
 
 NEVER = int(np.iinfo(np.int64).max)
-"""`end` of transactions that nobody saw end."""
+"""`end` of transactions whose end was not recorded."""
 
 
 def _no_orders() -> Int32:
@@ -32,7 +32,7 @@ def _no_orders() -> Int32:
 @dataclass(frozen=True, kw_only=True)
 class Committed:
     """Transactions numbered from 0 (INITIAL) ascending by `start`: all that completed with ok, and of the indefinite
-    ones those from whose writes somebody read. All others may be taken not to have happened.
+    ones those whose writes were read. All others may be taken not to have happened.
 
     Session order: a transaction that completed with ok precedes all later ones of its session; an indefinite one
     precedes none of them, for it may take effect at any time. Realtime order: t precedes u if end[t] < start[u].

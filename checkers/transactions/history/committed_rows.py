@@ -130,7 +130,7 @@ def _looked_up(values: Int64, among: Int64, lowest: int, span: int) -> Int32:
 
 @compiled
 def _happened(of_row: Int32, source: Int32, read_from: Int64, begun: Int64, end: Int64, place: Int32) -> Bool:
-    """Of each transaction: whether it completed with ok, or somebody saw what it wrote."""
+    """Of each transaction: whether it completed with ok, or another one read what it wrote."""
     happened = np.zeros(len(begun), dtype=np.bool_)
     for i in range(len(of_row)):
         if end[i] != NEVER or place[i] == KNOWN:

@@ -5,7 +5,7 @@ A transaction is a list of micro-operations {f, key, value, values}, as others w
   r {key} -> {values}      a read of a list; null if nothing was ever appended
   w {key, value}           a write of a register
   append {key, value}      an element at the end of a list
-What the answer to a read was, the completion of the operation tells; its invocation leaves it null.
+The completion of the operation has the answer to a read; its invocation leaves it null.
 """
 
 from __future__ import annotations

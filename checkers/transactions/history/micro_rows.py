@@ -46,10 +46,10 @@ KEY = pa.dictionary(pa.int32(), pa.string())
 
 NOTHING, SILENT, KEYED = -2, -3, -4
 """`f` of the row of a transaction that has no micro-operations, or of which only reads are known to have been tried; of
-an operation that tells no transaction; of one that has a key of its own, which transactions have not."""
+an operation without a transaction; of one that has a key of its own, which transactions have not."""
 
 REFUSALS = {
-    SILENT: "the operation tells no transaction; its value must be [[f key value] …]",
+    SILENT: "the operation has no transaction; its value must be [[f key value] …]",
     KEYED: "the operation has a key of its own: transactions name their keys inside",
 }
 
@@ -68,7 +68,7 @@ MICRO_ROWS = pa.schema(
 )
 """Every transaction's rows stand together in one table, in program order, and it has at least one.
 
-`start` is the history index of its invocation, `end` that of its completion, NEVER if nobody saw that; `type` is OK,
+`start` is the history index of its invocation, `end` that of its completion, NEVER if there is none; `type` is OK,
 FAIL or INFO, how it ended. `place` counts its micro-operations from 0; `f` is a position in FUNCTIONS, -1 for unknown
 ones, NOTHING, SILENT or KEYED. `value` is NONE and `values` null where there is none. Of transactions that did not end
 with ok, and of those that did without saying what they read, the writes that were tried are here, and no reads.
@@ -90,7 +90,7 @@ class _Ends:
     """Of each list its length."""
     without: Int8
     """`f` of a row without any micro-operation."""
-    tells: Bool
+    answers: Bool
     """Whether it says what was read."""
     start: Int64
     end: Int64
@@ -140,16 +140,16 @@ def _rows(batch: pa.Table, *, loose: bool) -> pa.Table:
     lists = _lists(batch)
     counts = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
     keyed = pc.is_valid(whole(batch["key"])).to_numpy(zero_copy_only=False)
-    untold = pc.is_null(lists).to_numpy(zero_copy_only=False)
-    without = np.where(keyed, KEYED, np.where(untold, SILENT, NOTHING)).astype(np.int8)
-    tells = (kind == OK) & (counts > 0)
-    # Of an invocation whose completion tells everything nothing is kept.
-    silent = ~client | (paired == loose) | (paired & np.where(invoked, tells[other], ~tells))
+    absent = pc.is_null(lists).to_numpy(zero_copy_only=False)
+    without = np.where(keyed, KEYED, np.where(absent, SILENT, NOTHING)).astype(np.int8)
+    answers = (kind == OK) & (counts > 0)
+    # Of an invocation whose completion shows everything nothing is kept.
+    silent = ~client | (paired == loose) | (paired & np.where(invoked, answers[other], ~answers))
     start = np.where(invoked, index, np.where(paired, index[other], UNSEEN))
     end = np.where(invoked, np.where(paired, index[other], UNSEEN), index)
     ended = np.where(invoked & paired, kind[other], kind).astype(np.int8)
     ends = _Ends(
-        lists=lists, counts=counts, without=without, tells=tells, start=start, end=end, process=process, type=ended
+        lists=lists, counts=counts, without=without, answers=answers, start=start, end=end, process=process, type=ended
     )
     rows = np.flatnonzero(~silent)
     # Loose ones are few, and all else of the batch is another kernel's.
@@ -165,7 +165,7 @@ def _lists(batch: pa.Table) -> pa.Array:
 
 def _flat(ends: _Ends, rows: Int64) -> pa.Table:
     """MICRO_ROWS of these rows."""
-    lists, counts, without, tells = ends.lists, ends.counts, ends.without, ends.tells
+    lists, counts, without, answers = ends.lists, ends.counts, ends.without, ends.answers
     parent = np.repeat(np.arange(len(counts)), counts)
     begin = np.cumsum(counts) - counts
     place = (np.arange(len(parent)) - begin[parent]).astype(np.int32)
@@ -173,8 +173,8 @@ def _flat(ends: _Ends, rows: Int64) -> pa.Table:
     f = codes(member(parts, "f"), FUNCTIONS).astype(np.int8)
     chosen = np.zeros(len(counts), dtype=np.bool_)
     chosen[rows] = True
-    told = chosen & (without != KEYED)
-    kept = np.flatnonzero(told[parent] & (tells[parent] | (f != R)))
+    of_transactions = chosen & (without != KEYED)
+    kept = np.flatnonzero(of_transactions[parent] & (answers[parent] | (f != R)))
     present = np.zeros(len(counts), dtype=np.bool_)
     present[parent[kept]] = True
     empty = np.flatnonzero(chosen & ~present)
@@ -216,8 +216,8 @@ def matched_rows(rows: pa.Table) -> pa.Table:
     partner = pairs(index, process, begun)
     matched = partner != NO_PARTNER
     other = np.where(matched, partner, 0)
-    tells = ~begun & (kind[first] == OK) & (rows["f"].to_numpy()[first] > NOTHING)
-    silent = np.where(begun, matched & tells[other], ~tells)
+    answers = ~begun & (kind[first] == OK) & (rows["f"].to_numpy()[first] > NOTHING)
+    silent = np.where(begun, matched & answers[other], ~answers)
     operations_start = np.where(begun, index, index[other])
     operations_end = np.where(begun, np.where(matched, index[other], NEVER), index)
     ended = np.where(begun, np.where(matched, kind[first][other], INFO), kind[first]).astype(np.int8)

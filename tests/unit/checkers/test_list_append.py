@@ -91,7 +91,7 @@ FINE = ("ok", [("append", "x", 1)])
         ([FINE, ("fail", [("append", None, 2)])], 2, "micro-operation 0 (append) has no key"),
         ([FINE, ("info", [("append", "x", None)])], 2, "micro-operation 0 (append) appends null"),
         ([FINE, ("ok", [("r", "x", [None])])], 2, "micro-operation 0 (r) reads a list with null in it"),
-        ([FINE, ("ok", None)], 2, "the operation tells no transaction; its value must be [[f key value] …]"),
+        ([FINE, ("ok", None)], 2, "the operation has no transaction; its value must be [[f key value] …]"),
         (
             [FINE, FINE],
             2,

@@ -1,8 +1,8 @@
-"""List-append: what follows from one transaction or from one key, where every read tells its key's whole history.
+"""List-append: what follows from one transaction or from one key, where every read shows its key's whole history.
 
 Plans over transactions (`checkers.transactions.history.micro_rows`):
 
-    rows = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    rows = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), list_outcomes, BUNDLES)           all findings, WW, WR and RW
     rows = engine.mapped(micro, partial(list_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(list_reasons, wanted=wanted), EDGE_REASONS)
@@ -18,7 +18,7 @@ from checkers.transactions.elle.list_append.outcomes import list_outcomes
 from checkers.transactions.elle.list_append.reasons import list_reasons
 from checkers.transactions.elle.list_append.resolved import PLACES, list_resolved
 from checkers.transactions.elle.list_append.rows import ROWS, list_rows
-from checkers.transactions.elle.list_append.transaction import told_rows, transaction_findings
+from checkers.transactions.elle.list_append.transaction import rows_with_findings, transaction_findings
 
 __all__ = [
     "LEFT_OUT",
@@ -31,6 +31,6 @@ __all__ = [
     "list_reasons",
     "list_resolved",
     "list_rows",
-    "told_rows",
+    "rows_with_findings",
     "transaction_findings",
 ]

@@ -1,17 +1,17 @@
-"""Edges between transactions that the versions of each list tell.
+"""Edges between transactions that follow from the versions of each list.
 
   WW  from the writer of a version to that of the next one
   WR  from the writer of the version that a read saw to the reader
   RW  from a reader to the writer of the version behind the one that it saw, if it had not appended to the key before
 
 What ok transactions appended and no read showed comes behind all that the longest read shows. So do such appends of
-indefinite transactions, if those happened, and a cycle through one shows that it did: it leaves by what somebody saw of
-it. Where it appends to no other key, no cycle does, and there are no edges.
+indefinite transactions, if those happened, and a cycle through one shows that it did: it leaves by what another one
+saw of it. Where it appends to no other key, no cycle does, and there are no edges.
 
 A read that contradicts the longest one has no RW edges.
 
 A key that many readers saw in its last known state and many wrote behind it would have edges without bound: at most
-UNSHOWN of those RW edges are told for each key, and how many were not.
+UNSHOWN of those RW edges are kept for each key, and the others are counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that concerns one key in one pass: what its reads contradict, and the edges that they tell.
+"""All that concerns one key in one pass: what its reads contradict, and the edges that follow from them.
 
 Both follow from the order of the key's versions, which takes longer to find than either.
 """

@@ -84,8 +84,8 @@ def external_reads(known: ListOrders) -> tuple[Int64, Int64]:
     fit &= last >= 0
     of = last[fit]
     fit[fit] = known.committed[of] & (appends.role[of] == ListRole.APPEND) & (appends.start[of] != reads.start[fit])
-    told = np.flatnonzero(fit)
+    shown = np.flatnonzero(fit)
     return (
-        np.concatenate((told, empty)),
-        np.concatenate((appends.start[last[told]], np.full(len(empty), INITIAL_VERSION))),
+        np.concatenate((shown, empty)),
+        np.concatenate((appends.start[last[shown]], np.full(len(empty), INITIAL_VERSION))),
     )

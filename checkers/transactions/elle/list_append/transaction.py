@@ -4,7 +4,7 @@
                it had not read the key before, the read need only end in its own appends
   future-read  a read shows what the same transaction appends only later: counted by elements
 
-Only reads of ok transactions tell anything. A read that is wrong is what later ones are held against.
+Only reads of ok transactions show anything. A read that is wrong is what later ones are held against.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 
-def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+def rows_with_findings(micro: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over MICRO_ROWS: ROWS, and along with them what is wrong within transactions."""
     parts = parts_of(micro)
     linked = chains(parts)
@@ -80,17 +80,17 @@ def contradictions(
     wrong = np.zeros(length, dtype=np.bool_)
     early = np.full(length, -1, dtype=np.int64)
     # The nearest read at or before, on the same key, that shows more than the one before it and own appends.
-    telling = np.full(length, -1, dtype=np.int64)
+    newest = np.full(length, -1, dtype=np.int64)
     for i in range(length):
         before = previous[i]
-        telling[i] = telling[before] if before >= 0 else -1
+        newest[i] = newest[before] if before >= 0 else -1
         if is_append[i]:
-            read = telling[i]
+            read = newest[i]
             while read >= 0:
                 for at in range(first[read], first[read] + size[read]):
                     if pool[at] == value[i]:
                         early[i] = read
-                read = telling[previous[read]] if previous[read] >= 0 else -1
+                read = newest[previous[read]] if previous[read] >= 0 else -1
         elif is_read[i]:
             end = first[i] + size[i]
             appended = 0
@@ -102,7 +102,7 @@ def contradictions(
                     wrong[i] = pool[at] != value[before]
                 before = previous[before]
             if before < 0:
-                telling[i] = i
+                newest[i] = i
                 continue
             wrong[i] |= size[i] != size[before] + appended
             if not wrong[i]:
@@ -111,7 +111,7 @@ def contradictions(
                         wrong[i] = True
                         break
             if wrong[i]:
-                telling[i] = i
+                newest[i] = i
     return wrong, early
 
 

@@ -1,8 +1,8 @@
-"""Rw-register: what follows from one key, where reads tell one value and nothing of what was there before.
+"""Rw-register: what follows from one key, where a read shows one value and nothing of what was there before.
 
 Plans over transactions (`checkers.transactions.history.micro_rows`):
 
-    rows = engine.mapped(micro, partial(told_rows, buckets=buckets), ROWS)
+    rows = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(register_outcomes, assumed=assumed, buckets=buckets), BUNDLES)
     rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(register_reasons, wanted=wanted, assumed=assumed), EDGE_REASONS)
@@ -20,7 +20,7 @@ from checkers.transactions.elle.rw_register.precedences import Assumed, Assumpti
 from checkers.transactions.elle.rw_register.reasons import register_reasons
 from checkers.transactions.elle.rw_register.register_findings import MISSING, READS, register_findings
 from checkers.transactions.elle.rw_register.resolution import NAMES, key_names, resolved
-from checkers.transactions.elle.rw_register.rows import ROWS, register_rows, told_rows
+from checkers.transactions.elle.rw_register.rows import ROWS, register_rows, rows_with_findings
 from checkers.transactions.elle.rw_register.version_steps import VERSION_STEPS, cycle_steps, edge_steps
 
 __all__ = [
@@ -40,5 +40,5 @@ __all__ = [
     "register_reasons",
     "register_rows",
     "resolved",
-    "told_rows",
+    "rows_with_findings",
 ]

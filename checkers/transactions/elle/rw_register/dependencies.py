@@ -1,4 +1,4 @@
-"""Edges between transactions that the order of each register's versions tells.
+"""Edges between transactions that follow from the order of each register's versions.
 
   WR  from the writer of a version to who read it
   WW  from the writer of a version to that of one behind it
@@ -47,8 +47,8 @@ class RegisterDependencies:
 
     @classmethod
     def of(cls, registers: Registers, assumed: Assumed) -> RegisterDependencies:
-        told = inferred_orders(registers, assumed)
-        versions, orders = told.versions, told.orders
+        inferred = inferred_orders(registers, assumed)
+        versions, orders = inferred.versions, inferred.orders
         reads = np.flatnonzero(registers.role == RegisterRole.READ)
         reads = reads[versions.of_row[reads] >= 0]
         reads = reads[np.argsort(versions.of_row[reads], kind="stable")]
@@ -70,7 +70,7 @@ class RegisterDependencies:
         )
         return cls(
             registers=registers,
-            inferred=told,
+            inferred=inferred,
             kind=np.concatenate([np.full(len(part[1]), part[0], dtype=np.int8) for part in parts]),
             source=np.concatenate([part[1] for part in parts]),
             target=np.concatenate([part[2] for part in parts]),
@@ -127,17 +127,17 @@ def register_edges(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
     return edges_of(RegisterDependencies.of(Registers.of(rows), assumed))
 
 
-def edges_of(told: RegisterDependencies) -> pa.Table:
+def edges_of(found: RegisterDependencies) -> pa.Table:
     """EDGES."""
-    registers = told.registers
+    registers = found.registers
     position = positions(registers.start, registers.end, registers.type)
     return pa.Table.from_arrays(
         [
-            pa.array(told.kind),
-            pa.array(registers.start[told.source]),
-            pa.array(position[told.source]),
-            pa.array(registers.start[told.target]),
-            pa.array(position[told.target]),
+            pa.array(found.kind),
+            pa.array(registers.start[found.source]),
+            pa.array(position[found.source]),
+            pa.array(registers.start[found.target]),
+            pa.array(position[found.target]),
         ],
         schema=EDGES,
     )

@@ -1,6 +1,6 @@
 """Who wrote what reads of registers show.
 
-Values written to a key are unique, so that each tells its write. Two writes of one value are no history of this
+Values written to a key are unique, so that each shows its write. Two writes of one value are no history of this
 workload.
 """
 
@@ -21,7 +21,7 @@ from harness.compiled import compiled
 NOBODY = -1
 """In `writer`: no write has this value."""
 NOTHING = -2
-"""In `writer`: the initial version, which nobody wrote; or, of writes, nothing to tell."""
+"""In `writer`: the initial version, which nobody wrote; or, of writes, no earlier row that writes the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,18 +131,18 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
     """RESOLVED."""
     is_write = registers.installed
-    told = np.flatnonzero(is_write | registers.resolved)
-    by = registers.writer[told]
+    chosen = np.flatnonzero(is_write | registers.resolved)
+    by = registers.writer[chosen]
     read_from = np.where(by == NOTHING, INITIAL_VERSION, registers.start[np.maximum(by, 0)])
     return pa.Table.from_arrays(
         [
-            pa.array(registers.start[told]),
-            pa.array(np.where(registers.type == OK, registers.end, NEVER)[told]),
-            pa.array(registers.process[told]),
-            pa.array(registers.type[told]),
-            pa.array(registers.place[told]),
-            pa.array(bucket + buckets * registers.key[told].astype(np.int64)),
-            pa.array(np.where(is_write[told], IS_WRITE, read_from)),
+            pa.array(registers.start[chosen]),
+            pa.array(np.where(registers.type == OK, registers.end, NEVER)[chosen]),
+            pa.array(registers.process[chosen]),
+            pa.array(registers.type[chosen]),
+            pa.array(registers.place[chosen]),
+            pa.array(bucket + buckets * registers.key[chosen].astype(np.int64)),
+            pa.array(np.where(is_write[chosen], IS_WRITE, read_from)),
         ],
         schema=RESOLVED,
     )

@@ -46,7 +46,7 @@ MALFORMATIONS = (
 _UNKNOWN, _KEYLESS, _NULL, _LIST, _LIST_WRITTEN = range(len(MALFORMATIONS))
 
 
-def told_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
+def rows_with_findings(micro: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over MICRO_ROWS: ROWS, and along with them what is no transaction."""
     findings = Findings()
     refused(findings, micro)
@@ -83,7 +83,7 @@ def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 @compiled
 def _roles(start: Int64, f: Int8, key: Int64, keys: int, value: Int64) -> Int8:
-    """Of each micro-operation; -1 where it tells nothing."""
+    """Of each micro-operation; -1 where it shows nothing that others wrote."""
     role = np.full(len(start), -1, dtype=np.int8)
     # Per key, its last write; one before `begin` is another transaction's.
     last = np.full(keys, -1, dtype=np.int64)

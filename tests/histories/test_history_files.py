@@ -14,7 +14,7 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
-from checkers.replication import ClusterChecker
+from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.meanings import NO_ORDER
@@ -139,7 +139,7 @@ def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
     assert verdicts >= {"valid", "invalid", "unknown"}
 
 
-JUDGES_OF_RUNS = (Availability(), ClusterChecker(), Liveness(), Statistics(), Vacuity(subject="x", evidence=()))
+JUDGES_OF_RUNS = (Availability(), ReplicationChecker(), Liveness(), Statistics(), Vacuity(subject="x", evidence=()))
 REPORTED_ELSEWHERE = {"availability": {"slow-recovery"}, "cluster": CLUSTER_ANOMALIES, "liveness": {"no-progress"}}
 """Each is shown by a test of its own: the histories of `availability` and `cluster`, and `test_progress`."""
 

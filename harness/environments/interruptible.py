@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end. Raises Interrupted if it was told to end meanwhile, after it has tidied up."""
+    """Run it to its end. Raises Interrupted if it was asked to end meanwhile, after it has tidied up."""
     cancelling = _Cancelling()
     with unwinding(cancelling.ask):
         return asyncio.run(cancelling.around(main))

@@ -21,7 +21,7 @@ from system_under_test.remoting.command import (
 from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
 
 MAX_RUNNING_HANDLERS = 4096
-"""Requests being answered by tasks at one time; those beyond are told SYSTEM_BUSY, nothing done."""
+"""Requests being answered by tasks at one time; those beyond are answered SYSTEM_BUSY and nothing is done."""
 
 
 class Peer(Protocol):

@@ -20,7 +20,7 @@ class Settings:
         return value
 
     def seconds_from_ms(self, name: str, default_ms: int, *, minimum_ms: int = 1) -> float:
-        """A setting told in milliseconds, as seconds."""
+        """A setting given in milliseconds, as seconds."""
         return self.integer(name, default_ms, minimum=minimum_ms) / 1000
 
     def flag(self, name: str, default: bool) -> bool:

@@ -1,6 +1,6 @@
 """Checksums of a log by pieces of fixed size, so that the logs of replicas can be compared without their bytes.
 
-A piece is told as soon as it is full, by whoever filled it: a master message by message, a slave with bytes as they
+A piece is reported as soon as it is full, by whoever filled it: a master message by message, a slave with bytes as they
 came. The bounds are the same everywhere, multiples of `piece_bytes`. A log that was cut, or found at a start, goes on
 in the midst of a piece, so what is left of that one is read again. One whose beginning is gone is passed over.
 """
@@ -14,12 +14,12 @@ PIECE_BYTES = 4096
 
 
 class LogDigest:
-    """`told(start, end, checksum)` is called for each piece that was filled."""
+    """`report(start, end, checksum)` is called for each piece that was filled."""
 
     __slots__ = ("_checksum", "_end", "_piece_bytes", "_told", "_whole")
 
-    def __init__(self, told: Callable[[int, int, int], None], piece_bytes: int = PIECE_BYTES) -> None:
-        self._told = told
+    def __init__(self, report: Callable[[int, int, int], None], piece_bytes: int = PIECE_BYTES) -> None:
+        self._report = report
         self._piece_bytes = piece_bytes
         self._end = piece_bytes
         self._checksum = 0
@@ -45,7 +45,7 @@ class LogDigest:
         while len(data) - position >= room:
             checksum = crc32(data[position : position + room], self._checksum)
             if self._whole:
-                self._told(self._end - self._piece_bytes, self._end, checksum)
+                self._report(self._end - self._piece_bytes, self._end, checksum)
             position += room
             room = self._piece_bytes
             self._end += room

@@ -251,9 +251,9 @@ class DiskStore:
         image = 0
         for path, inode in self._names.items():
             image = crc32(inode.content, crc32(path.encode(), image))
-        told = f"{lost_bytes} unsynced bytes and {lost_names} names lost"
-        self.trace.event(now_ns, self.name, "power-image", f"{told} {image:08x}")
-        return told
+        lost = f"{lost_bytes} unsynced bytes and {lost_names} names lost"
+        self.trace.event(now_ns, self.name, "power-image", f"{lost} {image:08x}")
+        return lost
 
 
 def _survive(inode: Inode, draw: random.Random, survival: float) -> int:

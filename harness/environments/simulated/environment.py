@@ -211,9 +211,9 @@ class SimulatedEnvironment:
                 machine.process.die()
             machine.powered = False
             self._network.power_lost(machine)
-            told = machine.disk.lose_power()
-            self._note(node, f"power lost: {told}")
-            happened.append(f"{machine.name} ({told})")
+            lost = machine.disk.lose_power()
+            self._note(node, f"power lost: {lost}")
+            happened.append(f"{machine.name} ({lost})")
         return self._effect("power-off", happened, "no machine that had power")
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
@@ -434,7 +434,7 @@ def run_simulation(
 ) -> T:
     """Run a whole test in virtual time and return what `main` returns. The regime is the seed's own unless given.
 
-    Raises Interrupted if it was told to end meanwhile, after `main` has tidied up.
+    Raises Interrupted if it was asked to end meanwhile, after `main` has tidied up.
     """
     loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
     environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)

@@ -127,7 +127,7 @@ class Deadline:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._timer.cancel()
-        # Whoever else cancelled the task meanwhile is not to be told of a time-out.
+        # Whoever else cancelled the task meanwhile must not see a time-out.
         if self._struck and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
@@ -427,7 +427,7 @@ def _where(task: asyncio.Task[Any]) -> str:
 
 
 def _close_coroutine(coroutine: Coroutine[Any, Any, Any]) -> None:
-    for _ in range(100):  # one that awaits in its `finally` has to be told again
+    for _ in range(100):  # one that awaits in its `finally` has to be cancelled again
         try:
             coroutine.close()
         except RuntimeError:

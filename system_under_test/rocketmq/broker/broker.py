@@ -15,7 +15,7 @@ from system_under_test.storage.message_store import MessageStore, StoreConfig
 
 
 class Broker:
-    """`start` returns when requests are taken; the role comes later, when the controller has told it."""
+    """`start` returns when requests are taken; the role comes later, when the controller has announced it."""
 
     def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
         self._host = host

@@ -26,7 +26,7 @@ class CaughtUp:
             notes[-1] = (max_offset, now_ns)
             return
         if len(notes) >= MAX_NOTES:
-            # Every second note goes, the newest stays: the time told may then lie earlier, never later.
+            # Every second note goes, the newest stays: the time reported may then lie earlier, never later.
             del notes[-2::-2]
         notes.append((max_offset, now_ns))
 

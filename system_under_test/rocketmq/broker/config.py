@@ -18,7 +18,7 @@ class BrokerConfig:
     group: str = "broker-a"
     """RocketMQ's brokerName: all replicas of one log share it."""
     address: str = ""
-    """`name:port` for requests, as told to controllers and NameServers; empty: the host's name."""
+    """`name:port` for requests, as registered with controllers and NameServers; empty: the host's name."""
     listen_port: int = 10911
     ha_listen_port: int = 10912
     """Replicas find each other's HA port at this distance from their request port: all use the same distance."""
@@ -44,7 +44,7 @@ class BrokerConfig:
     ha_housekeeping_s: float = 20.0
     ha_reconnect_s: float = 0.5
     ha_confirm_notice_s: float = 0.02
-    """A confirm offset that moved is told to idle slaves after this time."""
+    """A confirm offset that moved is sent to idle slaves after this time."""
     max_time_slave_not_caught_up_s: float = 15.0
     check_sync_state_set_s: float = 5.0
     sync_broker_metadata_s: float = 5.0

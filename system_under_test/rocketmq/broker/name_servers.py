@@ -1,6 +1,6 @@
 """Tells every NameServer, each by a task of its own, who this broker is: when its role changes, and periodically.
 
-NameServers know nothing of each other, so one that is cut off must not hold up what the others are told.
+NameServers know nothing of each other, so one that is cut off must not hold up what the others are sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 
 class NameServerRegistrations:
-    """`registration` gives what holds now, or None while there is nothing to be told."""
+    """`registration` gives what holds now, or None while there is nothing to register."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """From the start of the process to a role, and from one role to the next, as the controller says.
 
 Life: get an id, register with the controller, beat to every controller, ask for an election where there is no master,
-take the role told. A role is told by notices and by polls alike; only a newer master epoch than the one acted upon
+take the role announced. A role is announced by notices and by polls alike; only a newer master epoch than the one acted upon
 since the start of the process changes anything, so late notices and repeated polls are harmless.
 
 Losing mastership takes effect in the very moment the newer epoch is seen: the mastership ends, puts that wait end
@@ -35,7 +35,7 @@ from system_under_test.storage.message_store import FlushMode, MessageStore
 
 class Role(Enum):
     NONE = "none"
-    """Not told yet, or between two roles, or no master is known to follow."""
+    """No role announced yet, or between two roles, or no master is known to follow."""
     MASTER = "master"
     SLAVE = "slave"
 

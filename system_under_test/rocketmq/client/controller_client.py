@@ -1,7 +1,7 @@
 """How brokers, administrators and the harness talk to the controllers.
 
-The client finds the active controller by asking any of them for its metadata and remembers it until it is
-told otherwise. One call sends at most one request that can take effect; after a failure the next call
+The client finds the active controller by asking any of them for its metadata and remembers it until
+another one is named. One call sends at most one request that can take effect; after a failure the next call
 looks for the active controller again. Errors say whether the request may have taken effect.
 """
 

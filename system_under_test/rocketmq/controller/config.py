@@ -75,7 +75,7 @@ class ControllerConfig:
             max_election_timeout_s=self.raft_max_election_timeout_s,
         )
 
-    def told(self) -> dict[str, str]:
+    def public(self) -> dict[str, str]:
         """What getControllerConfig answers."""
         return {
             "controllerDLegerGroup": self.group,

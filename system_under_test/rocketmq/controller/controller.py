@@ -52,7 +52,7 @@ from system_under_test.rocketmq.controller.state_machine import (
 from system_under_test.runtime.host import ConnectFailed, Host
 
 MAX_QUEUED = 1024
-"""Requests that wait to be decided; those beyond are told SYSTEM_BUSY."""
+"""Requests that wait to be decided; those beyond are answered SYSTEM_BUSY."""
 MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
 ELECTION_TRIES = 3
@@ -134,7 +134,7 @@ class Controller:
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
                 return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
             if code == RequestCode.GET_CONTROLLER_CONFIG:
-                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._config.told()))
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._config.public()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
                 self._config = self._config.changed(parse_json(command.body))
                 return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -1,7 +1,7 @@
 """A slave acks what it received and appends it later, in batches.
 
 Between the ack and the append the bytes are in memory only: when the slave's process dies, or it changes its role, they
-are gone, and the master has already told the producer that all of the SyncStateSet holds them. Broken rule: bytes are
+are gone, and the master has already acknowledged to the producer that all of the SyncStateSet holds them. Broken rule: bytes are
 acked after they are appended.
 """
 

@@ -1,7 +1,7 @@
 """All that a NameServer knows: brokers by address, topics by group. Pure; the time is passed in.
 
 Of two addresses that claim one id in a group the claim with the larger state version stays, whichever
-comes first; with equal versions the later one stays. A group's topics are those its master told last, and
+comes first; with equal versions the later one stays. A group's topics are those its master registered last, and
 are kept for as long as any broker of the group is known, so that slaves can be read when the master is gone.
 """
 
@@ -28,7 +28,7 @@ class RouteTable:
         self._encoded_routes: dict[str, bytes] = {}
 
     def register(self, registration: Registration, peer: object, now_ns: int) -> bool:
-        """Take over a broker's claim, told over the connection `peer`. False if a better claim stands."""
+        """Take over a broker's claim, received over the connection `peer`. False if a better claim stands."""
         rival = self._holder(registration.broker_name, registration.broker_id)
         if rival is not None and rival.address != registration.address:
             loser = registration if rival.state_version > registration.state_version else rival

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MasterConnection:
-    """Life: handshake told, first ack fixes where the transfer begins, then batches one way and acks the other."""
+    """Life: handshake received, first ack fixes where the transfer begins, then batches one way and acks the other."""
 
     def __init__(self, mastership: Mastership, connection: Connection, handshake: SlaveHandshake) -> None:
         self.broker_id = handshake.broker_id

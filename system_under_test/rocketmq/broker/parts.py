@@ -24,7 +24,7 @@ def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
 
 
 def role_is_due(acted_master_epoch: int, master_epoch: int, is_master: bool) -> bool:
-    """Whether the role announced under `master_epoch` is to be taken, by a broker that acted last on the other epoch."""
+    """Whether the role announced under `master_epoch` is to be taken by a broker that last acted on the other."""
     return master_epoch > acted_master_epoch
 
 

@@ -1,8 +1,8 @@
 """From the start of the process to a role, and from one role to the next, as the controller says.
 
 Life: get an id, register with the controller, beat to every controller, ask for an election where there is no master,
-take the role announced. A role is announced by notices and by polls alike; only a newer master epoch than the one acted upon
-since the start of the process changes anything, so late notices and repeated polls are harmless.
+take the role announced. Notices and polls announce roles alike; only a newer master epoch than the one acted upon since
+the start of the process changes anything, so late notices and repeated polls are harmless.
 
 Losing mastership takes effect in the very moment the newer epoch is seen: the mastership ends, puts that wait end
 without an answer, and everything that needs time (another role's files and connections) comes after that.

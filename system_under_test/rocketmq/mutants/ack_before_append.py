@@ -1,8 +1,8 @@
 """A slave acks what it received and appends it later, in batches.
 
 Between the ack and the append the bytes are in memory only: when the slave's process dies, or it changes its role, they
-are gone, and the master has already acknowledged to the producer that all of the SyncStateSet holds them. Broken rule: bytes are
-acked after they are appended.
+are gone, and the producer already has an acknowledgement that all of the SyncStateSet holds them. Broken rule: bytes
+are acked after they are appended.
 """
 
 from __future__ import annotations

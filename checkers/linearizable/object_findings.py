@@ -13,7 +13,7 @@ from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered
 from checkers.linearizable.evidence.contradicted import contradicted
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
-from checkers.linearizable.evidence.window import Window, window
+from checkers.linearizable.evidence.window import UnorderableWindow, window
 from checkers.linearizable.history.calls import Calls, calls_of
 from checkers.linearizable.history.rows import objects, rows_of
 from checkers.linearizable.model import Model, describe, tellable
@@ -140,7 +140,9 @@ def _operations(calls: Calls) -> Operations:
     return Operations(start=calls.start, end=calls.end, call=calls.calls.__getitem__)
 
 
-def _longest_prefixes(model: Model, part: Part, decision: Decision, found: Window, limit: int) -> list[dict[str, Any]]:
+def _longest_prefixes(
+    model: Model, part: Part, decision: Decision, found: UnorderableWindow, limit: int
+) -> list[dict[str, Any]]:
     """From the beginning, if that takes not much more than the decision took; else from where the window begins."""
     problem = part.problem
     begun = np.flatnonzero(problem.start < problem.end[found.stuck])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from checkers.linearizable import replay
-from checkers.linearizable.evidence.window import Window, window
+from checkers.linearizable.evidence.window import UnorderableWindow, window
 from checkers.linearizable.history.calls import Calls, Row, calls_of
 from checkers.linearizable.model import FailedCas, Model
 from checkers.linearizable.search import decision
@@ -116,7 +116,7 @@ def orderable(model: Model, calls: Calls, loose: frozenset[int], state: Any) -> 
     return explained(state, frozenset(range(len(calls.calls))))
 
 
-def _assert_smallest(model: Model, part: Part, proof: Window) -> None:
+def _assert_smallest(model: Model, part: Part, proof: UnorderableWindow) -> None:
     """Whatever else happened meanwhile, it cannot be ordered; with any one of it left out it could."""
     concerned = np.sort(np.concatenate((proof.numbers, proof.loose)))
     calls = part.calls.part(concerned)

@@ -17,7 +17,7 @@ from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, REA
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.registers.findings import calls_of_spans
-from checkers.linearizable.registers.rows import SPANS, Recorded, all_whole, from_table
+from checkers.linearizable.registers.rows import SPANS, RegisterOperations, all_whole, from_table
 from checkers.linearizable.replay import OBJECTS, fault
 from checkers.linearizable.search.decision import LINEARIZABLE
 from checkers.linearizable.search.parts import decide_parts, parts
@@ -137,7 +137,7 @@ def _complete(call: Call, rows: list[tuple[int, int, int, int, int]], process_of
 
 def recorded(
     histories: Sequence[list[tuple[int, int, int, int, int]]], failed_cas: FailedCas = FailedCas.IGNORED
-) -> Recorded:
+) -> RegisterOperations:
     columns: dict[str, list[object]] = {name: [] for name in SPANS.names}
     for number, rows in enumerate(histories):
         for index, (process, kind, f, value, expected) in enumerate(rows):

@@ -26,7 +26,7 @@ TRIED_CONFIGURATIONS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class UnorderableWindow:
     """Operations that cannot be ordered, whatever state the object was in when they began."""
 
     numbers: Int64
@@ -51,7 +51,7 @@ class _Attempt:
         return _Attempt(self.known[self.known != number], self.loose if reads else np.append(self.loose, number))
 
 
-def window(problem: Problem, decision: Decision, *, limit: int) -> Window:
+def window(problem: Problem, decision: Decision, *, limit: int) -> UnorderableWindow:
     """`decision`: that there is no order. Cost: at most `limit` configurations once more, and the attempts."""
     stuck = decision.stuck_at
     last = int(problem.end[stuck])
@@ -66,7 +66,7 @@ def window(problem: Problem, decision: Decision, *, limit: int) -> Window:
         fewer = found.without(problem, number)
         if _fails(problem, fewer, before, last):
             found = fewer
-    return Window(numbers=found.known, loose=found.loose, stuck=stuck, before=before)
+    return UnorderableWindow(numbers=found.known, loose=found.loose, stuck=stuck, before=before)
 
 
 def _from(problem: Problem, moment: int, last: int) -> _Attempt:

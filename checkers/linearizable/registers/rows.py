@@ -63,7 +63,7 @@ UNSEEN = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RegisterOperations:
     """Columns of SPANS, but for the bucket."""
 
     key: pa.Array
@@ -75,10 +75,10 @@ class Recorded:
     value: Int64
     expected: Int64
 
-    def part(self, chosen: Bool | Int64) -> Recorded:
+    def part(self, chosen: Bool | Int64) -> RegisterOperations:
         positions = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         columns = {name: getattr(self, name)[positions] for name in SPANS.names[2:]}
-        return Recorded(key=self.key.take(pa.array(positions)), **columns)
+        return RegisterOperations(key=self.key.take(pa.array(positions)), **columns)
 
     def is_about(self, keys: Collection[str]) -> Bool:
         return np.asarray(translated(self.key, dict.fromkeys(keys, 1)) == 1)
@@ -147,13 +147,13 @@ class Recorded:
         return pa.Table.from_arrays([pa.array(bucket), self.key.cast(pa.string()), *rest], schema=SPANS)
 
 
-def from_table(rows: pa.Table) -> Recorded:
+def from_table(rows: pa.Table) -> RegisterOperations:
     columns = {name: rows[name].to_numpy() for name in SPANS.names[2:]}
     columns["end"] = np.where(columns["end"] == UNSEEN, NEVER, columns["end"])
-    return Recorded(key=rows["key"].combine_chunks().dictionary_encode(), **columns)
+    return RegisterOperations(key=rows["key"].combine_chunks().dictionary_encode(), **columns)
 
 
-def from_batch(batch: pa.Table, failed_cas: FailedCas) -> Recorded:
+def from_batch(batch: pa.Table, failed_cas: FailedCas) -> RegisterOperations:
     """What of a batch is about registers; whole where both rows are in it."""
     index = batch["index"].to_numpy().astype(np.int64)
     nothing_left_out = bool(np.all(index[1:] - index[:-1] == 1))
@@ -166,7 +166,7 @@ def from_batch(batch: pa.Table, failed_cas: FailedCas) -> Recorded:
         without_error = batch["error"].combine_chunks().is_null().to_numpy(zero_copy_only=False)
         missed = (f == CAS) & (kind == FAIL) & without_error
         f, kind = np.where(missed, CAS_MISS, f).astype(np.int8), np.where(missed, OK, kind).astype(np.int8)
-    halves = Recorded(
+    halves = RegisterOperations(
         key=_names(batch["key"].combine_chunks()),
         type=kind,
         process=batch["process"].to_numpy().astype(np.int32),
@@ -191,7 +191,7 @@ def _names(key: pa.Array) -> pa.DictionaryArray:
     return key.dictionary_encode()
 
 
-def all_whole(rows: Recorded) -> Recorded:
+def all_whole(rows: RegisterOperations) -> RegisterOperations:
     """Operations of which both halves are here; what nobody saw end is indefinite."""
     halves = rows.part(~rows.is_whole)
     invoked = halves.type == INVOKE
@@ -200,7 +200,7 @@ def all_whole(rows: Recorded) -> Recorded:
     return _joined(rows.part(rows.is_whole), _whole(halves, begun, completed[begun]))
 
 
-def _owners(rows: Recorded) -> Int64:
+def _owners(rows: RegisterOperations) -> Int64:
     """A number for each key and process: what somebody began on one key does not end on another."""
     process = rows.process.astype(np.int64)
     owner: Int64 = (process - process.min(initial=0)) * max(len(rows.key.dictionary), 1) + rows.register
@@ -229,13 +229,13 @@ def _completed(owner: Int64, invoked: Bool) -> Int64:
     return completed
 
 
-def _whole(halves: Recorded, begun: Int64, completed: Int64) -> Recorded:
+def _whole(halves: RegisterOperations, begun: Int64, completed: Int64) -> RegisterOperations:
     """Without what certainly did not happen or tells nothing."""
     became = np.where(completed == NO_PARTNER, INFO, halves.type[completed])
     reads = halves.f[begun] == READ
     kept = (became == OK) | ((became == INFO) & ~reads)
     begun, completed, is_ok, reads = begun[kept], completed[kept], became[kept] == OK, reads[kept]
-    return Recorded(
+    return RegisterOperations(
         key=halves.key.take(pa.array(begun)),
         type=np.full(len(begun), WHOLE, dtype=np.int8),
         process=halves.process[begun],
@@ -247,6 +247,8 @@ def _whole(halves: Recorded, begun: Int64, completed: Int64) -> Recorded:
     )
 
 
-def _joined(one: Recorded, other: Recorded) -> Recorded:
+def _joined(one: RegisterOperations, other: RegisterOperations) -> RegisterOperations:
     columns = {name: np.concatenate((getattr(one, name), getattr(other, name))) for name in SPANS.names[2:]}
-    return Recorded(key=pa.chunked_array([one.key, other.key]).unify_dictionaries().combine_chunks(), **columns)
+    return RegisterOperations(
+        key=pa.chunked_array([one.key, other.key]).unify_dictionaries().combine_chunks(), **columns
+    )

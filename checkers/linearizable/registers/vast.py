@@ -27,7 +27,7 @@ from checkers.linearizable.deciders.register_functions import CAS, READ
 from checkers.linearizable.deciders.register_values import NOBODY, Registers
 from checkers.linearizable.deciders.zones import Zones, crossed, zones
 from checkers.linearizable.model import FailedCas
-from checkers.linearizable.registers.rows import SPANS, Recorded, all_whole, from_batch, from_table
+from checkers.linearizable.registers.rows import SPANS, RegisterOperations, all_whole, from_batch, from_table
 from checkers.plan import Dataset, Engine
 from harness.compiled import compiled
 
@@ -149,7 +149,7 @@ class _Seen:
         return np.asarray(faults | self.told_by(swaps) | (told & ~faulty[self.register]))
 
 
-def _seen(recorded: Recorded, initial: int) -> _Seen:
+def _seen(recorded: RegisterOperations, initial: int) -> _Seen:
     registers = recorded.registers(initial)
     known = clusters(registers)
     chained = chains(registers, known)

@@ -10,8 +10,8 @@ It takes histories whose functions are those of the model, with the object as ke
 taken effect at any time after its invocation, or never.
 
 What breaks it: `nonlinearizable`, one anomaly a key, with the shortest window found that cannot be ordered, and for
-each longest valid order what would have had to be told. An object that could not be decided within bounds makes the
-result UNKNOWN, with how far it came.
+each longest valid order what the operation behind it would have had to return. An object that could not be decided
+within bounds makes the result UNKNOWN, with how far it came.
 
 It does not establish anything about operations on several objects at once (but a multi-register is one object).
 

@@ -38,7 +38,7 @@ Value = Any
 class Answer(Enum):
     """Results that are no values."""
 
-    UNTOLD = "untold"
+    INDEFINITE = "indefinite"
     """The call is indefinite: its result is unknown, and so is whether it happened."""
     FAILED = "failed"
     """A compare-and-set that ran and found another value."""
@@ -46,7 +46,7 @@ class Answer(Enum):
     """What a model returns where the result of the call does not depend on the state."""
 
 
-UNTOLD, FAILED, ANYTHING = Answer.UNTOLD, Answer.FAILED, Answer.ANYTHING
+INDEFINITE, FAILED, ANYTHING = Answer.INDEFINITE, Answer.FAILED, Answer.ANYTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ def describe(call: Call) -> str:
     argument = "" if call.argument is None else f" {shown(call.argument)}"
     # A write of null is complete with its name; of a function without an argument, null is the result.
     is_silent = isinstance(call.result, Answer) or (call.result == call.argument and call.f not in ASKING)
-    result = "" if is_silent else f" that told {shown(call.result)}"
+    result = "" if is_silent else f" that returned {shown(call.result)}"
     failed = " that failed" if call.result is Answer.FAILED else ""
     return f"{call.f}{argument}{result}{failed}"
 
@@ -255,19 +255,19 @@ class Model:
         return [
             after
             for after, result in self.apply(state, call)
-            if result is ANYTHING or call.result is UNTOLD or frozen(result) == call.result
+            if result is ANYTHING or call.result is INDEFINITE or frozen(result) == call.result
         ]
 
-    def tells_nothing(self, call: Call) -> bool:
+    def says_nothing(self, call: Call) -> bool:
         """A read of null where no null can be was not seen, and what only reads is of no use without its result."""
         if self.does(call) is not Does.READS:
             return False
-        return call.result is UNTOLD or (
+        return call.result is INDEFINITE or (
             call.f == "read" and call.result is None and self.initial is not None and "write" in self.functions
         )
 
 
-def tellable(model: Model, state: Any, call: Call) -> list[Any]:
+def possible_results(model: Model, state: Any, call: Call) -> list[Any]:
     """The results that the call could have had in this state."""
-    unknown = replace(call, result=UNTOLD)
+    unknown = replace(call, result=INDEFINITE)
     return [result for _, result in model.apply(state, unknown) if result is not ANYTHING]

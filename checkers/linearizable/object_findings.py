@@ -16,7 +16,7 @@ from checkers.linearizable.evidence.surroundings import Operations, longest_pref
 from checkers.linearizable.evidence.window import UnorderableWindow, window
 from checkers.linearizable.history.calls import Calls, calls_of
 from checkers.linearizable.history.rows import objects, rows_of
-from checkers.linearizable.model import Model, describe, tellable
+from checkers.linearizable.model import Model, describe, possible_results
 from checkers.linearizable.question import Question, asked
 from checkers.linearizable.search.decision import (
     AT_FIRST,
@@ -105,7 +105,8 @@ def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Exa
 
 
 def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tuple[str, Example] | None:
-    """What is to be said of an object after a search: nothing if it is linearizable. `why` no decider could tell."""
+    """What is to be said of an object after a search: nothing if it is linearizable. `why`: the reason for which no
+    decider could say it."""
     part, decision = decide_parts(parts(model, calls), limit=limit)
     if decision.outcome == NOT_LINEARIZABLE:
         return NONLINEARIZABLE, _broken(key, model, calls, part, decision, limit)
@@ -115,7 +116,7 @@ def searched(key: str, model: Model, calls: Calls, limit: int, why: str) -> tupl
 
 
 def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decision, limit: int) -> Example:
-    """What could not be ordered, and what would have had to be told. `recorded` are all calls on the object."""
+    """What could not be ordered, and which results would have fitted. `recorded` are all calls on the object."""
     calls, problem = part.calls, part.problem
     found = window(problem, decision, limit=limit)
     call = calls.calls[found.stuck]
@@ -130,7 +131,7 @@ def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decis
         because=said_of(
             key,
             f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
-            f"nowhere: {was}nothing that was open meanwhile explains what it told",
+            f"nowhere: {was}nothing that was open meanwhile explains what it returned",
         ),
         details={"longest_prefixes": prefixes} | around,
     )
@@ -165,7 +166,7 @@ def _longest_prefixes(
                 | {
                     "state": shown(after),
                     "stuck": describe(stuck),
-                    "would_have_told": [shown(told) for told in tellable(model, after, stuck)],
+                    "would_have_told": [shown(result) for result in possible_results(model, after, stuck)],
                 }
             )
     return prefixes

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.deciders.spans import Decider, Open, Outcome, Spans
-from checkers.linearizable.history.columns import spans_of, tells_nothing
+from checkers.linearizable.history.columns import says_nothing, spans_of
 from checkers.linearizable.history.contents import content_call, contents_of
-from checkers.linearizable.model import UNTOLD, Call, Columns, Model
+from checkers.linearizable.model import INDEFINITE, Call, Columns, Model
 from checkers.linearizable.objects import decided
 from checkers.linearizable.values import NEVER
 
@@ -22,7 +22,7 @@ class Question:
     spans: Spans
     initial: tuple[int, ...]
     reads: Bool
-    """By function: whether it only reads, and tells nothing without its result."""
+    """By function: whether it only reads, and says nothing without its result."""
 
     def decide(self) -> Outcome:
         return self.decider.decide(self.spans, self.initial)
@@ -37,7 +37,7 @@ class Question:
         return self._part((self.spans.start <= time) & (ended | ~self.reads[self.spans.f]), ended)
 
     def unknown(self, position: int) -> Question:
-        """As if nobody had seen this operation end. Whatever contradicts itself then does so now."""
+        """As if this operation were indefinite. Whatever contradicts itself then does so now."""
         ended = self.spans.definite
         ended[position] = False
         kept = np.ones(len(self.spans), dtype=np.bool_)
@@ -50,7 +50,8 @@ class Question:
 
     def concerning(self, starts: Int64, near: int) -> Question:
         """The operations that began then, the last `near` ones, and whatever is about the same values. Of other values
-        nothing is known, and of nothing only what they told. An object that tells all that it holds stays whole."""
+        nothing is known, and of null only the calls that returned it. An object of which reads show all that it holds
+        stays whole."""
         spans = self.spans
         if spans.lists is not None or near >= len(spans):
             return self
@@ -61,8 +62,8 @@ class Question:
         about = np.isin(spans.argument, values) | np.isin(spans.result, values)
         return self._part(chosen | takes_any | about, spans.definite)
 
-    def telling(self, position: int, result: int) -> Question:
-        """As if this operation had told something else."""
+    def returning(self, position: int, result: int) -> Question:
+        """As if this operation had returned something else."""
         results = self.spans.result.copy()
         results[position] = result
         return replace(self, spans=replace(self.spans, result=results))
@@ -89,7 +90,7 @@ def asked(model: Model, rows: pa.Table) -> Question | Open:
     if isinstance(found, Open):
         return found
     spans, initial = found
-    return Question(decider=how.by, spans=spans, initial=initial, reads=tells_nothing(model, UNTOLD))
+    return Question(decider=how.by, spans=spans, initial=initial, reads=says_nothing(model, INDEFINITE))
 
 
 def call_of(model: Model, spans: Spans, position: int) -> Call:
@@ -98,7 +99,7 @@ def call_of(model: Model, spans: Spans, position: int) -> Call:
         return content_call(model, spans, position)
     f = model.functions[spans.f[position]]
     argument = spans.value(spans.argument[position])
-    result = spans.value(spans.result[position]) if spans.end[position] != NEVER else UNTOLD
+    result = spans.value(spans.result[position]) if spans.end[position] != NEVER else INDEFINITE
     if f == "cas" and spans.expected is not None:
         argument = (spans.value(spans.expected[position]), argument)
     return Call(f=f, argument=argument, result=result)

@@ -83,7 +83,7 @@ def _orders(details: Mapping[str, Any], rows: Rows, timed: bool) -> str:
 
 def _stuck(prefix: Mapping[str, Any]) -> str:
     would = " or ".join(f"<code>{escape(str(answer))}</code>" for answer in _sequence(prefix.get("would_have_told")))
-    instead = f"would have had to answer {would}" if would else "is impossible"
+    instead = f"would have had to return {would}" if would else "is impossible"
     return f"Here <code>{escape(str(prefix.get('stuck', '')))}</code> {instead}."
 
 

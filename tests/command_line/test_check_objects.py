@@ -109,8 +109,8 @@ def test_elements_are_told_as_people_wrote_them(stormproof: Stormproof, tmp_path
     told = (Path(answer.json["directory"]) / "verdict.json").read_text()
     because = json.loads(told)["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"][0]["because"]
     overtaken = f"{shown.format(8)} was dequeued (operation 4, completed by 5)"
-    assert f"but {overtaken}, and nobody took {shown.format(7)} before" in because
-    assert because.endswith(f"would have had to tell {shown.format(7)}")
+    assert f"but {overtaken}, and {shown.format(7)} was not taken before" in because
+    assert because.endswith(f"would have had to return {shown.format(7)}")
 
 
 def test_a_queue_begins_with_what_it_is_said_to(stormproof: Stormproof, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from checkers.linearizable import MODELS, FailedCas, Linearizable
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.objects.register import Register
 from checkers.linearizable.registers.rows import COLUMNS, all_whole, from_batch, from_table
-from checkers.linearizable.registers.vast import telling_operations, vast_registers
+from checkers.linearizable.registers.vast import decisive_operations, vast_registers
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
 from harness.record.history import history_schema
@@ -87,7 +87,7 @@ def telling(path: Path) -> dict[str, Spans]:
     engine, rows = InProcessEngine(), pq.read_metadata(path).num_rows
     source = engine.history(path, COLUMNS)
     vast = vast_registers(engine, source, rows)
-    told = telling_operations(engine, source, vast, rows=rows, initial=NONE, failed_cas=FailedCas.IGNORED)
+    told = decisive_operations(engine, source, vast, rows=rows, initial=NONE, failed_cas=FailedCas.IGNORED)
     recorded = from_table(engine.gather(told, rows))
     return dict(recorded.by_register(np.unique(recorded.register)))
 

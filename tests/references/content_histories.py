@@ -10,7 +10,7 @@ import numpy as np
 
 from checkers.kernels.columns import NONE
 from checkers.linearizable.deciders.spans import Lists, Spans
-from checkers.linearizable.model import ANYTHING, UNTOLD, Call, Model
+from checkers.linearizable.model import ANYTHING, INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER, Truth, frozen
 
 Rows = list[dict[str, Any]]
@@ -70,7 +70,7 @@ def made_up_contents(
         if told:
             return
         before = state
-        state, answer = next(iter(model.apply(state, Call(f=f, argument=argument, result=UNTOLD))))
+        state, answer = next(iter(model.apply(state, Call(f=f, argument=argument, result=INDEFINITE))))
         told.append(argument if answer is ANYTHING else list(answer) if isinstance(answer, tuple) else answer)
         if f in ("add", "remove") and rng.random() < told_often:
             told[0] = state != before
@@ -124,7 +124,7 @@ def operations_in(rows: Rows) -> list[tuple[int, int, Call]]:
         end = ended.get(begun["process"])
         if end is None and begun["f"] in ("read", "contains"):
             continue
-        result = UNTOLD if end is None else frozen(end["value"])
+        result = INDEFINITE if end is None else frozen(end["value"])
         call = Call(f=begun["f"], argument=frozen(begun["value"]), result=result)
         found.append((begun["index"], NEVER if end is None else end["index"], call))
     return found

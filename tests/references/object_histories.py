@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from checkers.linearizable.model import ANYTHING, FAILED, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.model import ANYTHING, FAILED, INDEFINITE, Call, FailedCas, Model
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.objects.register import cas_register
 from checkers.linearizable.values import frozen
@@ -101,7 +101,7 @@ def made_up(model: Model, rng: random.Random, operations: int) -> Rows:
 
     def take_effect(f: str, argument: Any) -> tuple[str, Any]:
         nonlocal state
-        untold = Call(f=f, argument=frozen(argument), result=UNTOLD)
+        untold = Call(f=f, argument=frozen(argument), result=INDEFINITE)
         possible = list(model.apply(state, untold))
         fate = "ok" if rng.random() < 0.85 else "info"
         if not possible:

@@ -10,7 +10,7 @@ import numpy as np
 
 from checkers.kernels.columns import NONE
 from checkers.linearizable.deciders.spans import Spans
-from checkers.linearizable.model import UNTOLD, Call, Model
+from checkers.linearizable.model import INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER
 
 Rows = list[dict[str, Any]]
@@ -38,7 +38,7 @@ def made_up_rows(
     def take_effect(f: str, argument: int | None, told: list[Any]) -> None:
         nonlocal state
         if not told:
-            state, answer = rng.choice(list(begin.apply(state, Call(f=f, argument=argument, result=UNTOLD))))
+            state, answer = rng.choice(list(begin.apply(state, Call(f=f, argument=argument, result=INDEFINITE))))
             told.append(answer if f == take else argument)
 
     def untold() -> list[int]:
@@ -102,7 +102,7 @@ def linearizable(model: Model, spans: Spans, initial: Sequence[int], chosen: Seq
             Call(
                 f=model.functions[spans.f[i]],
                 argument=_value(spans.argument[i]),
-                result=UNTOLD if spans.end[i] == NEVER else _value(spans.result[i]),
+                result=INDEFINITE if spans.end[i] == NEVER else _value(spans.result[i]),
             ),
         )
         for i in chosen

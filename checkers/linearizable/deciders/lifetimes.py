@@ -1,9 +1,10 @@
 """What becomes of each element of a queue or a stack: who put it there, and who took it.
 
-No element is put twice, so whoever was told an element took that one. A put of unknown outcome whose element was told
-did happen; one whose element nobody was told is left out, for without it everything else is as possible as with it.
+No element is put twice, so a take that returned an element took that one: the element was seen. An indefinite put
+whose element was seen did happen; one whose element was not is left out, for without it everything else is as possible
+as with it.
 
-A take of unknown outcome can take any element that nobody was told, from its begin on.
+An indefinite take can take any element that was not seen, from its begin on.
 
 Times are compact: the order of the history's indices from 0 on, elements that are there at first before all.
 """
@@ -50,18 +51,18 @@ class Lifetimes:
     take_start: Int64
     take_end: Int64
     nothing: Int64
-    """Positions of the takes that were told that nothing is there."""
+    """Positions of the takes that found nothing."""
     start: Int64
     """Of all spans, in compact time."""
     end: Int64
     takers: Int64
     """Positions of the takes of unknown outcome, by their begin."""
     horizon: int
-    """A time behind all others; one later an element that stays may be taken, and by then nobody is left to."""
+    """A time behind all others; one later an element that stays may be taken, and by then no operation is left to."""
 
     @property
-    def told(self) -> Bool:
-        """The element was told; else its take, if it has one, is of unknown outcome."""
+    def is_seen(self) -> Bool:
+        """A take returned the element; else its take, if it has one, is indefinite."""
         return np.asarray(self.take_end < self.horizon)
 
     def part(self, elements: Int64) -> Lifetimes:
@@ -86,30 +87,30 @@ class Lifetimes:
 
 
 def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradiction | Open:
-    """What was told, and the takes of unknown outcome given out as suits queues best.
+    """What was seen, and the takes of unknown outcome given out as suits queues best.
 
     The element whose put ended first gets the one that began first, and so on, and whatever is left over stays for
-    ever. No other way is better: what limits how late an element may be taken (an element put after it that was told,
+    ever. No other way is better: what limits how late an element may be taken (an element put after it that was seen,
     an answer that nothing is there) limits those put before it at least as much. So by Hall's theorem there is a way
     if this one is one, and the rest is decided as if nothing were indefinite.
     """
-    known = told_lifetimes(spans, initial, QUEUE)
+    known = seen_lifetimes(spans, initial, QUEUE)
     if not isinstance(known, Lifetimes):
         return known
     left = np.flatnonzero(known.taken == NOBODY)
     return known.given(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
 
 
-def told_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
-    """What was told; what nobody was told stays.
+def seen_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
+    """What takes returned; what was not seen stays.
 
-    Elements are told no more than once, by nobody before they were put; else that contradicts itself.
+    Elements are returned no more than once, and not before they were put; else that is a contradiction.
     """
     is_put, definite = spans.f == PUT, spans.definite
     puts = np.flatnonzero(is_put)
     takes = np.flatnonzero(~is_put & definite & (spans.result != NONE))
     if np.any(spans.argument[puts] == NONE) or NONE in initial:
-        return Open("null is put: who is told null may have been told that nothing is there")
+        return Open("null is put: a take that returned null may have found nothing")
     at_first = np.array(initial, dtype=np.int64)
     values = np.concatenate((at_first, spans.argument[puts], spans.result[takes]))
     number = compact(values)
@@ -168,8 +169,8 @@ def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:
 
 def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
     """Of these positions; otherwise where it is NOBODY."""
-    somebody = position != NOBODY
-    otherwise[somebody] = time[position[somebody]]
+    known = position != NOBODY
+    otherwise[known] = time[position[known]]
     return otherwise
 
 
@@ -210,35 +211,35 @@ def _free_moments(put_end: Int64, take_start: Int64, start: Int64, end: Int64, h
 
 
 def never_empty(spans: Spans, known: Lifetimes) -> Contradiction | None:
-    """Who was told that nothing is there, though there was something all the time."""
+    """A take that found nothing, though something was there all the time."""
     wrong = known.nothing[free_moments(known) < 0]
     if len(wrong) == 0:
         return None
-    teller = int(wrong[np.argmin(known.end[wrong])])
-    start, end = int(known.start[teller]), int(known.end[teller])
+    empty_take = int(wrong[np.argmin(known.end[wrong])])
+    start, end = int(known.start[empty_take]), int(known.end[empty_take])
     row = in_a_row(known, start, end, np.arange(len(known.value)))
     witnesses, too_few = proof(known, row, end)
     return Contradiction(
-        frozenset({teller, *witnesses}),
-        f"a dequeue found nothing ({spans.when(teller)}), but all that time something was there: "
+        frozenset({empty_take, *witnesses}),
+        f"a dequeue found nothing ({spans.when(empty_take)}), but all that time something was there: "
         f"{named(spans, known, row)}{too_few}",
     )
 
 
 def proof(known: Lifetimes, elements: Int64, until: int) -> tuple[set[int], str]:
-    """Who put and took these elements. Where nobody was told one, why it cannot have been taken before that time: what
-    was put no later, and the takes of unknown outcome that had begun; if there are any, how they are too few."""
-    guessed = elements[~known.told[elements]]
+    """The puts and takes of these elements. Where one was not seen, why it cannot have been taken before that time:
+    what was put no later, and the takes of unknown outcome that had begun; if there are any, how they are too few."""
+    guessed = elements[~known.is_seen[elements]]
     rivals = np.empty(0, dtype=np.int64)
     if len(guessed):
-        rivals = np.flatnonzero(~known.told & (known.put_end <= known.put_end[guessed].max()))
+        rivals = np.flatnonzero(~known.is_seen & (known.put_end <= known.put_end[guessed].max()))
     puts = known.put[np.concatenate((elements, rivals))]
-    takes = known.taken[np.concatenate((elements[known.told[elements]], rivals[known.take_start[rivals] < until]))]
+    takes = known.taken[np.concatenate((elements[known.is_seen[elements]], rivals[known.take_start[rivals] < until]))]
     takers = int((known.take_start[rivals] < until).sum())
     too_few = ""
     if takers:
         takes_begun = f"only {_many(takers, 'dequeue')} of unknown outcome had begun"
-        too_few = f"; by then {_many(len(rivals), 'element')} had been put that nobody was told, and {takes_begun}"
+        too_few = f"; by then {_many(len(rivals), 'element')} had been put that no dequeue returned, and {takes_begun}"
     return set(puts[puts != NOBODY].tolist()) | set(takes[takes != NOBODY].tolist()), too_few
 
 
@@ -279,22 +280,23 @@ def _in_a_row(begin: Int64, end: Int64, first: int, last: int) -> Int64:
 
 
 def _unknown(spans: Spans, words: Words, take: int) -> Contradiction:
-    told = spans.shown(spans.result[take])
-    return Contradiction(frozenset({take}), f"a {words.take} told {told} ({spans.when(take)}), which nobody put there")
+    element = spans.shown(spans.result[take])
+    because = f"a {words.take} returned {element} ({spans.when(take)}), which was never put there"
+    return Contradiction(frozenset({take}), because)
 
 
 def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contradiction:
-    told = spans.shown(spans.result[one])
+    element = spans.shown(spans.result[one])
     return Contradiction(
         frozenset({put, one, other} - {NOBODY}),
-        f"{told} was there only once, but two {words.take}s told it ({spans.when(one)}; {spans.when(other)})",
+        f"{element} was there only once, but two {words.take}s returned it ({spans.when(one)}; {spans.when(other)})",
     )
 
 
 def _early(spans: Spans, words: Words, put: int, take: int) -> Contradiction:
-    told = spans.shown(spans.result[take])
+    element = spans.shown(spans.result[take])
     return Contradiction(
         frozenset({put, take}),
-        f"a {words.take} that told {told} ({spans.when(take)}) had ended when its {words.put} began "
+        f"a {words.take} that returned {element} ({spans.when(take)}) had ended when its {words.put} began "
         f"({spans.when(put)})",
     )

@@ -38,15 +38,15 @@ def out_of_order(spans: Spans, known: LogRow, longest: Longest) -> Contradiction
     behind = int(operations[early[0]])
     before = int(operations[int(np.argmax(spans.start[operations[: early[0]]]))])
     return Contradiction(
-        _with_tellers(spans, longest, {before, behind}),
+        _with_proof(spans, longest, {before, behind}),
         f"{_described(spans, behind)} had ended when {_described(spans, before)} began, which comes before it",
     )
 
 
-def _with_tellers(spans: Spans, longest: Longest, known: set[int]) -> frozenset[int]:
-    """These, and who told where they are, if they did not do so themselves."""
-    tells = [spans.f[one] == READ or spans.result[one] != NONE for one in known]
-    return frozenset(known if all(tells) else known | {longest.read})
+def _with_proof(spans: Spans, longest: Longest, known: set[int]) -> frozenset[int]:
+    """These, and the read that shows where they are, if they do not say so themselves."""
+    say_so = [spans.f[one] == READ or spans.result[one] != NONE for one in known]
+    return frozenset(known if all(say_so) else known | {longest.read})
 
 
 def _described(spans: Spans, one: int) -> str:
@@ -58,7 +58,7 @@ def _described(spans: Spans, one: int) -> str:
 
 def filled(spans: Spans, free: Int64, known: LogRow, longest: Longest) -> LogRow | Contradiction:
     """The same, with the appends that are free where they may be."""
-    first = len(longest.told)
+    first = len(longest.elements)
     last = (int(known.level.max(initial=2 * first)) - 1) // 2
     beyond = known.level[(known.level % 2 == 1) & (known.level > 2 * first)] // 2
     missing = last + 1 - first - len(beyond)
@@ -90,7 +90,7 @@ def _too_few(spans: Spans, free: Int64, known: LogRow, missing: int) -> Contradi
     top = int(known.operations[-1])
     return Contradiction(
         frozenset({top, *free.tolist()}),
-        f"nobody was told what is at {missing} positions below that of {_described(spans, top)}, but only {len(free)} "
+        f"nothing shows what is at {missing} positions below that of {_described(spans, top)}, but only {len(free)} "
         "appends can be there",
     )
 
@@ -101,7 +101,7 @@ def _unfilled(spans: Spans, free: Int64, known: LogRow, behind: int, position: i
     proof = int(later[np.argmin(spans.end[later])])
     begun = free[spans.start[free] < spans.end[proof]]
     return Contradiction(
-        _with_tellers(spans, longest, {proof}) | set(begun.tolist()),
+        _with_proof(spans, longest, {proof}) | set(begun.tolist()),
         f"when {_described(spans, proof)} ended, nothing can have been at position {position} before it: no append "
         "that had begun is left for it",
     )
@@ -118,7 +118,7 @@ def _without_place(
     between = earlier[int(over[-1]) if len(over) else 0 : proof + 1]
     appends = between[spans.f[between] == APPEND]
     return Contradiction(
-        _with_tellers(spans, longest, {int(earlier[proof]), *appends.tolist()}) | {wrong, *rivals.tolist()},
+        _with_proof(spans, longest, {int(earlier[proof]), *appends.tolist()}) | {wrong, *rivals.tolist()},
         f"{_described(spans, wrong)} had ended when {_described(spans, int(earlier[proof]))} began, and no position "
         "before that is left for it",
     )

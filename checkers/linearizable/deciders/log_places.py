@@ -19,8 +19,8 @@ NOWHERE = -1
 @dataclass(frozen=True)
 class Longest:
     read: int
-    """Position in the spans of who told it; NOWHERE if it is what the log holds at first."""
-    told: Int64
+    """Position in the spans of the read that shows it; NOWHERE if it is what the log holds at first."""
+    elements: Int64
 
 
 def read_sizes(spans: Spans, reads: Int64) -> Int64:
@@ -30,7 +30,7 @@ def read_sizes(spans: Spans, reads: Int64) -> Int64:
 
 
 def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradiction:
-    """The longest read, of which all others tell a prefix."""
+    """The longest read, of which all others show a prefix."""
     reads = np.flatnonzero((spans.f == READ) & spans.definite)
     longest = Longest(NOWHERE, np.array(initial, dtype=np.int64))
     if len(reads) == 0:
@@ -47,19 +47,19 @@ def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradict
         )
     lists = np.empty(0, dtype=np.int64) if spans.lists is None else spans.lists.elements
     bounds = np.zeros(len(spans) + 1, dtype=np.int64) if spans.lists is None else spans.lists.bounds
-    read, at = _differing(lists, bounds, reads, longest.told)
+    read, at = _differing(lists, bounds, reads, longest.elements)
     if read >= 0:
-        one, other = spans.shown(lists[bounds[read] + at]), spans.shown(longest.told[at])
+        one, other = spans.shown(lists[bounds[read] + at]), spans.shown(longest.elements[at])
         return Contradiction(
             frozenset({read, longest.read}),
-            f"a read ({spans.when(read)}) told {one} at position {at}, and another one ({spans.when(longest.read)}) "
-            f"told {other} there",
+            f"a read ({spans.when(read)}) showed {one} at position {at}, and another one ({spans.when(longest.read)}) "
+            f"showed {other} there",
         )
-    at = _first_differing(np.array(initial, dtype=np.int64), longest.told)
+    at = _first_differing(np.array(initial, dtype=np.int64), longest.elements)
     if at >= 0:
         return Contradiction(
             frozenset({longest.read}),
-            f"a read ({spans.when(longest.read)}) told {spans.shown(longest.told[at])} at position {at}, where "
+            f"a read ({spans.when(longest.read)}) showed {spans.shown(longest.elements[at])} at position {at}, where "
             f"{spans.shown(initial[at])} was at first",
         )
     return longest
@@ -84,52 +84,57 @@ def _first_differing(one: Int64, other: Int64) -> int:
 
 
 def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Longest) -> Int64 | Contradiction | Open:
-    """Where each append put its element, NOWHERE if nobody was told."""
-    at_first, told = len(initial), longest.told[len(initial) :]
-    number = compact(np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends], told)))
-    elements, told_number = np.split(number, [at_first + len(appends)])
+    """Where each append put its element, NOWHERE if it is unknown."""
+    at_first, shown = len(initial), longest.elements[len(initial) :]
+    number = compact(np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends], shown)))
+    elements, shown_number = np.split(number, [at_first + len(appends)])
     owner = np.full(int(number.max(initial=-1)) + 1, NOWHERE, dtype=np.int64)
     owner[elements] = np.arange(len(elements))
     if np.any(owner[elements] != np.arange(len(elements))):
         return Open("an element is appended twice")
     place = np.full(len(appends), NOWHERE, dtype=np.int64)
-    append = owner[told_number] - at_first
-    places = np.arange(at_first, len(longest.told))
+    append = owner[shown_number] - at_first
+    places = np.arange(at_first, len(longest.elements))
     appended = append >= 0
     place[append[appended]] = places[appended]
     is_wrong = ~appended
     is_wrong[appended] = place[append[appended]] != places[appended]
     wrong = np.flatnonzero(is_wrong)
     if len(wrong):
-        is_unknown = owner[told_number[wrong[0]]] == NOWHERE
-        how = "which nobody appended" if is_unknown else "twice"
+        is_unknown = owner[shown_number[wrong[0]]] == NOWHERE
+        how = "which was never appended" if is_unknown else "twice"
         return Contradiction(
-            frozenset({longest.read}), f"a read ({spans.when(longest.read)}) told {spans.shown(told[wrong[0]])}, {how}"
+            frozenset({longest.read}),
+            f"a read ({spans.when(longest.read)}) showed {spans.shown(shown[wrong[0]])}, {how}",
         )
     positioned = spans.result[appends] != NONE
-    place_told = spans.result[appends]
-    wrong = np.flatnonzero(positioned & np.where(place == NOWHERE, place_told < len(longest.told), place != place_told))
+    place_returned = spans.result[appends]
+    wrong = np.flatnonzero(
+        positioned & np.where(place == NOWHERE, place_returned < len(longest.elements), place != place_returned)
+    )
     if len(wrong):
         one = int(appends[wrong[0]])
         where = int(spans.result[one])
         really = (
-            f"but {spans.shown(longest.told[where])} is there" if 0 <= where < len(longest.told) else "but it is not"
+            f"but {spans.shown(longest.elements[where])} is there"
+            if 0 <= where < len(longest.elements)
+            else "but it is not"
         )
-        by = "" if longest.read == NOWHERE else f", as a read tells ({spans.when(longest.read)})"
+        by = "" if longest.read == NOWHERE else f", as a read shows ({spans.when(longest.read)})"
         return Contradiction(
             frozenset({one, longest.read} - {NOWHERE}),
-            f"an append told that {spans.shown(spans.argument[one])} is at position {where} ({spans.when(one)}), "
+            f"an append returned that {spans.shown(spans.argument[one])} is at position {where} ({spans.when(one)}), "
             f"{really}{by}",
         )
-    place[positioned] = place_told[positioned]
-    beyond = np.flatnonzero(place >= len(longest.told))
+    place[positioned] = place_returned[positioned]
+    beyond = np.flatnonzero(place >= len(longest.elements))
     twice = beyond[_repeated(place[beyond])]
     if len(twice):
         one, other = (int(a) for a in appends[np.flatnonzero(place == place[twice[0]])[:2]])
         return Contradiction(
             frozenset({one, other}),
             f"appends of {spans.shown(spans.argument[one])} ({spans.when(one)}) and of "
-            f"{spans.shown(spans.argument[other])} ({spans.when(other)}) both told that they are at position "
+            f"{spans.shown(spans.argument[other])} ({spans.when(other)}) both returned that they are at position "
             f"{place[twice[0]]}",
         )
     return place

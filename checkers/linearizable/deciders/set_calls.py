@@ -115,10 +115,10 @@ def _first_in_list(elements: Int64, bounds: Int64, values: int) -> Bool:
     return first
 
 
-def described(told: SetCalls, one: int) -> str:
-    spans = told.spans
+def described(calls: SetCalls, one: int) -> str:
+    spans = calls.spans
     f = ("add", "remove", "contains", "read")[spans.f[one]]
     if spans.f[one] == READ:
-        return f"the read of {len(told.lists.of(one))} elements ({spans.when(one)})"
-    answer = "" if spans.result[one] == NONE else f" that told {'true' if spans.result[one] == TRUE else 'false'}"
+        return f"the read of {len(calls.lists.of(one))} elements ({spans.when(one)})"
+    answer = "" if spans.result[one] == NONE else f" that returned {'true' if spans.result[one] == TRUE else 'false'}"
     return f"the {f} {spans.shown(spans.argument[one])}{answer} ({spans.when(one)})"

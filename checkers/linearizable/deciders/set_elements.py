@@ -1,6 +1,6 @@
 """Sets without reads of everything, decided element by element.
 
-For one element there are few ways to tell what happened: it was added and later removed, or removed in vain before
+For one element few things can have happened: it was added and later removed, or removed in vain before
 that, or only added, or never added. It is best added as late, and removed as early, as the calls that found it allow;
 then no call that did not find it may lie between."""
 
@@ -42,46 +42,46 @@ class _Ways:
     until: Int64
     """It is removed behind this time, as early as possible."""
     found: Int64
-    """The operations that tell that it was there: the one that ended first, NOBODY if there is none."""
+    """The operations that found it: the one that ended first, NOBODY if there is none."""
     found_last: Int64
     """The one that began last."""
 
 
-def _ways(told: SetCalls) -> _Ways:
-    spans, count = told.spans, len(told.values)
+def _ways(calls: SetCalls) -> _Ways:
+    spans, count = calls.spans, len(calls.values)
     contains = np.flatnonzero(spans.f == CONTAINS)
     found, missed = (contains[spans.result[contains] == answer] for answer in (TRUE, FALSE))
-    found_first = _least(told.element[found], spans.end[found], found, count)
-    found_last = _least(told.element[found], -spans.start[found], found, count)
+    found_first = _least(calls.element[found], spans.end[found], found, count)
+    found_last = _least(calls.element[found], -spans.start[found], found, count)
 
-    has_add, has_remove = told.at_first | (told.add != NOBODY), told.remove != NOBODY
-    add_start = np.where(told.at_first, AT_FIRST, told.start_of(told.add, FAR))
-    add_end = np.where(told.at_first, AT_FIRST + 1, told.end_of(told.add, FAR))
-    remove_start, remove_end = told.start_of(told.remove, FAR), told.end_of(told.remove, FAR)
-    add_told, remove_told = told.result_of(told.add), told.result_of(told.remove)
-    since = np.minimum(add_end, told.end_of(found_first, FAR))
-    until = np.maximum(remove_start, told.start_of(found_last, -1))
+    has_add, has_remove = calls.at_first | (calls.add != NOBODY), calls.remove != NOBODY
+    add_start = np.where(calls.at_first, AT_FIRST, calls.start_of(calls.add, FAR))
+    add_end = np.where(calls.at_first, AT_FIRST + 1, calls.end_of(calls.add, FAR))
+    remove_start, remove_end = calls.start_of(calls.remove, FAR), calls.end_of(calls.remove, FAR)
+    add_result, remove_result = calls.result_of(calls.add), calls.result_of(calls.remove)
+    since = np.minimum(add_end, calls.end_of(found_first, FAR))
+    until = np.maximum(remove_start, calls.start_of(found_last, -1))
 
     lies_between = np.zeros(count, dtype=np.bool_)
-    between = (spans.start[missed] > since[told.element[missed]]) & (spans.end[missed] < until[told.element[missed]])
-    lies_between[told.element[missed[between]]] = True
+    between = (spans.start[missed] > since[calls.element[missed]]) & (spans.end[missed] < until[calls.element[missed]])
+    lies_between[calls.element[missed[between]]] = True
     lies_behind = np.zeros(count, dtype=np.bool_)
-    lies_behind[told.element[missed[spans.start[missed] > since[told.element[missed]]]]] = True
+    lies_behind[calls.element[missed[spans.start[missed] > since[calls.element[missed]]]]] = True
 
-    can_be_added = has_add & (add_told != FALSE) & (add_start < since)
+    can_be_added = has_add & (add_result != FALSE) & (add_start < since)
     stays = can_be_added & ~lies_behind
     way = np.full(count, IMPOSSIBLE)
     for one, possible in (
         (
             ADDED_AND_REMOVED,
-            can_be_added & has_remove & (remove_told != FALSE) & ~lies_between
+            can_be_added & has_remove & (remove_result != FALSE) & ~lies_between
             & (until < remove_end) & (add_start < remove_end),
         ),
-        (REMOVED_AND_ADDED, stays & has_remove & (remove_told != TRUE) & (remove_start < since)),
+        (REMOVED_AND_ADDED, stays & has_remove & (remove_result != TRUE) & (remove_start < since)),
         (ADDED, stays & (~has_remove | (remove_end == FAR))),
         (
             NEVER_ADDED,
-            (~has_add | ((add_end == FAR) & ~told.at_first)) & (remove_told != TRUE) & (found_first == NOBODY),
+            (~has_add | ((add_end == FAR) & ~calls.at_first)) & (remove_result != TRUE) & (found_first == NOBODY),
         ),
     ):  # fmt: skip
         way[possible] = one
@@ -96,31 +96,31 @@ def _least(element: Int64, key: Int64, operations: Int64, count: int) -> Int64:
     return least
 
 
-def decided_by_element(told: SetCalls) -> Outcome:
-    ways = _ways(told)
+def decided_by_element(calls: SetCalls) -> Outcome:
+    ways = _ways(calls)
     wrong = np.flatnonzero(ways.way == IMPOSSIBLE)
     if len(wrong) == 0:
         return Ordered()
     element = int(wrong[0])
-    spans, since, until = told.spans, int(ways.since[element]), int(ways.until[element])
-    missed = np.flatnonzero((told.element == element) & (spans.f == CONTAINS) & (spans.result == FALSE))
+    spans, since, until = calls.spans, int(ways.since[element]), int(ways.until[element])
+    missed = np.flatnonzero((calls.element == element) & (spans.f == CONTAINS) & (spans.result == FALSE))
     missed = missed[spans.start[missed] > since]
     between = missed[spans.end[missed] < until][:1]
-    called = (told.add[element], told.remove[element], ways.found[element], ways.found_last[element])
+    called = (calls.add[element], calls.remove[element], ways.found[element], ways.found_last[element])
     witnesses = {*(int(one) for one in called), *missed[:1].tolist(), *between.tolist()} - {NOBODY}
-    at_first = "was there at first" if told.at_first[element] else "was not there at first"
-    calls = ", ".join(described(told, one) for one in sorted(witnesses))
+    at_first = "was there at first" if calls.at_first[element] else "was not there at first"
+    listed = ", ".join(described(calls, one) for one in sorted(witnesses))
     return Contradiction(
-        frozenset(witnesses), f"{told.shown(element)} {at_first}, and no order fits what was told: {calls}"
+        frozenset(witnesses), f"{calls.shown(element)} {at_first}, and no order fits these calls: {listed}"
     )
 
 
-def order_by_element(told: SetCalls) -> Int64:
+def order_by_element(calls: SetCalls) -> Int64:
     """Moments between times: at 4 t + 1, 4 t + 2 or 4 t + 3, so that four of one element fit behind each other."""
-    spans, ways = told.spans, _ways(told)
-    elements = np.arange(len(told.values))
+    spans, ways = calls.spans, _ways(calls)
+    elements = np.arange(len(calls.values))
     way, since, until = ways.way, ways.since, ways.until
-    add_start = np.where(told.at_first, AT_FIRST, told.start_of(told.add, FAR))
+    add_start = np.where(calls.at_first, AT_FIRST, calls.start_of(calls.add, FAR))
     touching = (way == ADDED_AND_REMOVED) & (since > until)
     at_once = 4 * np.maximum(add_start, until)
     add_at = np.where(touching, at_once + 1, 4 * np.minimum(since, FAR) - 1)
@@ -130,8 +130,8 @@ def order_by_element(told: SetCalls) -> Int64:
     remove_at[removed] = np.where(touching, at_once + 3, 4 * until + 1)[removed]
 
     operations = np.arange(len(spans))
-    element, begun = told.element, 4 * spans.start + 1
-    must = 4 * told.end - 1
+    element, begun = calls.element, 4 * spans.start + 1
+    must = 4 * calls.end - 1
     added, gone = add_at[element], remove_at[element]
     is_absent = (spans.f == CONTAINS) & (spans.result == FALSE)
     in_vain = (spans.f == REMOVE) & (way[element] != ADDED_AND_REMOVED)

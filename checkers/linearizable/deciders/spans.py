@@ -16,7 +16,7 @@ __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outc
 
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """What reads of everything told, one read behind the other."""
+    """What reads of everything showed, one read behind the other."""
 
     elements: Int64
     bounds: Int64
@@ -34,7 +34,7 @@ class Lists:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """Operations on one object by ascending start, without those that certainly did not happen or tell nothing.
+    """Operations on one object by ascending start, without those that certainly did not happen or say nothing.
 
     Times are history indices: `end` < `start` of another operation means that it came first.
     """
@@ -47,13 +47,13 @@ class Spans:
     argument: Int64
     """NONE if there is none, or null."""
     result: Int64
-    """NONE if there is none, or null, or nobody knows it."""
+    """NONE if there is none, or null, or it is unknown."""
     expected: Int64 | None = None
     """What a cas expects, whose argument is what it writes; None where the object has no cas."""
     values: Sequence[Hashable] | None = None
     """What the numbers stand for, where the values are no integers; in ascending order, if the model compares them."""
     lists: Lists | None = None
-    """Of objects that tell all that they hold."""
+    """Of objects of which reads show all that they hold."""
 
     def part(self, kept: Bool) -> Spans:
         return replace(

@@ -1,11 +1,11 @@
 """Takes of unknown outcome, where the object says which element a take gets.
 
-Each of them may have taken something that nobody was told, at any time from its begin on, or nothing. Decided is:
+Each of them may have taken something that was not seen, at any time from its begin on, or nothing. Decided is:
 - It is linearizable if it is so with none of them having happened.
-- It is not if it is not even so without all that nobody was told, as if that had been taken at once.
-- Between, some elements must have been taken in time: for each the object tells a time by which it certainly was,
-  and one that is early enough to disturb nobody. If by some time more must have been taken than takes had begun, it is
-  not linearizable. If it is linearizable where the element that is due first gets the take that began first, and so
+- It is not if it is not even so without all that was not seen, as if that had been taken at once.
+- Between, some elements must have been taken in time: for each the object has a time by which it certainly was, and one
+  that is early enough to disturb no other operation. If by some time more must have been taken than takes had begun, it
+  is not linearizable. If it is linearizable where the element that is due first gets the take that began first, and so
   on, it is. Otherwise nothing is claimed.
 """
 
@@ -24,7 +24,7 @@ from checkers.linearizable.deciders.lifetimes import (
     free_moments,
     in_a_row,
     named,
-    told_lifetimes,
+    seen_lifetimes,
 )
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.values import NEVER
@@ -32,25 +32,25 @@ from checkers.linearizable.values import NEVER
 
 @dataclass(frozen=True)
 class Clash:
-    """Why lifetimes are impossible: these elements, and perhaps somebody who was told that nothing is there."""
+    """Why lifetimes are impossible: these elements, and perhaps a take that found nothing."""
 
     elements: Int64
     begin: int
-    """Somebody of them was there at each moment between `begin` and `end`, in compact time."""
+    """One of them was there at each moment between `begin` and `end`, in compact time."""
     end: int
-    teller: int = NOBODY
+    empty_take: int = NOBODY
 
 
 @dataclass(frozen=True)
 class Due:
-    """By when elements that nobody was told must have been taken; NEVER if they may stay."""
+    """By when elements that were not seen must have been taken; NEVER if they may stay."""
 
     soon: Int64
-    """Then nobody is disturbed."""
+    """Then no other operation is disturbed."""
     late: Int64
     """Then at the latest."""
     by: Int64
-    """Who says so: an element, or -1 - i for the i-th who was told that nothing is there."""
+    """Because of what: an element, or -1 - i for the i-th take that found nothing."""
 
     def and_also(self, other: Due) -> Due:
         """The earlier of both."""
@@ -71,10 +71,10 @@ class Rules(Protocol):
 
     def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str: ...
 
-    def due(self, told: Lifetimes, left: Lifetimes) -> Due:
-        """For each element that is `left`, if the others, which are possible, were told."""
+    def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
+        """For each element that is `left`, if the others, which are possible, were seen."""
 
-    def needed(self, told: Lifetimes, element: int) -> Int64:
+    def needed(self, seen: Lifetimes, element: int) -> Int64:
         """The elements because of which what is due by this one is due then."""
 
     def order(self, known: Lifetimes) -> Int64:
@@ -98,7 +98,7 @@ class Collection:
         return self.rules.order(settled)
 
     def _settled(self, spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradiction | Open:
-        known = told_lifetimes(spans, initial, self.rules.words)
+        known = seen_lifetimes(spans, initial, self.rules.words)
         if not isinstance(known, Lifetimes):
             return known
         clash = self.rules.clash(known)
@@ -107,17 +107,17 @@ class Collection:
         left = np.flatnonzero(known.taken == NOBODY)
         if len(known.takers) == 0 or len(left) == 0:
             return self._contradiction(spans, known, clash)
-        told = known.part(np.flatnonzero(known.taken != NOBODY))
-        clash = self.rules.clash(told)
+        seen = known.part(np.flatnonzero(known.taken != NOBODY))
+        clash = self.rules.clash(seen)
         if clash is not None:
-            return self._contradiction(spans, told, clash)
-        due = self.rules.due(told, known.part(left)).and_also(due_by_tellers(told, known.put_end[left]))
+            return self._contradiction(spans, seen, clash)
+        due = self.rules.due(seen, known.part(left)).and_also(due_by_empty_takes(seen, known.put_end[left]))
         needed = np.flatnonzero(due.soon != NEVER)
         late = needed[np.argsort(due.late[needed], kind="stable")]
         begun = np.append(known.start[known.takers], np.full(len(late), NEVER))[: len(late)]
         missed = np.flatnonzero(begun > due.late[late])
         if len(missed):
-            return self._too_few(spans, known, told, due, left, late[: missed[0] + 1])
+            return self._too_few(spans, known, seen, due, left, late[: missed[0] + 1])
         given = known.given(left[needed[np.argsort(due.soon[needed], kind="stable")]])
         if self.rules.clash(given) is None:
             return given
@@ -125,11 +125,11 @@ class Collection:
 
     def _contradiction(self, spans: Spans, known: Lifetimes, clash: Clash) -> Contradiction:
         return Contradiction(
-            _positions(known, clash.elements) | ({clash.teller} - {NOBODY}), self.rules.because(spans, known, clash)
+            _positions(known, clash.elements) | ({clash.empty_take} - {NOBODY}), self.rules.because(spans, known, clash)
         )
 
     def _too_few(
-        self, spans: Spans, known: Lifetimes, told: Lifetimes, due: Due, left: Int64, urgent: Int64
+        self, spans: Spans, known: Lifetimes, seen: Lifetimes, due: Due, left: Int64, urgent: Int64
     ) -> Contradiction:
         """More elements had to be taken in time than takes had begun."""
         time = int(due.late[urgent[-1]])
@@ -137,15 +137,15 @@ class Collection:
         operations = _positions(known, left[urgent]) | set(takers.tolist())
         for by in np.unique(due.by[urgent]).tolist():
             if by >= 0:
-                operations |= _positions(told, self.rules.needed(told, by))
+                operations |= _positions(seen, self.rules.needed(seen, by))
             else:
-                teller = int(told.nothing[-1 - by])
-                operations |= _positions(told, covering(told, teller)) | {teller}
+                empty_take = int(seen.nothing[-1 - by])
+                operations |= _positions(seen, covering(seen, empty_take)) | {empty_take}
         take = self.rules.words.take
         begun = f"only {len(takers)} {take}{'s' if len(takers) > 1 else ''}" if len(takers) else f"no {take}"
         return Contradiction(
             frozenset(operations),
-            f"{named(spans, known, left[urgent])}: nobody was told that these were taken, which must have been before "
+            f"{named(spans, known, left[urgent])}: nothing shows that these were taken, which must have been before "
             f"{_index(spans, known, time)}, but by then {begun} of unknown outcome had begun",
         )
 
@@ -160,11 +160,11 @@ def _index(spans: Spans, known: Lifetimes, time: int) -> int:
     return int(spans.end[ended[0]]) if len(ended) else int(spans.start[np.flatnonzero(known.start == time)[0]])
 
 
-def due_by_tellers(told: Lifetimes, put_end: Int64) -> Due:
-    """What was put before somebody could be told that nothing is there must have been taken until then."""
-    moments = free_moments(told)
+def due_by_empty_takes(seen: Lifetimes, put_end: Int64) -> Due:
+    """What was put before a take could find nothing must have been taken until then."""
+    moments = free_moments(seen)
     order = np.argsort(moments, kind="stable")
-    moments, end = moments[order], told.end[told.nothing[order]]
+    moments, end = moments[order], seen.end[seen.nothing[order]]
     # Of all from each one on, the one that ends first.
     least = np.minimum.accumulate(end[::-1])[::-1]
     last_first = np.where(end == least, np.arange(len(end)), len(end))[::-1]
@@ -175,25 +175,25 @@ def due_by_tellers(told: Lifetimes, put_end: Int64) -> Due:
     )
 
 
-def covering(told: Lifetimes, teller: int) -> Int64:
-    """Elements because of which this one cannot have been told before its moment that nothing is there."""
-    at = int(np.flatnonzero(told.nothing == teller)[0])
-    everything = np.arange(len(told.value))
-    return in_a_row(told, int(told.start[teller]), int(free_moments(told)[at]), everything)
+def covering(seen: Lifetimes, empty_take: int) -> Int64:
+    """Elements because of which this take cannot have found nothing before its moment."""
+    at = int(np.flatnonzero(seen.nothing == empty_take)[0])
+    everything = np.arange(len(seen.value))
+    return in_a_row(seen, int(seen.start[empty_take]), int(free_moments(seen)[at]), everything)
 
 
 def never_empty(known: Lifetimes) -> Clash | None:
-    """Somebody was told that nothing is there, though there was something all the time."""
+    """A take found nothing, though something was there all the time."""
     wrong = known.nothing[free_moments(known) < 0]
     if len(wrong) == 0:
         return None
-    teller = int(wrong[np.argmin(known.end[wrong])])
-    begin, end = int(known.start[teller]), int(known.end[teller])
-    return Clash(in_a_row(known, begin, end, np.arange(len(known.value))), begin, end, teller)
+    empty_take = int(wrong[np.argmin(known.end[wrong])])
+    begin, end = int(known.start[empty_take]), int(known.end[empty_take])
+    return Clash(in_a_row(known, begin, end, np.arange(len(known.value))), begin, end, empty_take)
 
 
 def never_empty_because(spans: Spans, known: Lifetimes, clash: Clash, words: Words) -> str:
     return (
-        f"a {words.take} found nothing ({spans.when(clash.teller)}), but all that time something was there: "
+        f"a {words.take} found nothing ({spans.when(clash.empty_take)}), but all that time something was there: "
         f"{named(spans, known, clash.elements)}"
     )

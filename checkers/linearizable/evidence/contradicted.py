@@ -1,8 +1,9 @@
-"""What is told of an object that its decider found not linearizable: where it failed first, and what would have fitted.
+"""What is reported of an object that its decider found not linearizable: where it failed first, and what would have
+fitted.
 
 Nothing of it depends on the kind of object. An object that is linearizable was so at any time, so there is a first
-completion after which it is not: it is searched for, and everything is told as it was known right then. What an
-operation would have had to tell is found by asking again. How much is asked is bounded by the operations that are
+completion after which it is not: it is searched for, and everything is reported as it was known right then. What an
+operation would have had to return is found by asking again. How much is asked is bounded by the operations that are
 looked at for it.
 """
 
@@ -19,7 +20,7 @@ from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
-from checkers.linearizable.model import Model, describe, tellable
+from checkers.linearizable.model import Model, describe, possible_results
 from checkers.linearizable.question import Question, call_of
 from checkers.linearizable.values import NEVER, shown
 
@@ -56,10 +57,10 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
                 prefix["state"] = shown(state)
                 if failed.spans.lists is not None:
                     # It is the last to complete, so it may come behind all others.
-                    fitting = tellable(model, state, call)
+                    fitting = possible_results(model, state, call)
             break
-    prefix |= {"stuck": describe(call), "would_have_told": [shown(told) for told in fitting]}
-    instead = f"; {describe(call)} would have had to tell {' or '.join(prefix['would_have_told'])}" if fitting else ""
+    prefix |= {"stuck": describe(call), "would_have_told": [shown(result) for result in fitting]}
+    instead = f"; {describe(call)} would have had to return {' or '.join(prefix['would_have_told'])}" if fitting else ""
     numbers = np.array(sorted({*window.operations, stuck}))
     indices = {*failed.spans.start[numbers].tolist(), *failed.spans.end[numbers].tolist()}
     return Example(
@@ -74,7 +75,7 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
 
 
 def _surroundings(model: Model, question: Question, start: int, prefix: dict[str, Any]) -> dict[str, Any]:
-    """Of the operation that began then; the others are told as they ended, also those that ended later."""
+    """Of the operation that began then; the others are described as they ended, also those that ended later."""
     spans = question.spans
     stuck = int(np.searchsorted(spans.start, start))
     values = [spans.result[stuck], spans.argument[stuck], *([] if spans.expected is None else [spans.expected[stuck]])]
@@ -135,7 +136,7 @@ def _witnessed(question: Question, ends: Int64) -> tuple[int, Int64]:
 
 
 def _smaller(failed: Question, window: Contradiction) -> Contradiction:
-    """The smallest one found near it, by taking for unknown what operations told."""
+    """The smallest one found near it, by taking for unknown what operations returned."""
     known, near = failed, failed.concerning(failed.spans.start[sorted(window.operations)], NEAR)
     nearer = near.decide()
     if isinstance(nearer, Contradiction):
@@ -159,14 +160,14 @@ def _tries(question: Question) -> int:
 
 
 def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashable]:
-    """What the operation that fits nowhere could have told instead: answers of others, and what nobody was told."""
+    """What the operation that fits nowhere could have returned instead: results of others, and what none returned."""
     spans = failed.spans
     near = np.array(sorted(window.operations))
-    untold = spans.argument[~np.isin(spans.argument, spans.result)]
-    candidates = dict.fromkeys([*spans.argument[near].tolist(), *untold.tolist()[:CANDIDATES], NONE])
+    unread = spans.argument[~np.isin(spans.argument, spans.result)]
+    candidates = dict.fromkeys([*spans.argument[near].tolist(), *unread.tolist()[:CANDIDATES], NONE])
     tried = [number for number in candidates if number != spans.result[stuck]][: _tries(failed)]
     found: list[int] = []
     for number in tried:
-        if len(found) < SHOWN_ANSWERS and isinstance(failed.telling(stuck, number).decide(), Ordered):
+        if len(found) < SHOWN_ANSWERS and isinstance(failed.returning(stuck, number).decide(), Ordered):
             found.append(number)
     return [spans.value(number) for number in sorted(found)]

@@ -1,7 +1,7 @@
-"""Failed operations that would have given an object a value that was told of it, had they happened.
+"""Failed operations that would have given an object a value that it was seen to have, had they happened.
 
-Where nothing that may have happened explains an answer, people ask next whether somebody tried and failed. So these are
-looked for there, and only there: one more pass over the history, for the few objects that are shown.
+Where nothing that may have happened explains an answer, users ask next whether an operation tried and failed. So these
+are looked for there, and only there: one more pass over the history, for the few objects that are shown.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def with_failed_attempts(engine: Engine, history: Dataset, found: Mapping[str, A
     attempts = engine.gather(engine.mapped(history, partial(failed_attempts, sought=sought), ATTEMPTS), GATHERED)
     by_value: dict[Sought, list[dict[str, Any]]] = {}
     for row in attempts.sort_by("operation").to_pylist():
-        by_value.setdefault((row["key"], row["sought"]), []).append(_told(row))
+        by_value.setdefault((row["key"], row["sought"]), []).append(_described(row))
     return {
         name: replace(summary, examples=tuple(_explained(one, by_value) for one in summary.examples))
         for name, summary in found.items()
@@ -93,7 +93,7 @@ def _sought(anomaly: Anomaly) -> Sought | None:
     return anomaly.key or "", candidates["sought"]
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _described(row: Mapping[str, Any]) -> dict[str, Any]:
     what = describe(
         Call(f=row["f"], argument=frozen(json.loads(row["value"])), result=frozen(json.loads(row["value"])))
     )

@@ -24,12 +24,12 @@ SHOWN_CANDIDATES = 5
 BETWEEN = 64
 """At most so many operations behind a candidate are looked at for one that undid it."""
 ELEMENTS = 1_000_000
-"""States on the way to the last one may have so many elements together, or none is told."""
+"""States on the way to the last one may have so many elements together, or none is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operations:
-    """Operations on one object by ascending start, without those that certainly did not happen or tell nothing."""
+    """Operations on one object by ascending start, without those that certainly did not happen or say nothing."""
 
     start: Int64
     end: Int64
@@ -37,8 +37,8 @@ class Operations:
     call: Callable[[int], Call]
     """By position."""
 
-    def told(self, position: int) -> dict[str, Any]:
-        """`completed` is null if nobody knows when it ended, and whether it took effect."""
+    def described(self, position: int) -> dict[str, Any]:
+        """`completed` is null if it is unknown when it ended, and whether it took effect."""
         end = int(self.end[position])
         return {
             "operation": int(self.start[position]),
@@ -57,12 +57,12 @@ def surroundings(
 ) -> dict[str, Any]:
     """The details `failing`, `concurrent` and `candidates` of an anomaly.
 
-    `likely` are positions among which all candidates are; `prefix` is a longest one, as `longest_prefix` tells it.
+    `likely` are positions among which all candidates are; `prefix` is a longest one, as `longest_prefix` returns it.
     """
     return {
-        "failing": operations.told(stuck),
+        "failing": operations.described(stuck),
         "concurrent": _concurrent(operations, stuck),
-        "candidates": _Candidates(model, operations, stuck, prefix).told(likely),
+        "candidates": _Candidates(model, operations, stuck, prefix).described(likely),
     }
 
 
@@ -82,7 +82,7 @@ def longest_prefix(
     for position in order[shown_from:]:
         states, elements = _followed(model, states, operations.call(position), elements)
         state = shown(states[0]) if states is not None and len(states) == 1 else None
-        steps.append({**operations.told(position), "state": state})
+        steps.append({**operations.described(position), "state": state})
     prefix = {
         "order": [step["operation"] for step in steps],
         "left_out": len(order) - len(steps),
@@ -109,29 +109,29 @@ def _concurrent(operations: Operations, stuck: int) -> dict[str, Any]:
     # The latest to begin: of indefinite ones there may be many that began long before.
     return {
         "count": len(positions),
-        "operations": [operations.told(position) for position in positions[-SHOWN_OPERATIONS:].tolist()],
+        "operations": [operations.described(position) for position in positions[-SHOWN_OPERATIONS:].tolist()],
     }
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """What would explain what an operation told, were it not for others."""
+    """What would explain what an operation returned, were it not for others."""
 
     model: Model
     operations: Operations
     stuck: int
     prefix: Mapping[str, Any]
 
-    def told(self, likely: Iterable[int]) -> dict[str, Any] | None:
+    def described(self, likely: Iterable[int]) -> dict[str, Any] | None:
         """Those that began before the operation ended; if there are none, those that came too late. None where no
-        single operation explains what another one tells."""
+        single operation explains what another one returned."""
         operations, initial = self.operations, self.model.initial
         stuck = operations.call(self.stuck)
         found = [position for position in likely if self._explains(position)]
         in_time = [position for position in found if operations.start[position] < operations.end[self.stuck]]
         candidates = in_time or found
-        told = [
-            {**operations.told(position), "why_not": self._why_not(position, alone=len(in_time) == 1)}
+        listed = [
+            {**operations.described(position), "why_not": self._why_not(position, alone=len(in_time) == 1)}
             for position in candidates[-SHOWN_CANDIDATES:]
         ]
         count = len(candidates)
@@ -139,9 +139,9 @@ class _Candidates:
             count += 1
             undone = self._undone(-1) or self._in_prefix()
             what = f"what it held at first: {shown(initial)}"
-            told.insert(0, {"operation": None, "completed": None, "what": what, "why_not": undone})
+            listed.insert(0, {"operation": None, "completed": None, "what": what, "why_not": undone})
         sought = self._sought(stuck)
-        return {"count": count, "operations": told, "sought": sought} if count or sought is not None else None
+        return {"count": count, "operations": listed, "sought": sought} if count or sought is not None else None
 
     def _sought(self, stuck: Call) -> str | None:
         """The value that one operation would have had to put there; None if it takes several, or none."""
@@ -170,7 +170,7 @@ class _Candidates:
             return f"it began only when {operations.call(stuck).f} had completed"
         done = int(operations.end[position])
         if alone:
-            # Whoever saw its effect shows that it had happened by then, for there was nothing else to see.
+            # An operation that saw its effect shows that it had happened by then, for there was nothing else to see.
             done = min([done, *(int(operations.end[seer]) for seer in self._seers(position))])
         return self._undone(done) or (self._taken(position) if alone else "") or self._in_prefix(position)
 
@@ -220,10 +220,10 @@ class _Candidates:
 
     def _in_prefix(self, position: int | None = None) -> str:
         if position is not None and int(self.operations.start[position]) not in self.prefix.get("order", ()):
-            return "even if it took effect, the other operations contradict what was told"
+            return "even if it took effect, the other operations contradict what was returned"
         f = self.operations.call(self.stuck).f
         would = " or ".join(self.prefix.get("would_have_told", ()))
-        instead = f", where this {f} would have told {would}" if would else f", where this {f} is impossible"
+        instead = f", where this {f} would have returned {would}" if would else f", where this {f} is impossible"
         state = self.prefix.get("state")
         return f"the longest order ends in the state {state}{instead}" if state is not None else "others came after it"
 

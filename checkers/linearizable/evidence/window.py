@@ -2,7 +2,7 @@
 
 A window begins at some moment: as late as the operation that fits nowhere allows, in whatever state the object can
 have been by then. What was open in that moment, and every operation that is left out later, may have taken effect at
-any time after its invocation, or never, as if nobody had seen it end. So what is left convicts the object by
+any time after its invocation, or never, as if it were indefinite. So what is left convicts the object by
 itself; and as far as the effort goes, none of it can be left out.
 """
 
@@ -41,7 +41,7 @@ class UnorderableWindow:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Some operations as they are, and others of which nobody knows whether they took effect."""
+    """Some operations as they are, and others of which it is unknown whether they took effect."""
 
     known: Int64
     loose: Int64
@@ -83,7 +83,7 @@ def _fails(problem: Problem, attempt: _Attempt, states: tuple[Any, ...], last: i
     part = replace(
         part,
         end=np.where(np.isin(numbers, attempt.loose), NEVER, part.end),
-        # Whoever is loose may need what nobody else needed any more.
+        # A loose operation may need what no other one needed any more.
         over=np.full_like(part.over, last),
     )
     left = TRIED_CONFIGURATIONS

@@ -14,7 +14,7 @@ import numpy as np
 from checkers.kernels.columns import (
     Int64,
 )
-from checkers.linearizable.model import FAILED, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.model import FAILED, INDEFINITE, Call, FailedCas, Model
 from checkers.linearizable.values import NEVER
 
 
@@ -57,12 +57,12 @@ def calls_of(model: Model, rows: Iterable[Row]) -> Calls:
         if row.type == "ok":
             found.append((began, index, Call(f=row.f, argument=invocation.value, result=row.value)))
         elif row.type == "info":
-            found.append((began, NEVER, Call(f=row.f, argument=invocation.value, result=UNTOLD)))
+            found.append((began, NEVER, Call(f=row.f, argument=invocation.value, result=INDEFINITE)))
         elif row.f == "cas" and model.failed_cas is FailedCas.ANSWER and row.error is None:
             found.append((began, index, Call(f=row.f, argument=invocation.value, result=FAILED)))
     for began, invocation in opened.values():
-        found.append((began, NEVER, Call(f=invocation.f, argument=invocation.value, result=UNTOLD)))
-    kept = sorted((entry for entry in found if not model.tells_nothing(entry[2])), key=lambda entry: entry[0])
+        found.append((began, NEVER, Call(f=invocation.f, argument=invocation.value, result=INDEFINITE)))
+    kept = sorted((entry for entry in found if not model.says_nothing(entry[2])), key=lambda entry: entry[0])
     return Calls(
         calls=[call for _, _, call in kept],
         start=np.array([start for start, _, _ in kept], dtype=np.int64),

@@ -22,7 +22,7 @@ from checkers.kernels.columns import (
     integers,
 )
 from checkers.linearizable.deciders.spans import Spans
-from checkers.linearizable.model import UNTOLD, Call, Columns, Model
+from checkers.linearizable.model import INDEFINITE, Call, Columns, Model
 from checkers.linearizable.values import NEVER, frozen
 from harness.record.history import NO_PARTNER, pairs
 
@@ -48,22 +48,22 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable], columns: Co
 
 
 def happened(model: Model, rows: pa.Table, f: Int32, is_null: Bool) -> tuple[Int64, Int64, Bool]:
-    """Rows of invocations and of their completions, without what failed or tells nothing, and whether these are ok."""
+    """Rows of invocations and of their completions, without what failed or says nothing, and whether these are ok."""
     kind = rows["type"].to_numpy()
     partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
     invoked = np.flatnonzero(kind == INVOKE)
     completed = partner[invoked]
     became = np.where(completed == NO_PARTNER, INFO, kind[completed])
     is_ok = became == OK
-    untold, told_null = tells_nothing(model, UNTOLD)[f[invoked]], tells_nothing(model, None)[f[invoked]]
-    kept = (became != FAIL) & ~np.where(is_ok, told_null & is_null[completed], untold)
+    indefinite, null = says_nothing(model, INDEFINITE)[f[invoked]], says_nothing(model, None)[f[invoked]]
+    kept = (became != FAIL) & ~np.where(is_ok, null & is_null[completed], indefinite)
     return invoked[kept], completed[kept], is_ok[kept]
 
 
-def tells_nothing(model: Model, result: Hashable) -> Bool:
-    """By function: whether a call with this result tells nothing."""
+def says_nothing(model: Model, result: Hashable) -> Bool:
+    """By function: whether a call with this result says nothing."""
     calls = [Call(f=f, argument=None, result=result) for f in model.functions]
-    return np.array([model.tells_nothing(call) for call in calls], dtype=np.bool_)
+    return np.array([model.says_nothing(call) for call in calls], dtype=np.bool_)
 
 
 def _any_order(value: Hashable) -> tuple[str, str]:

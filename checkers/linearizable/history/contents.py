@@ -1,7 +1,7 @@
-"""What was recorded of objects that tell all that they hold, as columns: sets and append-only logs.
+"""What was recorded of objects of which reads show all that they hold, as columns: sets and append-only logs.
 
-Elements are numbers, by themselves if all of them are integers, else by their place among all that occur. What a call
-told is 1 or 0 where it was true or false, or the position that an append told; what a read told is a list.
+Elements are numbers, by themselves if all of them are integers, else by their place among all that occur. The result
+of a call is 1 or 0 where it was true or false, or the position that an append returned; that of a read is a list.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from checkers.kernels.columns import NONE, Int64, codes, integers
 from checkers.linearizable.deciders.spans import Lists, Open, Spans
 from checkers.linearizable.history.columns import happened
-from checkers.linearizable.model import UNTOLD, Call, Model
+from checkers.linearizable.model import INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER, Truth, frozen
 
 CONTENTS = ("append-log", "set")
@@ -57,7 +57,7 @@ class _Elements:
 def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple[Spans, tuple[int, ...]] | Open:
     """Rows of one object as columns, and what it holds at first, in numbers.
 
-    Open if a call told something that such objects do not tell. Raises ValueError for a value that is no JSON.
+    Open if a call returned something that such objects do not return. Raises ValueError for a value that is no JSON.
     """
     texts = rows["text"].combine_chunks().dictionary_encode()
     value = [*(frozen(json.loads(text)) for text in texts.dictionary.to_pylist()), None]
@@ -66,12 +66,12 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
     number, f = integers(rows["number"]), codes(rows["f"], model.functions)
     invoked, completed, is_ok = happened(model, rows, f, (number == NONE) & (text == nothing))
     f = f[invoked]
-    told = np.where(is_ok, text[completed], nothing)
+    read_text = np.where(is_ok, text[completed], nothing)
     is_read = f == model.functions.index("read")
     is_append = np.isin(f, [at for at, name in enumerate(model.functions) if name == "append"])
-    lists = {at: value[at] for at in np.unique(told[is_read]).tolist()}
+    lists = {at: value[at] for at in np.unique(read_text[is_read]).tolist()}
     if not all(isinstance(one, tuple) for one in lists.values()):
-        return Open("a read told no list")
+        return Open("a read returned no list")
 
     asked = np.where(is_read, NONE, number[invoked])
     names = np.unique(text[invoked[~is_read & (asked == NONE)]]).tolist()
@@ -82,16 +82,16 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
 
     result = np.full(len(invoked), NONE, dtype=np.int64)
     truth = np.array([int(bool(one)) if isinstance(one, Truth) else NONE for one in value], dtype=np.int64)
-    result[~is_append] = truth[told[~is_append]]
+    result[~is_append] = truth[read_text[~is_append]]
     if "contains" in model.functions and np.any((f == model.functions.index("contains")) & (result == NONE)):
-        return Open("a contains told neither true nor false")
-    positioned = np.flatnonzero(is_append & (told != nothing) & (told != text[invoked]))
+        return Open("a contains returned neither true nor false")
+    positioned = np.flatnonzero(is_append & (read_text != nothing) & (read_text != text[invoked]))
     for one in positioned.tolist():
-        place = value[told[one]]
+        place = value[read_text[one]]
         if not isinstance(place, tuple):
             continue
         if len(place) != 2 or place[1] != elements.value(argument[one]) or not _is_position(place[0]):
-            return Open("an append told something else than a position and its element")
+            return Open("an append returned something else than a position and its element")
         result[one] = place[0]
     index = rows["index"].to_numpy()
     spans = Spans(
@@ -101,20 +101,20 @@ def contents_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         argument=argument,
         result=result,
         values=elements.values,
-        lists=_lists(len(value), lists, elements).part(np.where(is_read, told, nothing)),
+        lists=_lists(len(value), lists, elements).part(np.where(is_read, read_text, nothing)),
     )
     return spans, tuple(elements.number(one) for one in held)
 
 
-def _is_position(told: Hashable) -> bool:
-    return type(told) is int and 0 <= told < POSITIONS
+def _is_position(place: Hashable) -> bool:
+    return type(place) is int and 0 <= place < POSITIONS
 
 
 def _lists(texts: int, lists: Mapping[int, tuple[Hashable, ...]], elements: _Elements) -> Lists:
     """By text; empty for those that are no lists."""
     sizes = np.zeros(texts + 1, dtype=np.int64)
-    for at, told in lists.items():
-        sizes[at + 1] = len(told)
+    for at, read in lists.items():
+        sizes[at + 1] = len(read)
     numbers = (elements.number(element) for at in sorted(lists) for element in lists[at])
     return Lists(elements=np.fromiter(numbers, dtype=np.int64, count=int(sizes.sum())), bounds=np.cumsum(sizes))
 
@@ -125,7 +125,7 @@ def content_call(model: Model, spans: Spans, position: int) -> Call:
     argument, number = spans.value(spans.argument[position]), int(spans.result[position])
     result: Hashable = argument
     if spans.end[position] == NEVER:
-        result = UNTOLD
+        result = INDEFINITE
     elif f == "read" and spans.lists is not None:
         result = tuple(spans.value(element) for element in spans.lists.of(position))
     elif number != NONE:

@@ -21,7 +21,7 @@ from checkers.repeats import Repeats, members_differ
 
 
 def repeats_of(model: Model) -> tuple[Repeats, ...]:
-    """What ok completions may only repeat; what others say nobody looks at."""
+    """What ok completions may only repeat; what others say is not compared."""
     if not model.repeats:
         return ()
     differs = partial(_answers_differ, repeats=model.repeats)
@@ -32,44 +32,44 @@ def _holds_integers(kind: pa.DataType) -> bool:
     return bool(pa.types.is_signed_integer(kind) or pa.types.is_null(kind))
 
 
-def _answers_differ(rows: pa.Table, asked: Int64, told: Int64, *, repeats: Mapping[str, Repeated]) -> Bool:
+def _answers_differ(rows: pa.Table, asked: Int64, answered: Int64, *, repeats: Mapping[str, Repeated]) -> Bool:
     value = whole(rows["value"])
     if not pa.types.is_struct(value.type) or all(_holds_integers(field.type) for field in value.type):
-        return members_differ(rows, asked, told, of=("expected", "value"))
+        return members_differ(rows, asked, answered, of=("expected", "value"))
     f = whole(rows["f"]).take(pa.array(asked)).cast(pa.string())
     asked_number, asked_text = numbers_and_texts(f, value.take(pa.array(asked)))
-    told_number, told_text = numbers_and_texts(f, value.take(pa.array(told)))
-    is_told = pc.or_(told_number.is_valid(), told_text.is_valid())
+    answered_number, answered_text = numbers_and_texts(f, value.take(pa.array(answered)))
+    is_answered = pc.or_(answered_number.is_valid(), answered_text.is_valid())
     same = pc.or_(
-        pc.equal(asked_number, told_number).fill_null(False), pc.equal(asked_text, told_text).fill_null(False)
+        pc.equal(asked_number, answered_number).fill_null(False), pc.equal(asked_text, answered_text).fill_null(False)
     )
-    doubtful = np.flatnonzero(pc.and_not(is_told, same).to_numpy(zero_copy_only=False))
+    doubtful = np.flatnonzero(pc.and_not(is_answered, same).to_numpy(zero_copy_only=False))
     found = np.zeros(len(asked), dtype=np.bool_)
     if not len(doubtful):
         return found
     taken = pa.array(doubtful)
     asked_json = pc.coalesce(asked_text.take(taken), asked_number.take(taken).cast(pa.string()), "null")
-    told_json = pc.coalesce(told_text.take(taken), told_number.take(taken).cast(pa.string()))
+    answered_json = pc.coalesce(answered_text.take(taken), answered_number.take(taken).cast(pa.string()))
     names = f.take(taken)
     for name in pc.unique(names).to_pylist():
         mine = np.flatnonzero(pc.equal(names, name).to_numpy(zero_copy_only=False))
         at = pa.array(mine)
-        found[doubtful[mine]] = _json_differs(asked_json.take(at), told_json.take(at), repeats[name])
+        found[doubtful[mine]] = _json_differs(asked_json.take(at), answered_json.take(at), repeats[name])
     return found
 
 
-def _json_differs(asked: pa.Array, told: pa.Array, repeated: Repeated) -> Bool:
+def _json_differs(asked: pa.Array, answered: pa.Array, repeated: Repeated) -> Bool:
     """Of texts that differ."""
     is_open = np.ones(len(asked), dtype=np.bool_)
     if repeated.answer:
-        is_open &= ~pc.match_substring_regex(told, repeated.answer).to_numpy(zero_copy_only=False)
+        is_open &= ~pc.match_substring_regex(answered, repeated.answer).to_numpy(zero_copy_only=False)
     if repeated.within:
-        inner = pc.replace_substring_regex(told, repeated.within, r"\1")
+        inner = pc.replace_substring_regex(answered, repeated.within, r"\1")
         is_open &= ~pc.equal(asked, inner).to_numpy(zero_copy_only=False)
-        told = inner
+        answered = inner
     for number in np.flatnonzero(is_open).tolist():
         try:
-            is_open[number] = not repeated.same(json.loads(asked[number].as_py()), json.loads(told[number].as_py()))
+            is_open[number] = not repeated.same(json.loads(asked[number].as_py()), json.loads(answered[number].as_py()))
         except ValueError:  # no JSON, which the model says
             is_open[number] = False
     return is_open

@@ -73,8 +73,8 @@ def numbers_and_texts(f: pa.Array, value: pa.Array) -> tuple[pa.Array, pa.Array]
         return _integer_or_json(member(value, "json").cast(pa.string()))
     plain = member(value, "value")
     if not (pa.types.is_signed_integer(plain.type) or pa.types.is_null(plain.type)):
-        told = zip(f.to_pylist(), value.to_pylist(), strict=True)
-        return _integer_or_json(pa.array([json.dumps(_value(f, value)) for f, value in told], pa.string()))
+        both = zip(f.to_pylist(), value.to_pylist(), strict=True)
+        return _integer_or_json(pa.array([json.dumps(_value(f, value)) for f, value in both], pa.string()))
     is_pair = pc.fill_null(pc.equal(f.cast(pa.string()), "cas"), False)
     if struct.get_field_index("expected") < 0 or not pc.any(is_pair).as_py():
         return plain.cast(pa.int64()), pa.nulls(len(value), pa.string())

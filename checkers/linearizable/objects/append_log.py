@@ -1,16 +1,12 @@
 """Append-only logs to which no element is appended twice: decided in O(n log n) and the size of all reads.
 
-Every read tells a prefix of what the longest one tells, and an append may tell its position; so it is known where most
-elements are. What is known of them stands in a row (append, append, read of both, append, …), and the row is possible
-if nothing in it began after something behind it had ended.
+Every read shows a prefix of what the longest one shows, and an append may return its position; so it is known where
+most elements are. What is known of them stands in a row (append, append, read of both, append, …), and the row is
+possible if nothing in it began after something behind it had ended.
 
-Positions below a known one of which nobody was told what is there must be filled by appends of which nobody was told
-where they are, each with one that began before everything behind it ended, and that ended after everything before it
-began. What is left of these comes behind all that is known; if it is of unknown outcome, it need not have happened. The
-positions in order, each filled by the append that ends first of those that may, leave none out that cannot wait; and
-two appends filled in so are never in the wrong order.
+Positions below a known one that nothing shows are filled by appends whose position nothing shows (`log_filling`).
 
-Functions: append, with its position as result where it was told; read, whose lists tell all from position 0 on.
+Functions: append, with its position as result where it was returned; read, whose lists show all from position 0 on.
 """
 
 from __future__ import annotations
@@ -79,11 +75,12 @@ def _row(spans: Spans, initial: tuple[int, ...]) -> LogRow | Contradiction | Ope
 
 
 def _append_log(state: State, call: Call) -> list[tuple[State, Value]]:
-    """append value, told as [position, value] where the position is known; read, which tells all from position 0 on."""
+    """append value, which returns [position, value] where the position is known; read, which returns all from position
+    0 on."""
     if call.f == "read":
         return [(state, state)]
-    told = isinstance(call.result, tuple) and call.result != call.argument
-    return [((*state, call.argument), (len(state), call.argument) if told else ANYTHING)]
+    positioned = isinstance(call.result, tuple) and call.result != call.argument
+    return [((*state, call.argument), (len(state), call.argument) if positioned else ANYTHING)]
 
 
 def _append_log_effect(call: Call) -> Hashable:

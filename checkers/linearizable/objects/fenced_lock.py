@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from checkers.evidence import any_ok
-from checkers.linearizable.model import ANYTHING, UNTOLD, Beginning, Call, Model, State, Value, always, repeating
+from checkers.linearizable.model import ANYTHING, INDEFINITE, Beginning, Call, Model, State, Value, always, repeating
 from checkers.linearizable.values import frozen
 
 
 def _fenced_lock(state: State, call: Call) -> list[tuple[State, Value]]:
-    """acquire tells a token greater than all before; release may name the token that it got.
+    """acquire returns a token greater than all before; release may name the token that it got.
 
     State: whether it is held, the last token, and whether that is only the least that it can have been, because the
     acquire that got it was indefinite.
     """
     held, last, is_least = state
     if call.f == "acquire":
-        if held or (call.result is not UNTOLD and not (isinstance(call.result, int) and call.result > last)):
+        if held or (call.result is not INDEFINITE and not (isinstance(call.result, int) and call.result > last)):
             return []
-        return [((True, last + 1, True) if call.result is UNTOLD else (True, call.result, False), ANYTHING)]
+        return [((True, last + 1, True) if call.result is INDEFINITE else (True, call.result, False), ANYTHING)]
     if not held:
         return []
     if not isinstance(call.argument, int):

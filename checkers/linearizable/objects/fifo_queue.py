@@ -1,4 +1,4 @@
-"""FIFO queues: a dequeue takes what was put first of all that is there, or is told that nothing is.
+"""FIFO queues: a dequeue takes what was put first of all that is there, or finds nothing.
 
 Beyond what any queue keeps (`lifetimes`, `unordered_queue`) no element may overtake another: if a was put before b,
 b is not taken before a. Two elements are enough to see it: puts are ordered as intervals are, and takes too, and where
@@ -54,8 +54,10 @@ class FifoQueue:
         row = _row(put_start, put_end, take_start)
         put = np.maximum.accumulate(put_start[row])
         take = np.maximum.accumulate(take_start[row])
-        nobody = np.full(len(empty), NOBODY, dtype=np.int64)
-        steps = np.stack((np.concatenate((known.put, nobody)), np.concatenate((known.taken, known.nothing))))[:, row]
+        no_operation = np.full(len(empty), NOBODY, dtype=np.int64)
+        steps = np.stack((np.concatenate((known.put, no_operation)), np.concatenate((known.taken, known.nothing))))[
+            :, row
+        ]
         order = np.argsort(np.stack((put, take), axis=1).ravel(), kind="stable")
         ordered = steps.T.ravel()[order]
         return np.asarray(ordered[ordered != NOBODY])
@@ -112,10 +114,10 @@ def _order_broken(spans: Spans, known: Lifetimes, first: int, second: int) -> Co
     witnesses, too_few = proof(known, np.array([first, second]), int(known.take_end[second]))
     before = "was there at first" if put == NOBODY else f"was enqueued ({spans.when(put)})"
     after = "behind it" if later == NOBODY else f"before the enqueue of {other} began ({spans.when(later)})"
-    if known.told[first]:
-        overtaken = f" before the dequeue that told {one} began ({spans.when(int(known.taken[first]))})"
+    if known.is_seen[first]:
+        overtaken = f" before the dequeue that returned {one} began ({spans.when(int(known.taken[first]))})"
     else:
-        overtaken = too_few or f", and nobody took {one} before"
+        overtaken = too_few or f", and {one} was not taken before"
     return Contradiction(
         frozenset(witnesses),
         f"{one} {before} {after}, but {other} was dequeued ({spans.when(take)}){overtaken}",

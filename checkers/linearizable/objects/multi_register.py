@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable
 from checkers.evidence import in_json
 from checkers.linearizable.model import (
     ANYTHING,
-    UNTOLD,
+    INDEFINITE,
     Beginning,
     Call,
     Does,
@@ -26,7 +26,7 @@ WRITES = ("write", "w")
 def _multi_register(state: State, call: Call) -> list[tuple[State, Value]]:
     """Each call is a list of [read|write, register, value], which take effect together."""
     values = dict(state)
-    for f, register, value in _told_operations(call):
+    for f, register, value in _known_operations(call):
         if f in WRITES:
             values[register] = value
         elif values.get(register) != value:
@@ -40,26 +40,26 @@ def _micro_operations(value: Hashable) -> list[tuple[str, Hashable, Hashable]]:
     return [tuple(part) for part in value]
 
 
-def _told_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
-    """Nobody knows what an indefinite call read."""
-    if call.result is not UNTOLD:
+def _known_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
+    """Without what an indefinite call read, which is unknown."""
+    if call.result is not INDEFINITE:
         return _micro_operations(call.result)
     return [one for one in _micro_operations(call.argument) if one[0] in WRITES]
 
 
 def _reads_a_register(value: object) -> bool:
-    """Of what a call of a multi-register told."""
+    """Of the result of a call of a multi-register."""
     return isinstance(value, list) and any(isinstance(one, list) and one and one[0] not in WRITES for one in value)
 
 
-def _same_micro_operations(asked: object, told: object) -> bool:
-    """What is no list of micro-operations is told of elsewhere."""
-    if not isinstance(asked, list) or not isinstance(told, list):
+def _same_micro_operations(asked: object, completed: object) -> bool:
+    """What is no list of micro-operations is reported elsewhere."""
+    if not isinstance(asked, list) or not isinstance(completed, list):
         return True
-    parts = [*asked, *told]
+    parts = [*asked, *completed]
     if not all(isinstance(part, list) and len(part) == 3 for part in parts):
         return True
-    return [_asked_for(part) for part in asked] == [_asked_for(part) for part in told]
+    return [_asked_for(part) for part in asked] == [_asked_for(part) for part in completed]
 
 
 def _asked_for(part: list[Value]) -> Value:
@@ -67,24 +67,24 @@ def _asked_for(part: list[Value]) -> Value:
 
 
 def _multi_register_does(call: Call) -> Does:
-    writes = [f in WRITES for f, _, _ in _told_operations(call)]
+    writes = [f in WRITES for f, _, _ in _known_operations(call)]
     if not any(writes):
         return Does.READS
     return Does.OVERWRITES if all(writes) else Does.CHANGES
 
 
 def _multi_register_parts(call: Call) -> Collection[Hashable]:
-    return {register for _, register, _ in _told_operations(call)}
+    return {register for _, register, _ in _known_operations(call)}
 
 
 def _multi_register_effect(call: Call) -> Hashable:
-    """Of several writes nobody can tell which one is needed, unless all are of one register: then it is the last."""
-    written = [(register, value) for f, register, value in _told_operations(call) if f in WRITES]
+    """Of several writes it is unknown which one is needed, unless all are of one register: then it is the last."""
+    written = [(register, value) for f, register, value in _known_operations(call) if f in WRITES]
     return written[-1] if len({register for register, _ in written}) == 1 else None
 
 
 def _multi_register_needs(call: Call) -> Collection[Hashable]:
-    return [(register, value) for f, register, value in _told_operations(call) if f not in WRITES]
+    return [(register, value) for f, register, value in _known_operations(call) if f not in WRITES]
 
 
 def _is_map(value: object) -> bool:

@@ -11,7 +11,7 @@ def _mutex(state: State, call: Call) -> list[tuple[State, Value]]:
 
 
 def _mutex_evidence(held: State) -> tuple[Evidence, ...]:
-    """Who releases held it; who acquires needs that nobody else does."""
+    """A release needs that it is held, an acquire that it is not."""
     return (Evidence(f="release"), Evidence(f="acquire", at_least=1 if held else 2))
 
 

@@ -1,6 +1,6 @@
 """Priority queues to which no element is put twice: decided in O(n log n).
 
-A dequeue tells the least element that is there. So at some moment of its time, its element having come, no smaller
+A dequeue returns the least element that is there. So at some moment of its time, its element having come, no smaller
 one may have to be there: none that is there for certain, from the end of its enqueue to the begin of its dequeue, and
 none that a smaller one again keeps from being taken. But that one is kept only while smaller ones must be there anyway,
 so what must be there says all, and elements are decided one by one, the least first, each taken as early as possible.
@@ -61,43 +61,43 @@ class _PriorityQueue:
         return Clash(np.append(row, element), begin, end)
 
     def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
-        if clash.teller != NOBODY:
+        if clash.empty_take != NOBODY:
             return never_empty_because(spans, known, clash, self.words)
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
-            f"a dequeue told {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as "
+            f"a dequeue returned {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as "
             f"long as this can have been there something smaller was there, too: {named(spans, known, row)}"
         )
 
-    def due(self, told: Lifetimes, left: Lifetimes) -> Due:
-        down = np.argsort(-told.value, kind="stable")
+    def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
+        down = np.argsort(-seen.value, kind="stable")
         left_down = np.argsort(-left.value, kind="stable")
         soon, by = _due(
-            told.value[down],
-            _moments_of(told)[down],
-            told.take_end[down],
+            seen.value[down],
+            _moments_of(seen)[down],
+            seen.take_end[down],
             left.value[left_down],
             left.put_end[left_down],
-            told.horizon,
+            seen.horizon,
         )
         due = Due(*(np.full(len(left_down), NEVER) for _ in range(3)))
         found = by >= 0
         due.soon[left_down[found]] = soon[found]
         due.by[left_down[found]] = down[by[found]]
-        due.late[left_down[found]] = told.take_end[down[by[found]]]
+        due.late[left_down[found]] = seen.take_end[down[by[found]]]
         return due
 
-    def needed(self, told: Lifetimes, element: int) -> Int64:
-        moment = int(_moments_of(told)[element])
-        smaller = np.flatnonzero(told.value < told.value[element])
-        return np.append(in_a_row(told, _first_chance(told, element), moment, smaller), element)
+    def needed(self, seen: Lifetimes, element: int) -> Int64:
+        moment = int(_moments_of(seen)[element])
+        smaller = np.flatnonzero(seen.value < seen.value[element])
+        return np.append(in_a_row(seen, _first_chance(seen, element), moment, smaller), element)
 
     def order(self, known: Lifetimes) -> Int64:
         moment = _moments_of(known)
         rank = np.argsort(np.argsort(known.value, kind="stable"), kind="stable")
         at_once = (moment != STAYS) & (known.put_end > moment)
-        # At one moment first elements are taken, the least first, some put right before; then somebody is told that
-        # nothing is there; then others are put.
+        # At one moment first elements are taken, the least first, some put right before; then takes
+        # find nothing; then others are put.
         parts = (
             (known.put, np.where(at_once, moment, known.put_end - 1), np.where(at_once, 0, 2), 2 * rank),
             (known.taken, moment, np.zeros_like(rank), 2 * rank + 1),
@@ -186,7 +186,7 @@ def _due(value: Int64, moment: Int64, latest: Int64, left: Int64, put_end: Int64
 
 
 def _priority_queue(state: State, call: Call) -> list[tuple[State, Value]]:
-    """dequeue tells the least element."""
+    """dequeue returns the least element."""
     if call.f == "enqueue":
         return [(tuple(sorted((*state, call.argument))), ANYTHING)]
     return [(state[1:], state[0])] if state else [(state, None)]

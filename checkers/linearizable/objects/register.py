@@ -1,10 +1,10 @@
 """Registers to which no value is written twice: decided in O(n log n).
 
-Whoever reads a value has read from the one operation that wrote it, so that all operations on one value belong
+A read of a value has read from the one operation that wrote it, so that all operations on one value belong
 together; whether they can be put in a row is seen from the zones of `zones`.
 
-An indefinite write that somebody saw (read, or as the expected value of a cas that happened) did happen, and never
-ends; one that nobody saw may be left out.
+An indefinite write that was seen (read, or as the expected value of a cas that happened) did happen, and never
+ends; one that was not seen may be left out.
 
 Source: Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26 (1997), for reads and writes; the
 chains of a cas are ours, and held against a search through all orders.
@@ -43,19 +43,19 @@ class Register:
         if registers.ambiguous[0] != NOBODY:
             return Open(_doubt(spans, begins, int(registers.ambiguous[0])))
         known = clusters(registers)
-        told = _Told(spans, begins, registers)
+        explained = _Explanations(spans, begins, registers)
         if known.unwritten[0] != NOBODY:
-            return told.unwritten(int(known.unwritten[0]))
+            return explained.unwritten(int(known.unwritten[0]))
         if known.replaced_twice[0, 0] != NOBODY:
-            return told.replaced_twice(*known.replaced_twice[0].tolist())
+            return explained.replaced_twice(*known.replaced_twice[0].tolist())
         chained = chains(registers, known)
         if chained.circular[0] != NOBODY:
-            return told.circular(int(chained.circular[0]), chained)
+            return explained.circular(int(chained.circular[0]), chained)
         if chained.late[0, 0] != NOBODY:
-            return told.late(*chained.late[0].tolist())
+            return explained.late(*chained.late[0].tolist())
         found = zones(registers, chained)
         one, other = crossed(found, 1)[0].tolist()
-        return Ordered() if one == NOBODY else told.crossed(chained, found, one, other)
+        return Ordered() if one == NOBODY else explained.crossed(chained, found, one, other)
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
         """Chains by their zones; in a chain the write of a value, its reads by their begin, then what replaces it."""
@@ -106,14 +106,14 @@ def _expected(spans: Spans) -> Int64:
 
 def _doubt(spans: Spans, initial: int, position: int) -> str:
     if spans.f[position] == CAS_MISS:
-        return f"a cas failed, which tells what the value was not ({spans.when(position)})"
+        return f"a cas failed, which says what the value was not ({spans.when(position)})"
     value = spans.shown(int(spans.argument[position]))
     again = "which was there from the beginning" if spans.argument[position] == initial else "which was written before"
     return f"{value} is written, {again} ({spans.when(position)})"
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Explanations:
     """Why one register cannot be linearized."""
 
     spans: Spans
@@ -122,7 +122,7 @@ class _Told:
 
     def unwritten(self, seer: int) -> Contradiction:
         seen = self._expected(seer) if self.spans.f[seer] == CAS else self._value(seer)
-        return self._proven({seer}, f"{self._operation(seer)} saw {seen}, which nobody ever wrote")
+        return self._proven({seer}, f"{self._operation(seer)} saw {seen}, which was never written")
 
     def replaced_twice(self, one: int, other: int) -> Contradiction:
         value = self._expected(one)
@@ -145,7 +145,7 @@ class _Told:
             because = f"{self._operation(early)} saw the effect of {self._operation(late)}, which had not begun by then"
         else:
             because = (
-                f"{self._operation(early)} tells that {self._value(late)} had been replaced by {self._value(early)}, "
+                f"{self._operation(early)} shows that {self._value(late)} had been replaced by {self._value(early)}, "
                 f"but {self._operation(late)} began after that"
             )
         return self._proven(self._linked(late, early), because)
@@ -178,8 +178,8 @@ class _Told:
 
     def _value(self, position: int) -> str:
         spans = self.spans
-        told = spans.result if spans.f[position] == READ else spans.argument
-        return spans.shown(int(told[position]))
+        read_or_written = spans.result if spans.f[position] == READ else spans.argument
+        return spans.shown(int(read_or_written[position]))
 
     def _expected(self, position: int) -> str:
         return self.spans.shown(int(_expected(self.spans)[position]))

@@ -1,20 +1,15 @@
 """Sets to which each element is added at most once, and from which it is removed at most once: decided in O(n log n)
 and the size of all reads.
 
-Without reads of everything, elements have nothing to do with each other. For one element there are few ways to tell
-what happened: it was added and later removed, or removed in vain before that, or only added, or never added. It is best
-added as late, and removed as early, as what is told to have found it allows; then whatever is told not to have found it
-must not lie between.
+Without reads of everything, elements have nothing to do with each other. For one element few things can have
+happened (`set_elements`).
 
-With reads of everything, as long as nothing is removed: what is read grows, so all reads stand in a row, each behind
-the adds of what it tells and before the adds of what it does not tell; and so do calls about one element. So everything
-has an earliest moment, behind its own begin and the earliest moments of what comes before it, which must be before its
-end. What is added by a call of unknown outcome was added if it was found, and else need not have been.
+With reads of everything, as long as nothing is removed, what is read grows (`set_growth`).
 
 Reads of everything together with removes leave this case, as do elements that are added or removed again.
 
-Functions: add, remove, contains, with 1 as result if it was told that something changed, or is there, and 0 if not;
-read, whose lists tell all.
+Functions: add, remove, contains, with 1 as result if it returned that something changed, or is there, and 0 if
+not; read, whose lists show all.
 """
 
 from __future__ import annotations
@@ -51,23 +46,23 @@ class SetOfElements:
     """Decides sets."""
 
     def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
-        told = set_calls(spans, initial)
-        if isinstance(told, Open):
-            return told
-        return decided_by_reads(told) if told.reads else decided_by_element(told)
+        calls = set_calls(spans, initial)
+        if isinstance(calls, Open):
+            return calls
+        return decided_by_reads(calls) if calls.reads else decided_by_element(calls)
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
-        told = set_calls(spans, initial)
-        assert isinstance(told, SetCalls)
-        return order_of_reads(told) if told.reads else order_by_element(told)
+        calls = set_calls(spans, initial)
+        assert isinstance(calls, SetCalls)
+        return order_of_reads(calls) if calls.reads else order_by_element(calls)
 
 
 # The model.
 
 
 def _set(state: State, call: Call) -> list[tuple[State, Value]]:
-    """add x, remove x, contains x, and read, which tells all elements. A boolean told by add or remove says whether
-    something changed."""
+    """add x, remove x, contains x, and read, which returns all elements. A boolean returned by add or remove says
+    whether something changed."""
     if call.f == "read":
         same = isinstance(call.result, tuple) and frozenset(call.result) == state
         return [(state, call.result if same else tuple(sorted(state, key=repr)))]
@@ -96,7 +91,7 @@ def _set_needs(call: Call) -> Collection[Hashable] | None:
     if call.f == "read":
         elements = call.result if isinstance(call.result, tuple) else ()
         return [("element", element) for element in elements]
-    # An add that was told that the element had been there needs it, as does a remove that was told so.
+    # An add that returned that the element had been there needs it, as does a remove that did so.
     had = bool(call.result) is (call.f != "add") if isinstance(call.result, Truth) else False
     return (("element", call.argument),) if had else ()
 

@@ -50,7 +50,7 @@ class _Stack:
         return Clash(row, int(known.put_end[row].min()), int(known.take_start[row].max()))
 
     def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
-        if clash.teller != NOBODY:
+        if clash.empty_take != NOBODY:
             return never_empty_because(spans, known, clash, self.words)
         row = clash.elements
         first = row[np.argmin(known.put_end[row])]
@@ -61,14 +61,14 @@ class _Stack:
             f"below the others: {'; '.join(reasons)}{'; …' if len(row) > SHOWN else ''}"
         )
 
-    def due(self, told: Lifetimes, left: Lifetimes) -> Due:
-        zoned, nesting = _nesting(told)
+    def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
+        zoned, nesting = _nesting(seen)
         order = np.lexsort((nesting.turn, nesting.left))
         by_end = np.argsort(left.put_end, kind="stable")
         inner, outer = _enclosing(
             nesting.left[order],
             nesting.right[order],
-            told.take_end[zoned[order]],
+            seen.take_end[zoned[order]],
             left.put_start[by_end],
             left.put_end[by_end],
         )
@@ -76,22 +76,22 @@ class _Stack:
         found = inner >= 0
         soon[by_end[found]] = nesting.right[order][inner[found]]
         by[by_end[found]] = zoned[order][outer[found]]
-        late[by_end[found]] = told.take_end[by[by_end[found]]]
+        late[by_end[found]] = seen.take_end[by[by_end[found]]]
         return Due(soon=soon, late=late, by=by)
 
-    def needed(self, told: Lifetimes, element: int) -> Int64:
-        zoned, nesting = _nesting(told)
+    def needed(self, seen: Lifetimes, element: int) -> Int64:
+        zoned, nesting = _nesting(seen)
         at = int(np.flatnonzero(zoned == element)[0])
         begin, end = int(nesting.left[at]), int(nesting.right[at])
         inside = (nesting.left >= begin) & (nesting.right <= end) & (nesting.turn >= nesting.turn[at])
-        return in_a_row(told, begin, end, zoned[inside])
+        return in_a_row(seen, begin, end, zoned[inside])
 
     def order(self, known: Lifetimes) -> Int64:
         zoned, nesting = _nesting(known)
         brief = np.flatnonzero(known.put_end > known.take_start)
         moment = np.maximum(known.put_start[brief], known.take_start[brief])
-        # At one moment first the long ones end, the inner ones first; then the brief ones come and go; then somebody is
-        # told that nothing is there; then the long ones begin, the outer ones first.
+        # At one moment first the long ones end, the inner ones first; then the brief ones come and go; then takes
+        # find nothing; then the long ones begin, the outer ones first.
         parts = (
             (known.put[zoned], nesting.left - 1, 3, nesting.turn),
             (known.taken[zoned], nesting.right, 0, -nesting.turn),

@@ -1,7 +1,7 @@
-"""Unordered queues: a dequeue takes any element that is there, or is told that nothing is.
+"""Unordered queues: a dequeue takes any element that is there, or finds nothing.
 
-Elements hold nothing against each other, so a history contradicts itself only where an element was told without being
-there (`lifetimes`), or where nothing was told though something was there all the time.
+Elements hold nothing against each other, so a history contradicts itself only where an element was returned without
+being there (`lifetimes`), or where nothing was found though something was there all the time.
 
 Source: Henzinger, Sezgin and Vafeiadis, Aspect-oriented linearizability proofs, CONCUR 2013, without what they say of
 order; takes of unknown outcome are ours, and held against a search through all orders.
@@ -21,7 +21,7 @@ from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_mom
 from checkers.linearizable.deciders.spans import Ordered, Outcome, Spans
 from checkers.linearizable.model import (
     ANYTHING,
-    UNTOLD,
+    INDEFINITE,
     Call,
     Decided,
     Model,
@@ -73,7 +73,7 @@ def _unordered_queue(state: State, call: Call) -> list[tuple[State, Value]]:
     if call.f == "enqueue":
         counts[call.argument] += 1
         return [(frozenset(counts.items()), ANYTHING)]
-    wanted = [call.result] if call.result is not UNTOLD and call.result in counts else sorted(counts, key=repr)
+    wanted = [call.result] if call.result is not INDEFINITE and call.result in counts else sorted(counts, key=repr)
     return [(frozenset((counts - Counter([one])).items()), one) for one in wanted] or [(state, None)]
 
 
@@ -82,17 +82,17 @@ def _bag_effect(call: Call) -> Hashable:
 
 
 def _bag_needs(call: Call) -> Collection[Hashable]:
-    """Who dequeues null needs that elements were taken; whoever takes one needs only that it was there."""
-    if call.f == "enqueue" or call.result is UNTOLD:
+    """A dequeue of null needs that elements were taken; one that returned an element needs only that it was there."""
+    if call.f == "enqueue" or call.result is INDEFINITE:
         return ()
     return ("emptiness",) if call.result is None else (("element", call.result),)
 
 
 def _bag_parts(call: Call) -> Collection[Hashable] | None:
-    """An element is a part. Null is told of all of them, and a dequeue that nobody saw end may have taken any."""
+    """An element is a part. Null is returned only without any of them, and an indefinite dequeue may have taken any."""
     if call.f == "enqueue":
         return (call.argument,)
-    return None if call.result is UNTOLD or call.result is None else (call.result,)
+    return None if call.result is INDEFINITE or call.result is None else (call.result,)
 
 
 def _counted(value: Value) -> State:

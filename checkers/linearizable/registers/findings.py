@@ -1,7 +1,7 @@
 """Registers that hold integers: columns all the way, so that Python only ever sees what is not linearizable.
 
-All registers of a bucket are looked at together; those of which `suspects` cannot tell that they are linearizable are
-decided one by one. Registers that are vast are told from few of their operations (`vast_registers`).
+All registers of a bucket are looked at together; those of which `suspects` does not show that they are linearizable are
+decided one by one. Registers that are vast are decided from few of their operations (`vast`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUN
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
 from checkers.linearizable.evidence.contradicted import contradicted
 from checkers.linearizable.history.calls import Calls
-from checkers.linearizable.model import FAILED, UNTOLD, Call, FailedCas, Model
+from checkers.linearizable.model import FAILED, INDEFINITE, Call, FailedCas, Model
 from checkers.linearizable.object_findings import (
     NONLINEARIZABLE,
     ORDERS,
@@ -30,7 +30,7 @@ from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import SPANS, all_whole, from_batch, from_table
-from checkers.linearizable.registers.vast import telling_operations, vast_registers
+from checkers.linearizable.registers.vast import decisive_operations, vast_registers
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
@@ -38,12 +38,12 @@ from checkers.verdict import EXAMPLES
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:
-    """Is it a register, and is all that this history can tell of it an integer or null?"""
+    """Is it a register, and is all that this history can show of it an integer or null?"""
     value = history.schema.field("value").type
     if model.apply is not register.MODEL.apply or not pa.types.is_struct(value):
         return False
-    told = [field.type for field in value if field.name in ("value", "expected", "json")]
-    integers = all(pa.types.is_signed_integer(kind) or pa.types.is_null(kind) for kind in told)
+    types = [field.type for field in value if field.name in ("value", "expected", "json")]
+    integers = all(pa.types.is_signed_integer(kind) or pa.types.is_null(kind) for kind in types)
     return integers and (model.initial is None or (type(model.initial) is int and NONE < model.initial <= -(NONE + 1)))
 
 
@@ -58,8 +58,10 @@ def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit
     )
     if not vast:
         return small
-    told = telling_operations(engine, history, vast, rows=rows, initial=_initial(model), failed_cas=model.failed_cas)
-    return engine.union(small, engine.grouped(told, ("key",), partial(vast_findings, model=model), FINDINGS))
+    decisive = decisive_operations(
+        engine, history, vast, rows=rows, initial=_initial(model), failed_cas=model.failed_cas
+    )
+    return engine.union(small, engine.grouped(decisive, ("key",), partial(vast_findings, model=model), FINDINGS))
 
 
 def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
@@ -90,21 +92,21 @@ def register_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
             found = searched(key, model, calls_of_spans(model, spans), limit, outcome.because)
             if found is not None:
                 stuck[found[0]].append(found[1])
-    # Only some will be seen, and telling what would have fitted takes longer than finding that nothing does.
+    # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda found: found[:2])[:EXAMPLES]
-    told = [contradicted(key, model, question) for _, key, question in smallest]
+    shown = [contradicted(key, model, question) for _, key, question in smallest]
     broken = len(contradictions) + len(stuck[NONLINEARIZABLE])
     return findings_of_objects(
         len(np.unique(recorded.register)),
         {
-            NONLINEARIZABLE: (broken, told + stuck[NONLINEARIZABLE]),
+            NONLINEARIZABLE: (broken, shown + stuck[NONLINEARIZABLE]),
             UNDECIDED_OBJECT: (len(stuck[UNDECIDED_OBJECT]), stuck[UNDECIDED_OBJECT]),
         },
     )
 
 
 def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
-    """Kernel over the telling operations on a vast register."""
+    """Kernel over the decisive operations on a vast register."""
     key, spans = next(from_table(rows).by_register(np.zeros(1, dtype=np.int64)))
     outcome = _question(model, spans).decide()
     swaps = np.flatnonzero(spans.f >= CAS)
@@ -153,7 +155,7 @@ def _initial(model: Model) -> int:
 
 
 def calls_of_spans(model: Model, spans: Spans) -> Calls:
-    """The same operations, as the model sees them, without those that tell nothing."""
+    """The same operations, as the model sees them, without those that say nothing."""
     assert spans.expected is not None
     columns = (spans.f, spans.argument, spans.result, spans.expected, spans.end != NEVER)
     calls = []
@@ -162,7 +164,7 @@ def calls_of_spans(model: Model, spans: Spans) -> Calls:
         if f == CAS_MISS:
             calls.append(Call(f=FUNCTIONS[CAS], argument=(expected, argument), result=FAILED))
             continue
-        told = result if definite else UNTOLD
-        calls.append(Call(f=FUNCTIONS[f], argument=(expected, argument) if f == CAS else argument, result=told))
+        known = result if definite else INDEFINITE
+        calls.append(Call(f=FUNCTIONS[f], argument=(expected, argument) if f == CAS else argument, result=known))
     whole = Calls(calls=calls, start=spans.start, end=spans.end)
-    return whole.part(np.array([n for n, call in enumerate(calls) if not model.tells_nothing(call)], dtype=np.int64))
+    return whole.part(np.array([n for n, call in enumerate(calls) if not model.says_nothing(call)], dtype=np.int64))

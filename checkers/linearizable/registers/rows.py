@@ -59,7 +59,7 @@ SPANS = pa.schema(
 """Operations that may have happened, and halves of operations; NONE for null. A half has its index as start and end."""
 
 UNSEEN = -1
-"""The end, in a table, of what nobody saw end: as small a number as others, so that they are packed together."""
+"""The end, in a table, of an indefinite operation: as small a number as others, so that they are packed together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,7 @@ def _names(key: pa.Array) -> pa.DictionaryArray:
 
 
 def all_whole(rows: RegisterOperations) -> RegisterOperations:
-    """Operations of which both halves are here; what nobody saw end is indefinite."""
+    """Operations of which both halves are here; what has no completion is indefinite."""
     halves = rows.part(~rows.is_whole)
     invoked = halves.type == INVOKE
     completed = pairs(halves.start, _owners(halves).astype(np.int32), invoked)
@@ -201,7 +201,7 @@ def all_whole(rows: RegisterOperations) -> RegisterOperations:
 
 
 def _owners(rows: RegisterOperations) -> Int64:
-    """A number for each key and process: what somebody began on one key does not end on another."""
+    """A number for each key and process: what a process began on one key does not end on another."""
     process = rows.process.astype(np.int64)
     owner: Int64 = (process - process.min(initial=0)) * max(len(rows.key.dictionary), 1) + rows.register
     if owner.max(initial=0) > DENSE * (len(owner) + 1):
@@ -230,7 +230,7 @@ def _completed(owner: Int64, invoked: Bool) -> Int64:
 
 
 def _whole(halves: RegisterOperations, begun: Int64, completed: Int64) -> RegisterOperations:
-    """Without what certainly did not happen or tells nothing."""
+    """Without what certainly did not happen or says nothing."""
     became = np.where(completed == NO_PARTNER, INFO, halves.type[completed])
     reads = halves.f[begun] == READ
     kept = (became == OK) | ((became == INFO) & ~reads)

@@ -1,11 +1,11 @@
-"""Registers that no worker could hold: of each only the operations that tell are kept, and these are judged.
+"""Registers that no worker could hold: of each only the decisive operations are kept, and these are judged.
 
-Of the operations on one value three tell all: the write, the read that ended first and the read that began last. They
-have a zone (`unique.zones`). Of the zones of a stretch of time these tell all: the first and the last forward zone, the
-backward zones that are over first before and behind them, and two that are crossed, if there are any. So there are two
-shuffles, one that brings together what is about a value and one by time, and what is left of a register, a few
-operations for each stretch, is decided as any other register is, with the same outcome: were all of it decided at once,
-the same operations would contradict each other.
+Of the operations on one value three are decisive: the write, the read that ended first and the read that began last.
+They have a zone (`deciders.zones`). Of the zones of a stretch of time these are decisive: the first and the last
+forward zone, the backward zones that are over first before and behind them, and two that are crossed, if there are any.
+So there are two shuffles, one that brings together what is about a value and one by time, and what is left of a
+register, a few operations for each stretch, is decided as any other register is, with the same outcome: were all of it
+decided at once, the same operations would contradict each other.
 
 A register of which a value is written twice, or that has a cas, is not decided: it would have to be seen as a whole.
 """
@@ -59,7 +59,7 @@ def keys_with_more(counts: pa.Table, *, rows: int) -> pa.Table:
     return totals.filter(pc.greater(totals["rows"], rows)).cast(ROWS_OF_KEYS)
 
 
-def telling_operations(
+def decisive_operations(
     engine: Engine, history: Dataset, keys: tuple[str, ...], *, rows: int, initial: int, failed_cas: FailedCas
 ) -> Dataset:
     """SPANS of these registers, a few for each stretch of time."""
@@ -69,18 +69,18 @@ def telling_operations(
     joined = engine.grouped(halves, ("bucket",), partial(halves_joined, buckets=buckets), SPANS)
     by_value = engine.union(whole, joined)
     by_time = engine.grouped(
-        by_value, ("bucket",), partial(telling_of_values, of=rows, buckets=buckets, initial=initial), SPANS
+        by_value, ("bucket",), partial(decisive_of_values, of=rows, buckets=buckets, initial=initial), SPANS
     )
-    return engine.grouped(by_time, ("bucket",), partial(telling_of_stretch, initial=initial), SPANS)
+    return engine.grouped(by_time, ("bucket",), partial(decisive_of_stretch, initial=initial), SPANS)
 
 
 def whole_operations(batch: pa.Table, *, keys: tuple[str, ...], failed_cas: FailedCas, buckets: int) -> pa.Table:
-    """Kernel: what began and ended in a batch, without the reads that tell nothing beside others of the same value."""
+    """Kernel: what began and ended in a batch, without the reads that say nothing beside others of the same value."""
     recorded = from_batch(batch, failed_cas)
     recorded = recorded.part(recorded.is_about(keys) & recorded.is_whole)
     seen = _seen(recorded, NONE)
-    telling = (recorded.f != READ) | seen.told_by(seen.known.first_read) | seen.told_by(seen.known.last_read)
-    return recorded.part(telling).by_value(buckets)
+    decisive = (recorded.f != READ) | seen.marked(seen.known.first_read) | seen.marked(seen.known.last_read)
+    return recorded.part(decisive).by_value(buckets)
 
 
 def half_operations(batch: pa.Table, *, keys: tuple[str, ...], failed_cas: FailedCas, buckets: int) -> pa.Table:
@@ -94,25 +94,26 @@ def halves_joined(rows: pa.Table, *, buckets: int) -> pa.Table:
     return all_whole(from_table(rows)).by_value(buckets)
 
 
-def telling_of_values(rows: pa.Table, *, of: int, buckets: int, initial: int) -> pa.Table:
-    """Kernel over all operations on the values of a bucket: those that tell, by the time at which their zones begin.
+def decisive_of_values(rows: pa.Table, *, of: int, buckets: int, initial: int) -> pa.Table:
+    """Kernel over all operations on the values of a bucket: the decisive ones, by the time at which their zones begin.
 
     `of`: rows of the history.
     """
     recorded = from_table(rows)
     seen = _seen(recorded, initial)
-    telling = seen.telling(seen.zones.chain)
+    decisive = seen.decisive(seen.zones.chain)
     low = np.zeros(len(seen.registers.owner), dtype=np.int64)
     low[seen.zones.chain] = np.maximum(seen.zones.low, 0)
-    begins = low[seen.registers.value[telling]]
-    return recorded.part(telling).table(np.minimum(begins * buckets // of, buckets - 1).astype(np.int32))
+    begins = low[seen.registers.value[decisive]]
+    return recorded.part(decisive).table(np.minimum(begins * buckets // of, buckets - 1).astype(np.int32))
 
 
-def telling_of_stretch(rows: pa.Table, *, initial: int) -> pa.Table:
-    """Kernel over the telling operations of a stretch of time: of these those that tell."""
+def decisive_of_stretch(rows: pa.Table, *, initial: int) -> pa.Table:
+    """Kernel over the decisive operations of a stretch of time: of these the decisive ones."""
     recorded = from_table(rows)
     seen = _seen(recorded, initial)
-    return recorded.part(seen.telling(seen.zones.chain[telling_zones(seen.zones, seen.registers.registers)])).by_key(1)
+    zones_kept = decisive_zones(seen.zones, seen.registers.registers)
+    return recorded.part(seen.decisive(seen.zones.chain[zones_kept])).by_key(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,15 +126,15 @@ class _Seen:
     chains: Chains
     zones: Zones
 
-    def told_by(self, *operations: Int64) -> Bool:
+    def marked(self, *operations: Int64) -> Bool:
         """These operations, where there is one."""
-        told = np.zeros(len(self.register), dtype=np.bool_)
+        marked = np.zeros(len(self.register), dtype=np.bool_)
         for numbers in operations:
-            told[numbers[numbers != NOBODY]] = True
-        return told
+            marked[numbers[numbers != NOBODY]] = True
+        return marked
 
-    def telling(self, values: Int64) -> Bool:
-        """Of each register a fault if there is one, else the operations that tell all of these values."""
+    def decisive(self, values: Int64) -> Bool:
+        """Of each register a fault if there is one, else the decisive operations of all of these values."""
         swaps = np.full(self.registers.registers, NOBODY, dtype=np.int64)
         of_cas = np.flatnonzero(self.registers.f >= CAS)
         last_to_first = of_cas[np.argsort(-self.registers.start[of_cas])]
@@ -141,12 +142,12 @@ class _Seen:
         ambiguous, unwritten, late = self.registers.ambiguous, self.known.unwritten, self.chains.late
         before = np.where(ambiguous == NOBODY, NOBODY, self.registers.writer[self.registers.value[ambiguous]])
         faulty = (swaps != NOBODY) | (ambiguous != NOBODY) | (unwritten != NOBODY) | (late[:, 0] != NOBODY)
-        faults = self.told_by(ambiguous, before, unwritten, late[:, 0], late[:, 1])
+        faults = self.marked(ambiguous, before, unwritten, late[:, 0], late[:, 1])
         faults &= (swaps == NOBODY)[self.register]
         writes = self.registers.writer[values]
         writes = writes[(writes != NOBODY) & self.registers.happened[writes]]
-        told = self.told_by(writes, self.known.first_read[values], self.known.last_read[values])
-        return np.asarray(faults | self.told_by(swaps) | (told & ~faulty[self.register]))
+        decisive = self.marked(writes, self.known.first_read[values], self.known.last_read[values])
+        return np.asarray(faults | self.marked(swaps) | (decisive & ~faulty[self.register]))
 
 
 def _seen(recorded: RegisterOperations, initial: int) -> _Seen:
@@ -162,18 +163,18 @@ def _seen(recorded: RegisterOperations, initial: int) -> _Seen:
     )
 
 
-def telling_zones(found: Zones, count: int) -> Bool:
-    """Which zones tell all that the others could, wherever the zones before and behind them are."""
-    telling: Bool = _ends(found.owner, found.high, found.forward, count)
+def decisive_zones(found: Zones, count: int) -> Bool:
+    """Which zones show all that the others could, wherever the zones before and behind them are."""
+    decisive: Bool = _ends(found.owner, found.high, found.forward, count)
     pairs = crossed(found, count)
-    telling[pairs[pairs[:, 0] != NOBODY].ravel()] = True
-    return telling
+    decisive[pairs[pairs[:, 0] != NOBODY].ravel()] = True
+    return decisive
 
 
 @compiled
 def _ends(owner: Int64, high: Int64, forward: Bool, count: int) -> Bool:
     """The first and last forward zone of each register, the backward ones that are over first before and behind."""
-    telling = np.zeros(len(owner), dtype=np.bool_)
+    decisive = np.zeros(len(owner), dtype=np.bool_)
     last = np.full(count, -1, dtype=np.int64)
     least = np.full(count, -1, dtype=np.int64)
     for zone in range(len(owner)):
@@ -183,13 +184,13 @@ def _ends(owner: Int64, high: Int64, forward: Bool, count: int) -> Bool:
                 least[r] = zone
             continue
         if last[r] < 0:
-            telling[zone] = True
+            decisive[zone] = True
             if least[r] >= 0:
-                telling[least[r]] = True
+                decisive[least[r]] = True
         last[r] = zone
         least[r] = -1
     for r in range(count):
         for zone in (last[r], least[r]):
             if zone >= 0:
-                telling[zone] = True
-    return telling
+                decisive[zone] = True
+    return decisive

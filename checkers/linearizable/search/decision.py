@@ -18,7 +18,7 @@ Where the sets grow all the same, both answers are sought at less than the price
 Only where both fail, all configurations are followed.
 
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
-far it came is told. The bounds count steps and cells, not seconds, so that every machine decides alike.
+far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike.
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
 Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
@@ -225,14 +225,14 @@ class _Search:
         at = {DONE: -1, STUCK: self.here.at}.get(ended, self._furthest)
         heads = {int(row[STATE]): int(row[NODE]) for row in self.here.current[::-1]}
         numbers = sorted(heads)
-        told = numbers[:1] if ended == DONE else numbers
+        chosen = numbers[:1] if ended == DONE else numbers
         return Decision(
             outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
             stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
             possible=self.states,
             explored=self.explored,
             reason=reasons.get(ended, ""),
-            orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in told)
+            orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in chosen)
             if len(self._trail)
             else (),
         )

@@ -32,7 +32,7 @@ class Part:
 
 def parts(model: Model, calls: Calls) -> list[Part]:
     """At least one, by their first calls. An indefinite call that touches all of the object ties its parts only if
-    somebody could need it."""
+    an operation could need it."""
     touched = [model.parts(call) for call in calls.calls]
     if None in touched:
         calls = useful(model, calls)
@@ -66,19 +66,19 @@ def components(touched: Sequence[Collection[Hashable] | None]) -> list[list[int]
 
 
 def decide_parts(parts: Sequence[Part], *, limit: int) -> tuple[Part, Decision]:
-    """The part that tells how all of them end: the first that is not linearizable, else the first that is undecided,
+    """The part that decides how all of them end: the first that is not linearizable, else the first that is undecided,
     else the last one. At most `limit` configurations are explored in all."""
-    told: tuple[Part, Decision] | None = None
+    deciding: tuple[Part, Decision] | None = None
     explored = 0
     for part in parts:
         decision = decide(part.problem, limit=limit - explored)
         explored += decision.explored
-        if told is None or told[1].outcome == LINEARIZABLE or decision.outcome == NOT_LINEARIZABLE:
-            told = part, decision
+        if deciding is None or deciding[1].outcome == LINEARIZABLE or decision.outcome == NOT_LINEARIZABLE:
+            deciding = part, decision
         if decision.outcome == NOT_LINEARIZABLE:
             break
-    assert told is not None, "every object has a part"
-    return told[0], replace(told[1], explored=explored)
+    assert deciding is not None, "every object has a part"
+    return deciding[0], replace(deciding[1], explored=explored)
 
 
 def order_of_parts(parts: Sequence[Part], *, limit: int) -> list[int] | None:

@@ -1,7 +1,7 @@
 """From recorded rows to numbers: the calls on one object, and the search problem that they make.
 
 What failed did not happen (but see `FailedCas`), what is indefinite or never completed may have happened at any time
-after its invocation, or never, and what tells nothing is left out.
+after its invocation, or never, and what says nothing is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from checkers.kernels.columns import Int64
 from checkers.linearizable.history.calls import Calls, Row, calls_of
-from checkers.linearizable.model import UNTOLD, Call, Does, Model
+from checkers.linearizable.model import INDEFINITE, Call, Does, Model
 from checkers.linearizable.search.events import OTHER, OVERWRITES, READS
 from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
@@ -53,17 +53,17 @@ def problem_of(model: Model, calls: Calls) -> Problem:
 
 
 def useful(model: Model, calls: Calls) -> Calls:
-    """Without the indefinite calls that began when nobody needed them any more."""
-    kinds = list(dict.fromkeys(call for call in calls.calls if call.result is UNTOLD))
+    """Without the indefinite calls that began when no operation needed them any more."""
+    kinds = list(dict.fromkeys(call for call in calls.calls if call.result is INDEFINITE))
     over = dict(zip(kinds, _over(model, calls, kinds).tolist(), strict=True))
     needed = [over.get(call, NEVER) > start for call, start in zip(calls.calls, calls.start.tolist(), strict=True)]
     return calls.part(np.flatnonzero(needed))
 
 
 def _over(model: Model, calls: Calls, kinds: list[Call]) -> Int64:
-    """By kind: when nobody needs it any more.
+    """By kind: when no operation needs it any more.
 
-    An indefinite call that needs something is needed itself only as long as somebody needs its effect; so what it
+    An indefinite call that needs something is needed itself only as long as another one needs its effect; so what it
     needs is needed as long.
     """
     everything = -1
@@ -77,7 +77,7 @@ def _over(model: Model, calls: Calls, kinds: list[Call]) -> Int64:
         for effect in needed or ():
             last[effect] = max(last.get(effect, -1), end)
     final = max((end for end in calls.end.tolist() if end != NEVER), default=-1)
-    indefinite = [call for call in kinds if call.result is UNTOLD]
+    indefinite = [call for call in kinds if call.result is INDEFINITE]
     over = {call: -1 for call in indefinite}
     grows = True
     while grows:

@@ -1,4 +1,4 @@
-"""States by number, and what operations do to them, found out when somebody needs to know."""
+"""States by number, and what operations do to them, computed when the search needs them."""
 
 from __future__ import annotations
 

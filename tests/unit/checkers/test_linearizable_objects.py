@@ -93,12 +93,12 @@ def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path
     found = check(MODELS["cas-register"], written(tmp_path / "history.parquet", events))
     anomaly = found.anomalies["nonlinearizable"].examples[0]
     assert anomaly.operations == (6, 7)
-    assert anomaly.because.startswith("k: read that told 1 (operation 6, completed by 7) fits nowhere")
+    assert anomaly.because.startswith("k: read that returned 1 (operation 6, completed by 7) fits nowhere")
     [prefix] = anomaly.details["longest_prefixes"]
     assert [prefix[name] for name in ("order", "state", "stuck", "would_have_told")] == [
         [0, 2, 4],
         "2",
-        "read that told 1",
+        "read that returned 1",
         ["2"],
     ]
 
@@ -240,14 +240,14 @@ def test_an_anomaly_of_a_queue_ends_where_it_first_failed_and_tells_what_would_h
     assert anomaly.operations == (0, 1, 2, 3, 4, 5)
     assert anomaly.because == (
         "k: 1 was enqueued (operation 0, completed by 1) before the enqueue of 2 began (operation 2, completed by 3), "
-        "but 2 was dequeued (operation 4, completed by 5), and nobody took 1 before; "
-        "dequeue that told 2 would have had to tell 1"
+        "but 2 was dequeued (operation 4, completed by 5), and 1 was not taken before; "
+        "dequeue that returned 2 would have had to return 1"
     )
     [prefix] = anomaly.details["longest_prefixes"]
     assert [prefix[name] for name in ("order", "state", "stuck", "would_have_told")] == [
         [0, 2],
         "[1, 2]",
-        "dequeue that told 2",
+        "dequeue that returned 2",
         ["1"],
     ]
 

@@ -55,7 +55,7 @@ def test_of_a_stale_read_the_overwritten_write_the_open_write_and_all_orders_unt
     events = done(0, "write", 1, 1) + done(0, "write", 2, 2) + done(1, "read", None, 2)
     events += [(2, "invoke", "read", None), (3, "invoke", "write", 5), (2, "ok", "read", 1), (3, "info", "write", 5)]
     told = details(tmp_path, model, [*events, *done(0, "read", None, 2)], value_type)
-    assert told["failing"] == {"operation": 6, "completed": 8, "what": "read that told 1"}
+    assert told["failing"] == {"operation": 6, "completed": 8, "what": "read that returned 1"}
     open_write = {"operation": 7, "completed": None, "what": "write 5"}
     assert told["concurrent"] == {"count": 1, "operations": [open_write]}
     overwritten = "write 2 (operation 2, completed by 3) came after it, and had completed before this read began"
@@ -64,7 +64,7 @@ def test_of_a_stale_read_the_overwritten_write_the_open_write_and_all_orders_unt
     assert [(one["operation"], one["what"], one["state"]) for one in prefix["operations"]] == [
         (0, "write 1", "1"),
         (2, "write 2", "2"),
-        (4, "read that told 2", "2"),
+        (4, "read that returned 2", "2"),
     ]
 
 
@@ -92,7 +92,7 @@ def test_a_read_of_null_may_be_of_what_the_register_held_at_first(
     tmp_path: Path, model: str, value_type: pa.StructType
 ) -> None:
     told = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, None), value_type)
-    assert told["failing"]["what"] == "read that told null"
+    assert told["failing"]["what"] == "read that returned null"
     overwritten = "write 1 (operation 0, completed by 1) came after it, and had completed before this read began"
     assert candidates(told) == [(None, overwritten)]
     assert told["candidates"]["operations"][0]["what"] == "what it held at first: null"
@@ -102,13 +102,15 @@ def test_a_read_of_null_may_be_of_what_the_register_held_at_first(
 def test_what_was_taken_cannot_be_taken_again(tmp_path: Path, model: str, put: str, take: str) -> None:
     events = done(0, put, 1, 1) + done(1, take, None, 1) + done(2, take, None, 1)
     told = details(tmp_path, model, events)
-    assert candidates(told) == [(0, f"{take} that told 1 (operation 2, completed by 3) took it")]
+    assert candidates(told) == [(0, f"{take} that returned 1 (operation 2, completed by 3) took it")]
 
 
 def test_of_an_element_that_is_not_in_turn_the_state_tells_whose_turn_it_is(tmp_path: Path) -> None:
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
     told = details(tmp_path, "fifo-queue", events)
-    assert candidates(told) == [(2, "the longest order ends in the state [1, 2], where this dequeue would have told 1")]
+    assert candidates(told) == [
+        (2, "the longest order ends in the state [1, 2], where this dequeue would have returned 1")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_page_of_a_stale_read_shows_what_was_open_what_could_explain_it_and_
     assert "0 – 1 write 1 write 2 (operation 2, completed by 3) came after it" in text
     order = text[text.index("The longest order of what came before it") :]
     assert "0 – 1 write 1 1 0.000000 s 0.001000 s 0 2 – 3 write 2 2" in order
-    assert "Here read that told 1 would have had to answer 2 or 5 ." in order
+    assert "Here read that returned 1 would have had to return 2 or 5 ." in order
 
 
 def test_the_page_names_its_source_what_it_was_judged_as_the_engine_and_what_checks_it_again(tmp_path: Path) -> None:

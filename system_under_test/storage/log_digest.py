@@ -16,7 +16,7 @@ PIECE_BYTES = 4096
 class LogDigest:
     """`report(start, end, checksum)` is called for each piece that was filled."""
 
-    __slots__ = ("_checksum", "_end", "_piece_bytes", "_told", "_whole")
+    __slots__ = ("_checksum", "_end", "_piece_bytes", "_report", "_whole")
 
     def __init__(self, report: Callable[[int, int, int], None], piece_bytes: int = PIECE_BYTES) -> None:
         self._report = report

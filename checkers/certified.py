@@ -1,4 +1,4 @@
-"""Which history a certificate is of, for whoever looks for it later."""
+"""Which history a certificate is of, so that it can be found later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class CertifiedHistory:
     """The file that was checked, as it was recorded, whatever format that is."""
 
     name: str
-    """Its path, as it was named to whoever certified."""
+    """Its path, as it was named when it was certified."""
     sha256: str
     """Of its bytes, in hexadecimal."""
 

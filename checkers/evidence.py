@@ -4,8 +4,8 @@ A history in which none of them is proves nothing: where every write and every r
 been right. A model and a workload declare theirs beside their functions; `vacuity` judges it, for every checker.
 
 An operation is evidence if its answer says something that might have been wrong: an ok read could have shown another
-value, an ok dequeue an element that nobody enqueued. What it could have contradicted need not have happened. An ok
-write alone is none, for no order of writes is wrong by itself; nor is what failed, or what nobody saw end.
+value, an ok dequeue an element that was never enqueued. What it could have contradicted need not have happened. An ok
+write alone is none, for no order of writes is wrong by itself; nor is what failed or never completed.
 """
 
 from __future__ import annotations

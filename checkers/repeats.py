@@ -51,7 +51,7 @@ class Repeats:
     columns: tuple[str, ...]
     """What `differs` looks at, as `history_batches` names it."""
     types: tuple[str, ...] = ANY_COMPLETION
-    """Of these completions; what the others say nobody looks at."""
+    """Of these completions; the others may answer anything."""
 
 
 def members(*functions: str, of: tuple[str, ...] = ("value",)) -> Repeats:
@@ -217,7 +217,7 @@ class _Reading:
         yield _Pairs(rows=rows, asked=at, completed=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
 
     def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
-        """Those still open that nobody has heard of since, and those that were opened."""
+        """Those still open without a completion since, and those that were opened."""
         new = batch.take(pa.array(opened))
         process = new["process"].to_numpy().astype(np.int64)
         if self.open_rows is not None:

@@ -1,4 +1,4 @@
-"""Runs checkers over one history; whatever breaks in a checker, a verdict comes out of it, and never VALID."""
+"""Runs checkers over one history; a checker that fails gives UNKNOWN, never VALID."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check_history(
     *,
     begins: Callable[[str], None] = lambda name: None,
 ) -> Mapping[str, CheckerResult]:
-    """Each checker's result, in the order given; `begins` hears the name of each when it begins. Raises
-    MalformedHistory, before any checker has looked."""
+    """Each checker's result, in the order given; `begins` is called with the name of each when it begins. Raises
+    MalformedHistory, before any checker runs."""
     read_history(request.history)
     require_repeated(request.history, request.repeats)
     results = {}

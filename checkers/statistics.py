@@ -1,6 +1,6 @@
 """What clients did, in figures: counts by operation and outcome, and quantiles of latency.
 
-It takes any history, and judges nothing: it is always VALID. Whether enough happened says `checkers.vacuity`.
+It takes any history, and judges nothing: it is always VALID. `checkers.vacuity` decides whether enough happened.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ What makes a pass vacuous, and so the verdict UNKNOWN with the reason:
 - of a kind of operation fewer succeeded in the storm than the workload requires (`required_ok`), or a smaller share
   of those invoked (`required_share`)
 - faults were asked for, and none had an effect
-A user may accept these (`CheckerResult.accepting`). What makes a pass doubtful though enough happened cannot be:
+A user may accept these (`CheckerResult.accepting_vacuous`), but not what makes a pass doubtful though enough happened:
 - a fault had an effect and was never undone, so that what was judged as healed was not
 - a node panicked
 
 It takes any history, and its run where there is one; the storm ends where the final reads began.
 
-It does not establish that anything was right, and is never INVALID. It kills no mutant; it keeps others from being
-excused. Cost: of a history without its run, the rows up to the first evidence.
+It does not establish that anything was right, and is never INVALID. It kills no mutant; it keeps a run in which nothing
+could be found from being VALID. Cost: of a history without its run, the rows up to the first evidence.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Seen:
     evidence: tuple[Evidence, ...]
     storm_end_ns: int
     rows: int = 0
-    """Of anybody."""
+    """Of clients and the nemesis."""
     found: bool = False
     ended: dict[str, dict[str, int]] = field(default_factory=dict)
     """How many operations of each f ended how; `invoke` is how many began."""

@@ -24,7 +24,7 @@ class Vacuous(Enum):
 
     UNKNOWN = "unknown"
     ACCEPTED = "accepted"
-    """It is VALID, and says that it was accepted so, and why."""
+    """It is VALID, with the reasons that were accepted."""
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
@@ -44,25 +44,25 @@ class AnomalySummary:
     legal: str = ""
     """Why this configuration under these faults may legally do this; empty where it may not."""
     meaning: Meaning | None = None
-    """None where nobody says."""
+    """None where no checker explains it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckerResult:
-    """What one checker says. INVALID exactly if some anomaly with a count is not legal."""
+    """What one checker found. INVALID exactly if some anomaly with a count is not legal."""
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """What stands in the way of VALID beside the anomalies: what could not be decided, and why."""
+    """Why it is not VALID, beside the anomalies: what could not be decided, and why."""
     vacuous: tuple[str, ...] = ()
     """Those of the reasons that say that too little happened to contradict anything."""
     accepted: tuple[str, ...] = ()
-    """Reasons of that kind that a user has accepted: they stand in the way of nothing any more."""
+    """Reasons of that kind that a user has accepted: VALID is possible in spite of them."""
     anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
 
     def accepting_vacuous(self) -> CheckerResult:
-        """The same if too little happening is no matter; whatever else stands in the way of VALID still does."""
+        """The same where a pass may be vacuous; other reasons still make it UNKNOWN."""
         reasons = tuple(reason for reason in self.reasons if reason not in self.vacuous)
         is_earned = self.verdict is not Verdict.UNKNOWN or not self.vacuous or bool(reasons)
         return replace(
@@ -75,7 +75,7 @@ class CheckerResult:
 
 
 def judged_as(results: Mapping[str, CheckerResult], vacuous: Vacuous) -> Mapping[str, CheckerResult]:
-    """What checkers say, for who takes what is vacuous so."""
+    """The results, with what is vacuous accepted or not."""
     if vacuous is Vacuous.UNKNOWN:
         return results
     return {name: result.accepting_vacuous() for name, result in results.items()}

@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass(kw_only=True)
 class FactsSoFar:
-    """The facts of a run that goes on; whatever ends it, they are there."""
+    """The facts of a run that goes on; they are there however it ends."""
 
     reasons: list[str] = field(default_factory=list)
     panics: dict[str, str] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class _Course:
         observer: Any = None
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
-            await environment.start(nodes, self.directory.path / "nodes")
+            await environment.start(nodes, self.directory.nodes)
             observer = environment.client_host("observer")
             await self._until_ready(observer, "after its start", START_TIMEOUT_S)
             self.facts.storm_from_ns = environment.timeline.now_ns()

@@ -1,7 +1,7 @@
 """`junit.xml`: one test case a scenario, in the dialect that CI systems read.
 
 VALID is a pass. INVALID is a failure of type `invalid` with the anomalies in words. UNKNOWN is a failure of type
-`unknown`, never a skip: a gate that skips what nobody knows is a gate left open. A harness that failed is an error.
+`unknown`, never a skip: a gate that skips an unknown verdict is a gate left open. A harness that failed is an error.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def write(path: Path, pieces: Iterable[str]) -> None:
 def writing(path: Path) -> Iterator[TextIO]:
     """A file to write into. What is replaced stays what it was if the context is left with an exception.
 
-    Raises OSError. Opening a named pipe waits for somebody who reads it.
+    Raises OSError. Opening a named pipe waits for a reader.
     """
     descriptor = _own_descriptor(path)
     if path == STANDARD_OUTPUT:

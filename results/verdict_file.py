@@ -10,7 +10,7 @@ The reasons begin with the anomalies that were found. `count` is exact, `example
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
-accepted that, they are no reasons any more, and stand in `accepted`, and for all checkers in `accepted_as_vacuous`.
+accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
@@ -55,7 +55,7 @@ class VerdictFile:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Beside the anomalies, which stand with the checkers."""
+    """Beside the anomalies, which are with the checkers."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
     operations: Mapping[str, Any] = field(default_factory=dict)
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
@@ -63,7 +63,7 @@ class VerdictFile:
     """What the nemesis did, counted, e.g. {"partition": {"applied": 3, "with_effect": 3}}."""
     versions: Mapping[str, Any] = field(default_factory=dict)
     checking: Checking | None = None
-    """None where nobody says."""
+    """None where it is not known."""
 
     def to_json(self) -> dict[str, Any]:
         return {

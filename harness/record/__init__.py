@@ -1,1 +1,1 @@
-"""What a run or a check leaves behind, and how it is read again: the ground floor, which knows nobody above it."""
+"""What a run leaves behind, and how it is read again. It imports nothing of the rooms above it."""

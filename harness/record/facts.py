@@ -23,7 +23,7 @@ class RunFacts:
     final_from_ns: int | None = None
     """When the final reads began; None where they did not."""
     complete: bool = False
-    """The final reads were done: whatever failed then takes nothing from the record."""
+    """The final reads were done; a failure after them takes nothing from the record."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -63,7 +63,7 @@ class FaultWindow:
 
     @property
     def aimed_at(self) -> tuple[str, ...]:
-        """A cut touches nearly everybody: of one around a node, that node, which is an end of every link."""
+        """The nodes that were meant: of a cut, which touches nearly all, the node that is an end of every link."""
         links = [set(link) for part in self._parts() for link in part.get("links", ())]
         if not links:
             return self.nodes

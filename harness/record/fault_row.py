@@ -1,4 +1,4 @@
-"""One line of the fault log, as the nemesis writes it and everybody else reads it."""
+"""One line of the fault log, which the nemesis writes and which checkers and the report read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FaultRow:
     nodes: tuple[str, ...] = ()
     """Every node that it touched; of a cut, those on both sides."""
     fault: Mapping[str, Any] | None = None
-    """The concrete fault as JSON; None where nobody fitted."""
+    """The concrete fault as JSON; None where no node fitted the target."""
     happened: bool
     evidence: str = ""
 

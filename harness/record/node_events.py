@@ -3,18 +3,18 @@
 A node writes JSON objects, one a line, in the order in which things happen to it. These events are understood; others
 are passed over, and so is a line that was torn:
 
-  event        fields                                                      a node says
+  event        fields                                                      what it reports
   identity     group, broker_id                                            to which replication group it belongs
   role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
-  leader       term                                                        it leads those who elect
+  leader       term                                                        it leads those that elect
   follower     term                                                        it does no longer
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
 
-A node may die between doing and saying; what it said before stands.
+A node may die between an action and its report; what it reported before counts.
 """
 
 from __future__ import annotations

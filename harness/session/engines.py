@@ -67,7 +67,7 @@ def choose(
 ) -> Chosen:
     """The engine for a history of so many rows, judged as one of a workload or model of this name.
 
-    `free_bytes` is the memory that is free, as the machine says unless given. Without a Java, what Spark would only
+    `free_bytes` is the memory that is free, as the machine reports unless given. Without a Java, what Spark would only
     do faster is done in this process. Raises HarnessError where it has no memory for it either.
     """
     require_engine(engine, master)
@@ -115,7 +115,7 @@ def make_engine(chosen: Chosen, progress: Progress = unwatched) -> Engine:
 
 
 def free_memory_bytes(root: Path = Path("/")) -> int | None:
-    """Of this machine, or of the control group that this process is confined to; None where nothing says it."""
+    """Of this machine, or of the control group that this process is confined to; None where neither can be read."""
     known = []
     available = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
     if available:

@@ -31,7 +31,7 @@ class Outcome:
     scenario: Scenario
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Beside the anomalies, which stand in the results."""
+    """Beside the anomalies, which are in the results."""
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
     """As in `FaultLog.counts`."""

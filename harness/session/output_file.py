@@ -34,7 +34,7 @@ def require_folder(path: Path) -> None:
 def write(path: Path, pieces: Iterable[str]) -> None:
     """`results.output.write`; raises UsageError where another path would do, HarnessError where the disk is full.
 
-    BrokenPipeError of standard output is passed on: who read it has enough.
+    BrokenPipeError of standard output is passed on: its reader has enough.
     """
     try:
         output.write(path, pieces)

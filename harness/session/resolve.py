@@ -1,4 +1,4 @@
-"""Systems, workloads, nemeses and environments by name, from entry points: anybody's package may add one."""
+"""Systems, workloads, nemeses and environments by name, from entry points, which any package may add."""
 
 from __future__ import annotations
 

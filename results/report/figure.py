@@ -1,4 +1,4 @@
-"""The run on one time axis: faults, latency, throughput, who played which part. A Plotly figure as plain data.
+"""The run on one time axis: faults, latency, throughput, roles of nodes. A Plotly figure as plain data.
 
 Colours are names of the page's CSS variables (`--ok`), which the page's script replaces, so that one figure
 serves light and dark. The number of points, bars and shapes is bounded whatever the length of the run.
@@ -84,7 +84,7 @@ def _panels(kinds: int, nodes: int, timed: bool) -> tuple[dict[str, _Panel], int
         ("faults", "y", "faults", kinds * _LANE_PX),
         ("latency", "y2", "latency" if timed else "events from begin to end", _LATENCY_PX),
         ("rate", "y3", "operations a second", _RATE_PX if timed else 0),
-        ("roles", "y4", "who played which part", nodes * _NODE_PX),
+        ("roles", "y4", "roles of nodes", nodes * _NODE_PX),
     ]
     shown = [(name, axis, title, size) for name, axis, title, size in sizes if size]
     total = sum(size + _GAP_PX for _, _, _, size in shown)

@@ -86,7 +86,7 @@ def measure(path: Path) -> Measurements:
     """One pass over a closed history. Raises OSError, ValueError (of Arrow) for a file that is none."""
     rows = pq.read_metadata(path).num_rows
     first, last = _first_and_last_time_ns(path)
-    # Who has no times gets a row's place as its nanosecond; nothing real has a row every nanosecond.
+    # Without times, a row's place is its nanosecond; nothing real has a row every nanosecond.
     timed = last - first > rows
     duration_ns = last if timed else max(rows, 1) * PLACE_NS
     tally = _Tally(bucket_ns=max(duration_ns / BUCKETS, 1.0), timed=timed)

@@ -73,7 +73,7 @@ def read_run(directory: Path, end_s: float, history: Path | None) -> RunFiles:
 def role_spans(
     node: str, events: Iterable[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
 ) -> list[RoleSpan]:
-    """Who a node was when, from its own events; a kill ends a part, for the dead announce nothing."""
+    """Which part a node played when, from its own events; a kill ends a part, for a dead process reports nothing."""
     changes: list[tuple[float, str, int | None]] = []
     for event in events:
         role = event.get("role") if event.get("event") == "role" else event.get("event")

@@ -1,4 +1,4 @@
-"""What surrounds an operation that fits nowhere, as tables, from what its anomaly says of it: what was open meanwhile,
+"""What surrounds an operation that fits nowhere, as tables, from the details of its anomaly: what was open meanwhile,
 what could have explained it and why it did not, and how far an order of the operations before it comes."""
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class HistoryWriter:
                 failure = None
             except OSError as error:
                 failure = self._cannot_write(error)
-            except Exception as error:  # noqa: BLE001 - must reach whoever appends, or they would wait for ever
+            except Exception as error:  # noqa: BLE001 - must reach the callers of append, which would wait for ever otherwise
                 failure = HarnessError(
                     f"history: operations from row {self._durable} on do not fit: {error} ({type(error).__name__})"
                 )

@@ -1,4 +1,4 @@
-"""The trace of a run: every event of the simulated world, in order, boiled down to a rolling hash.
+"""The trace of a run: every event of the simulator, in order, boiled down to a rolling hash.
 
 Two runs of one scenario must have equal hashes, whatever the process, the machine or PYTHONHASHSEED. A hash
 is kept every thousand events, which bounds where two runs part; a recording, which costs time and is
@@ -35,7 +35,7 @@ class TraceEvent:
     kind: str
     detail: str
     source: str
-    """`file:line` of the node's or harness's code that caused it; `kernel` where the world itself did."""
+    """`file:line` of the node's or harness's code that caused it; `kernel` where the simulator itself did."""
 
     def __str__(self) -> str:
         return f"event {self.index} at {self.time_ns} ns: {self.owner} {self.kind} {self.detail} ({self.source})"

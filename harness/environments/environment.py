@@ -1,4 +1,4 @@
-"""The protocol of an environment: the verbs with which faults act on a world."""
+"""The protocol of an environment: the verbs with which faults act on nodes and links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a verb really did, read back from the world. A fault that changed nothing is counted as such."""
+    """What a verb really did, read back after it. A fault that changed nothing is counted as such."""
 
     happened: bool
     evidence: str
@@ -41,8 +41,8 @@ class Timeline(Protocol):
 
 
 class Environment(Protocol):
-    """A world in which nodes run. All verbs are idempotent; each returns its effect and raises HarnessError
-    when the world itself failed."""
+    """Where nodes run. All verbs are idempotent; each returns its effect and raises HarnessError where the environment
+    itself failed."""
 
     @property
     def name(self) -> str: ...

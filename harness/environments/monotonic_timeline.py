@@ -1,4 +1,4 @@
-"""The harness's clock in worlds of real time: CLOCK_MONOTONIC, counted from when the test began."""
+"""The harness's clock in environments of real time: CLOCK_MONOTONIC, counted from when the test began."""
 
 from __future__ import annotations
 

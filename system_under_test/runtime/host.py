@@ -1,11 +1,11 @@
-"""The seam: everything a node may know of the world it runs in.
+"""The seam: everything a node may know of where it runs.
 
 A node is written against `Host` alone. `real.py` binds it to sockets, files and the system clock; the
 simulator in `harness.environments.simulated` satisfies the same protocols with virtual time. Node code
 may use `asyncio` futures, queues, events and task groups, but never a clock, a socket, a file or a
 source of randomness that does not come from here: a test over the syntax tree keeps that.
 
-What the seam promises, in every world:
+What the seam promises, in every environment:
 - A connection is a TCP connection: bytes arrive in order and once, or the connection ends.
 - A write to a file is visible at once to readers of this host and survives the death of the process;
   only `fsync` makes it survive a loss of power. Without it any part may be gone, torn at any byte.

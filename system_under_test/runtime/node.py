@@ -1,4 +1,4 @@
-"""What a node's program looks like to whoever starts it."""
+"""What a node's program looks like from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real world behind the seam: sockets, files, the system's clocks. Also the program that runs a node.
+"""Reality behind the seam: sockets, files, the system's clocks. Also the program that runs a node.
 
     python -m system_under_test.runtime.real package.module:function CONFIG.json
 
@@ -216,7 +216,7 @@ class RealNetwork:
 
 
 class RealHost:
-    """A `Host` of the real world, for a node's program or for a client of the harness.
+    """A `Host` of real sockets, files and clocks, for a node's program or for a client of the harness.
 
     `events` takes each event as one line of JSON. `panic` is called with the traceback when a spawned task
     fails; by default the host then cancels all its tasks and keeps the traceback in `panicked`.

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from harness.environments.simulated.kind import SIMULATED
 from harness.errors import HarnessError
 from harness.session import outcome
 from harness.session import resolve as registry
-from harness.session.environments import simulated
 from tests.command_line.answers import Stormproof
 
 RUN = ["run", "rocketmq", "--nemesis", "kill", "--time-limit", "10", "--recovery", "10", "--seed", "11"]
@@ -20,19 +20,19 @@ RUN += ["--engine", "inprocess"]
 class LosesItsLogs:
     """The simulator, with a teardown that fails after all was done."""
 
-    faults = simulated.faults
-    programs = simulated.programs
+    faults = SIMULATED.faults
+    programs = SIMULATED.programs
 
     def run(self, main: Any, setting: Any) -> Any:
-        simulated.run(main, setting)
+        SIMULATED.run(main, setting)
         raise HarnessError("the nodes' logs could not be brought home")
 
 
 class BreaksDown:
     """An environment that ends before anything happened, and then cannot even be tidied up."""
 
-    faults = simulated.faults
-    programs = simulated.programs
+    faults = SIMULATED.faults
+    programs = SIMULATED.programs
 
     def run(self, main: Any, setting: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A node's program over the seam alone, so that the same runs in every world: one byte asks, JSON answers."""
+"""A node's program over the seam alone, so that the same runs in every environment: one byte asks, JSON answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ PATIENCE_S = 2.0
 
 async def main(host: Host, config: Mapping[str, Any]) -> None:
     """`w`: wall time; `m`: monotonic time; `+`: one more byte on the disk; `=`: how many bytes are on the disk;
-    `>`: whether the node that the config names answers."""
+    `>`: whether the node that the config names answers; `h`: connect to it and keep the connection; `s`: whether it
+    answers over that one; `f`: how often a `finally` was carried out."""
+    held: list[Connection] = []
 
     async def accept(connection: Connection) -> None:
         try:
@@ -30,13 +32,25 @@ async def main(host: Host, config: Mapping[str, Any]) -> None:
             return host.clock.wall_ns() if question == "w" else host.clock.monotonic_ns()
         if question == ">":
             return await ask(host, config["other"], "w") is not None
+        if question in "hs":
+            if question == "h":
+                held.append(await host.network.connect(f"{config['other']}:{PORT}", PATIENCE_S))
+            try:
+                return await host.clock.within(PATIENCE_S, _over(held[-1], "w")) is not None
+            except TimeoutError:
+                return False
+        if question == "f":
+            return host.disk.open("finally").size
         file = host.disk.open("kept")
         if question == "+":
             file.append(b"+")
         return file.size
 
     await host.network.listen(PORT, accept)
-    await asyncio.Event().wait()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        host.disk.open("finally").append(b"f")
 
 
 async def ask(host: Host, node: str, question: str, patience_s: float = PATIENCE_S) -> Any:
@@ -50,8 +64,12 @@ async def ask(host: Host, node: str, question: str, patience_s: float = PATIENCE
 async def _asked(host: Host, node: str, question: str) -> Any:
     connection = await host.network.connect(f"{node}:{PORT}", PATIENCE_S)
     try:
-        connection.write(question.encode())
-        length = int.from_bytes(await connection.read_exactly(2), "big")
-        return json.loads(await connection.read_exactly(length))
+        return await _over(connection, question)
     finally:
         connection.close()
+
+
+async def _over(connection: Connection, question: str) -> Any:
+    connection.write(question.encode())
+    length = int.from_bytes(await connection.read_exactly(2), "big")
+    return json.loads(await connection.read_exactly(length))

@@ -24,7 +24,7 @@ from harness.trace import Trace
 from system_under_test.runtime.real import RealHost
 
 Body = Callable[[Environment], Coroutine[Any, Any, None]]
-World = Callable[[Body], None]
+InEnvironment = Callable[[Body], None]
 ATTEMPTS = 200
 
 
@@ -50,7 +50,7 @@ async def until_answered(environment: Environment, node: str, question: str = "w
     raise AssertionError(f"{node} never answered")
 
 
-def simulated(logs: Path) -> World:
+def simulated(logs: Path) -> InEnvironment:
     def run(body: Body) -> None:
         async def inside(environment: Environment) -> None:
             await environment.start(nodes(), logs)
@@ -62,7 +62,7 @@ def simulated(logs: Path) -> World:
     return run
 
 
-def docker(logs: Path) -> World:
+def docker(logs: Path) -> InEnvironment:
     def run(body: Body) -> None:
         async def inside(environment: Environment) -> None:
             try:
@@ -83,29 +83,31 @@ def docker(logs: Path) -> World:
 
 
 @pytest.fixture(params=[simulated, pytest.param(docker, marks=pytest.mark.docker)])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    made: World = request.param(tmp_path)
+def in_environment(request: pytest.FixtureRequest, tmp_path: Path) -> InEnvironment:
+    made: InEnvironment = request.param(tmp_path)
     return made
 
 
-def test_a_cut_stops_one_direction_and_verbs_are_idempotent(world: World) -> None:
+def test_a_cut_stops_one_direction_and_verbs_are_idempotent(in_environment: InEnvironment) -> None:
     async def body(environment: Environment) -> None:
         await until_answered(environment, "b")
         assert await until_answered(environment, "a", ">") is True
+        assert await until_answered(environment, "a", "h") is True
         assert (await environment.cut([Link("b", "a")])).happened
         assert not (await environment.cut([Link("b", "a")])).happened
         client = environment.client_host("client")
         assert await ask(client, "a", ">", 10.0) is False
+        assert await ask(client, "a", "s", 10.0) is False, "connections that were there fall silent as well"
         assert await ask(client, "b", "w") is not None, "clients are outside of partitions"
         assert not (await environment.heal([Link("a", "b")])).happened
         assert (await environment.heal()).happened
         assert not (await environment.heal()).happened
         assert await ask(client, "a", ">", 10.0) is True
 
-    world(body)
+    in_environment(body)
 
 
-def test_a_killed_node_is_gone_until_it_boots_on_its_own_disk(world: World) -> None:
+def test_a_killed_node_is_gone_until_it_boots_on_its_own_disk(in_environment: InEnvironment) -> None:
     async def body(environment: Environment) -> None:
         assert await until_answered(environment, "a", "+") == 1
         assert (await environment.kill(["a"])).happened
@@ -114,12 +116,13 @@ def test_a_killed_node_is_gone_until_it_boots_on_its_own_disk(world: World) -> N
         assert (await environment.boot(["a"])).happened
         assert not (await environment.boot(["a"])).happened
         assert await until_answered(environment, "a", "=") == 1
+        assert await until_answered(environment, "a", "f") == 0, "a killed process runs nothing more"
         assert environment.panics() == {}
 
-    world(body)
+    in_environment(body)
 
 
-def test_a_paused_node_is_silent_until_it_is_resumed(world: World) -> None:
+def test_a_paused_node_is_silent_until_it_is_resumed(in_environment: InEnvironment) -> None:
     async def body(environment: Environment) -> None:
         await until_answered(environment, "a")
         assert (await environment.pause(["a"])).happened
@@ -129,10 +132,10 @@ def test_a_paused_node_is_silent_until_it_is_resumed(world: World) -> None:
         assert not (await environment.resume(["a"])).happened
         assert await until_answered(environment, "a", "=") == 0
 
-    world(body)
+    in_environment(body)
 
 
-def test_a_clock_is_wrong_on_one_node_alone_and_monotonic_time_goes_on(world: World) -> None:
+def test_a_clock_is_wrong_on_one_node_alone_and_monotonic_time_goes_on(in_environment: InEnvironment) -> None:
     async def body(environment: Environment) -> None:
         async def wall_minus_monotonic_s(node: str) -> float:
             return float(await until_answered(environment, node, "w") - await until_answered(environment, node, "m"))
@@ -147,14 +150,14 @@ def test_a_clock_is_wrong_on_one_node_alone_and_monotonic_time_goes_on(world: Wo
         assert (await environment.set_clock("a", offset_s=0.0, rate=1.0)).happened
         assert (await wall_minus_monotonic_s("a") - before["a"]) / 1e9 == pytest.approx(0.0, abs=1.0)
 
-    world(body)
+    in_environment(body)
 
 
-def test_a_verb_for_a_node_that_is_not_there_says_so(world: World) -> None:
+def test_a_verb_for_a_node_that_is_not_there_says_so(in_environment: InEnvironment) -> None:
     async def body(environment: Environment) -> None:
         with pytest.raises(HarnessError, match=r"no node is called .*nobody"):
             await environment.kill(["nobody"])
         with pytest.raises(HarnessError, match="'a'"):
             environment.client_host("a")
 
-    world(body)
+    in_environment(body)

@@ -1,4 +1,4 @@
-"""A node that answers questions about its world over one connection each: a program of one file.
+"""A node that answers questions about where it runs over one connection each: a program of one file.
 
 Standard library only. Asked by the tests through a published port, and by other probes from inside.
 Port 7000 takes one line of JSON a connection and answers one; port 7001 holds connections and echoes lines.

@@ -148,8 +148,8 @@ def test_a_paused_node_is_silent_not_dead_and_takes_cuts_and_clocks_meanwhile(pr
 
 def error_s(cluster: Cluster, name: str) -> float:
     """How far a node's wall clock is off, by what the node itself reads."""
-    told = cluster.ask(name, "time")
-    return float((told["wall_ns"] - told["monotonic_ns"]) - (time.time_ns() - time.monotonic_ns())) / 1e9
+    read = cluster.ask(name, "time")
+    return float((read["wall_ns"] - read["monotonic_ns"]) - (time.time_ns() - time.monotonic_ns())) / 1e9
 
 
 @pytest.mark.parametrize("offset_s", [75.25, -3600.5])

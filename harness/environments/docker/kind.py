@@ -64,9 +64,11 @@ def _remove(environment: DockerEnvironment) -> None:
     try:
         environment.remove()
     except HarnessError as error:
-        last_words("world", f"not all of it could be removed ({error}); when the engine answers: stormproof cleanup")
+        last_words(
+            "environment", f"not all of it could be removed ({error}); when the engine answers: stormproof cleanup"
+        )
         raise
-    last_words("world", "faults were healed, containers and their network are removed")
+    last_words("environment", "faults were healed, containers and their network are removed")
 
 
 DOCKER = Docker()

@@ -361,7 +361,7 @@ class Endpoint:
         return data
 
     def _want(self, count: int) -> None:
-        """Tell how many bytes the reader waits for, and open the window that far."""
+        """Say how many bytes the reader waits for, and open the window that far."""
         if self._reader is not None:
             raise RuntimeError("two readers of one connection")
         self._wanted = count

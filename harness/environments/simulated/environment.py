@@ -1,4 +1,4 @@
-"""The simulated world: nodes, links, disks and clocks in one event loop of virtual time.
+"""The simulated environment: nodes, links, disks and clocks in one event loop of virtual time.
 
 `run_simulation(main, seed, trace)` runs a whole test in it: harness, clients, nemesis and nodes. Everything
 that happens depends on the seed alone and goes into the trace.
@@ -128,7 +128,7 @@ class SimulatedEnvironment:
         self._flapping = 0
         """Number of the flapping that goes on; a timer of an earlier one does nothing."""
 
-    # Life of the world ----------------------------------------------------------------------------------------
+    # Life of the nodes ----------------------------------------------------------------------------------------
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
         for spec in nodes:

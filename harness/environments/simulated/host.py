@@ -1,4 +1,4 @@
-"""The simulated host: what a node knows of its world, bound to one life of its process.
+"""The simulated host: what a node knows of its surroundings, bound to one life of its process.
 
 Satisfies `Host` of `system_under_test.runtime.host` by structure. A host whose process is dead does nothing.
 """

@@ -6,7 +6,7 @@ inside `asyncio.TaskGroup` and `asyncio.wait` are walked in one order.
 
 Every callback belongs to the process in whose context it was scheduled (`OWNER`). Before it runs, its owner
 is asked: what belongs to a paused process waits, what belongs to a dead one never runs. Callbacks without a
-context are the kernel's: packets, disks, timers of the world itself.
+context are the kernel's: packets, disks, timers of the simulator itself.
 
 Two mistakes end the simulation with a HarnessError instead of hanging it: nothing left to do while the main
 task waits (deadlock), and too many callbacks without time moving on (livelock).
@@ -296,11 +296,11 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         return self._set_timer(when_ns, callback, args, copy_context())
 
     def kernel_at(self, when_ns: int, callback: Callable[..., object], *args: Any) -> TimerHandle:
-        """Run a callback of the world itself at a moment; belongs to no process and never waits for one."""
+        """Run a callback of the simulator itself at a moment; belongs to no process and never waits for one."""
         return self._set_timer(when_ns, callback, args, None)
 
     def kernel_soon(self, callback: Callable[..., object], *args: Any) -> None:
-        """Run a callback of the world itself after what is ready now."""
+        """Run a callback of the simulator itself after what is ready now."""
         self._ready.append(Handle(callback, args, None))
 
     def later(self, handle: Handle, when_ns: int) -> None:

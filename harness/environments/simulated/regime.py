@@ -1,6 +1,6 @@
-"""The regime of a run: what kind of world it is, drawn from the seed before anything else (swarm testing).
+"""The regime of a run: its kind of network and machines, drawn from the seed before anything else (swarm testing).
 
-A world of one fixed latency hides whole classes of bugs, so each seed lives in another: from a rack to the
+One fixed latency hides whole classes of bugs, so each seed has its own: from a rack to the
 other side of the globe, from flash to a tired spinning disk, with or without each kind of rarity. The regime
 is printed with every failure.
 """
@@ -22,7 +22,7 @@ leads for long, and a run proves nothing; what lasts longer is for the nemesis t
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Regime:
-    """Everything about a world that is not a fault."""
+    """Everything about an environment that is not a fault."""
 
     latency_ms: float
     """Typical one-way latency between two hosts."""

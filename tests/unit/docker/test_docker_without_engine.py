@@ -1,4 +1,4 @@
-"""What the world of containers says and does where no engine is needed or none is there."""
+"""What the environment of containers says and does where no engine is needed or none is there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_nemesis_of_power_is_refused_before_anything_starts(
     assert "cannot apply 'power'" in capsys.readouterr().err
 
 
-def test_the_world_is_found_by_its_name() -> None:
+def test_the_environment_is_found_by_its_name() -> None:
     assert registry.environment("docker") is DOCKER
     assert DOCKER.faults == {"partition", "kill", "pause", "clock"}
 

@@ -1,4 +1,4 @@
-"""A small world for tests of the simulator: nodes that lend out their hosts, and a regime that is calm."""
+"""A small cluster for tests of the simulator: nodes that lend out their hosts, and a regime that is calm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Test = Callable[[SimulatedEnvironment, dict[str, Any]], Coroutine[Any, Any, None
 
 @pytest.fixture
 def simulate(tmp_path: Path) -> Callable[..., Trace]:
-    """Run a test body in a world of nodes a, b and c; `hosts` always holds the newest life of each."""
+    """Run a test body with nodes a, b and c; `hosts` always holds the newest life of each."""
 
     def run(
         body: Test, *, seed: int = 1, regime: Regime | None = None, main: str = "tests.unit.simulated.lending:lend"

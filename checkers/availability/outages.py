@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -78,16 +78,8 @@ class Outages:
             for part, values in column.items()
         }
         starts = run_starts(*(values[first] for values in stream))
-        bounds = outages(
-            starts,
-            folded["served"] == 1,
-            folded["count"],
-            folded["began"],
-            folded["first_ns"],
-            folded["last_ns"],
-            lasting.successes,
-            lasting.window_ns,
-        )
+        times = (folded[part] for part in ("count", "began", "first_ns", "last_ns"))
+        bounds = outages(StreamRuns(starts, folded["served"] == 1, *times), lasting.successes, lasting.window_ns)
         return cls(folded, names, keys, starts, *bounds)
 
     @property
@@ -99,29 +91,36 @@ class Outages:
         return struck.to_blame_for_outages(self.began_ns, self.runs["first_ns"][self.failed])
 
 
-@compiled
-def outages(
-    starts: Bool,
-    served: Bool,
-    count: Int64,
-    began: Int64,
-    first_ns: Int64,
-    last_ns: Int64,
-    successes: int,
-    window_ns: int,
-) -> tuple[Int64, Int64, Int64, Int64]:
-    """Outages of streams, one after the other, whose runs of successes and failures take turns; `starts` marks firsts.
+class StreamRuns(NamedTuple):
+    """Runs of streams, one stream after the other, in which successes and failures take turns; times in ns."""
 
-    Returns (position of the run that began it, of the run that ended it or -1, begin, end), in the order of begins.
+    starts: Bool
+    """Whether it is the first run of its stream."""
+    served: Bool
+    completions: Int64
+    began: Int64
+    """The earliest call."""
+    first_ns: Int64
+    last_ns: Int64
+
+
+@compiled
+def outages(runs: StreamRuns, successes: int, window_ns: int) -> tuple[Int64, Int64, Int64, Int64]:
+    """(position of the run that began it, of the run that ended it or -1, begin, end) of each, in the order of begins.
+
+        send ok at 1 s · send fails at 2 s, called at 1.5 s · send ok at 3 s · send fails at 3.2 s
+
+    The outage begins at 1.5 s. The success at 3 s does not last, so it is unfinished; it is known until 3.2 s.
     """
-    runs = len(starts)
-    failed = np.empty(runs, dtype=np.int64)
-    recovered = np.empty(runs, dtype=np.int64)
-    began_ns = np.empty(runs, dtype=np.int64)
-    ended_ns = np.empty(runs, dtype=np.int64)
+    starts, served, first_ns, last_ns = runs.starts, runs.served, runs.first_ns, runs.last_ns
+    length = len(starts)
+    failed = np.empty(length, dtype=np.int64)
+    recovered = np.empty(length, dtype=np.int64)
+    began_ns = np.empty(length, dtype=np.int64)
+    ended_ns = np.empty(length, dtype=np.int64)
     found = 0
     is_open = False
-    for i in range(runs):
+    for i in range(length):
         if starts[i]:
             is_open = False
         if not served[i]:
@@ -129,7 +128,7 @@ def outages(
                 is_open = True
                 failed[found] = i
                 recovered[found] = -1
-                began_ns[found] = min(began[i], first_ns[i])
+                began_ns[found] = min(runs.began[i], first_ns[i])
                 if not starts[i]:
                     began_ns[found] = max(began_ns[found], last_ns[i - 1])
                 found += 1
@@ -137,8 +136,8 @@ def outages(
             continue
         if not is_open:
             continue
-        is_last = i + 1 == runs or starts[i + 1]
-        if count[i] >= successes and (is_last or first_ns[i + 1] - first_ns[i] >= window_ns):
+        is_last = i + 1 == length or starts[i + 1]
+        if runs.completions[i] >= successes and (is_last or first_ns[i + 1] - first_ns[i] >= window_ns):
             recovered[found - 1] = i
             ended_ns[found - 1] = first_ns[i]
             is_open = False

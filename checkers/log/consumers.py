@@ -231,6 +231,10 @@ def fold(
 
     Returns the folded (lowest_asked, head_index, head, tail_index, tail), one column a group, and for each segment
     with a head the position of the segment that its consumer had read before it, -1 if there is none or it sought.
+
+        one consumer: read 0 to 3 · read 4 to 6 · asked for 2, a seek · read 2 to 5
+
+    The second segment had the first before it, the last one none. Folded: head 0, tail 5.
     """
     groups = 0
     for i in range(len(starts)):

@@ -5,66 +5,33 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from checkers.transactions.verify.demands import READ, SESSION, Demand, Kept, Seen
-from checkers.transactions.verify.history import INITIAL, WORD, Operation, Refuted, TransactionHistory
+from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHistory
+from checkers.transactions.verify.ordered_reads import Read, Versions, ordered_transactions
 
 CELLS = 100_000_000
 """Of clocks (transactions times sessions) that are held at a time."""
-
-Read = tuple[int, int]
-"""(key, position in the order of the transaction whose write it shows; INITIAL)."""
 
 Positions = npt.NDArray[np.int64]
 Clocks = npt.NDArray[np.int32]
 
 
-@dataclass(kw_only=True)
-class _Versions:
-    """The writers of one key in the order, by their positions in it."""
-
-    writers: list[int] = field(default_factory=list)
-    of_value: dict[int, int] = field(default_factory=dict)
-    """Of a register: value -> writer, of last writes."""
-    elements: bytearray = field(default_factory=bytearray)
-    """Of a list: as it is at the end."""
-    appended_by: list[int] = field(default_factory=list)
-    """Of each element of it."""
-
-
 def require_commit_order(history: TransactionHistory, demand: Demand, numbers: Sequence[int]) -> None:
     """Raises Refuted."""
     history.require_unique_writes()
-    versions: dict[int, _Versions] = defaultdict(_Versions)
-    writes: list[tuple[int, ...]] = []
-    for position, (_, operations) in enumerate(history.walk(numbers)):
-        last = {key: value for is_write, key, value in operations if is_write}
-        writes.append(tuple(last))
-        for key, value in last.items():
-            versions[key].writers.append(position)
-            assert isinstance(value, int)
-            versions[key].of_value[value] = position
-        if history.lists:
-            for is_write, key, value in operations:
-                if is_write and isinstance(value, int):
-                    versions[key].elements += value.to_bytes(WORD, "little", signed=True)
-                    versions[key].appended_by.append(position)
-    reads: list[list[Read]] = []
-    for position, (number, operations) in enumerate(history.walk(numbers)):
-        shown = _shown_of_list if history.lists else _shown_of_register
-        reads.append(list(shown(history, versions, position, number, operations, demand.atomic)))
-        for key, writer in reads[-1]:
-            if writer > position:
-                raise Refuted(
-                    f"{history.name(number)} read {history.keys[key]} from {history.name(numbers[writer])}, "
-                    "which the order puts behind it"
-                )
+    ordered = ordered_transactions(history, numbers, atomic=demand.atomic)
     order = _Order(
-        history=history, keeps=demand.keeps, numbers=numbers, reads=reads, writes=writes, versions=dict(versions)
+        history=history,
+        keeps=demand.keeps,
+        numbers=numbers,
+        reads=ordered.reads,
+        writes=ordered.writes,
+        versions=ordered.versions,
     )
     if demand.seen is Seen.EARLIER_READS:
         order.require_read_committed()
@@ -74,66 +41,6 @@ def require_commit_order(history: TransactionHistory, demand: Demand, numbers: S
         order.require_paths(demand.paths)
     elif demand.seen is not Seen.NOTHING:
         order.require_clocks(demand.seen)
-
-
-def _shown_of_register(
-    history: TransactionHistory,
-    versions: dict[int, _Versions],
-    position: int,
-    number: int,
-    operations: Sequence[Operation],
-    atomic: bool,
-) -> Iterator[Read]:
-    own: dict[int, int] = {}
-    for is_write, key, value in operations:
-        if is_write and isinstance(value, int):
-            own[key] = value
-        elif key in own:
-            if atomic and value != own[key]:
-                raise Refuted(
-                    f"{history.name(number)} read {value!r} of {history.keys[key]}, having written {own[key]}"
-                )
-        elif value is None:
-            yield key, INITIAL
-        else:
-            writer = versions[key].of_value.get(value) if isinstance(value, int) else None
-            if writer is None or writer == position:
-                raise Refuted(
-                    f"{history.name(number)} read {value!r} of {history.keys[key]}, which no other transaction of the "
-                    "order left there"
-                )
-            yield key, writer
-
-
-def _shown_of_list(
-    history: TransactionHistory,
-    versions: dict[int, _Versions],
-    position: int,
-    number: int,
-    operations: Sequence[Operation],
-    atomic: bool,
-) -> Iterator[Read]:
-    own: dict[int, bytearray] = {}
-    for is_write, key, value in operations:
-        if is_write and isinstance(value, int):
-            own.setdefault(key, bytearray()).extend(value.to_bytes(WORD, "little", signed=True))
-            continue
-        assert isinstance(value, bytes)
-        mine = own.get(key, b"")
-        if atomic and not value.endswith(mine):
-            raise Refuted(f"{history.name(number)} did not read of {history.keys[key]} what it had appended itself")
-        if not versions[key].elements.startswith(value):
-            raise Refuted(f"{history.name(number)} read a list of {history.keys[key]} that is none in this order")
-        if mine:
-            continue
-        size = len(value) // WORD
-        appended_by = versions[key].appended_by
-        if not size:
-            yield key, INITIAL
-            continue
-        if appended_by[size - 1] == position or appended_by[size - 1 : size] == appended_by[size : size + 1]:
-            raise Refuted(f"{history.name(number)} read a list of {history.keys[key]} that nobody left there")
-        yield key, appended_by[size - 1]
 
 
 class _Highest:
@@ -167,7 +74,7 @@ class _Order:
     numbers: Sequence[int]
     reads: Sequence[Sequence[Read]]
     writes: Sequence[Sequence[int]]
-    versions: dict[int, _Versions]
+    versions: dict[int, Versions]
 
     def require(self, reader: int, key: int, writer: int, seen: int) -> None:
         """That the order does not put `seen`, which wrote this key, behind the writer whose value was read."""

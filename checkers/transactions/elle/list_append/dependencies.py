@@ -140,7 +140,8 @@ def keys_unordered(known: ListOrders) -> int:
 
 @compiled
 def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
-    """All of first[k]:first[k + 1] with all of other[k]:other[k + 1], at most `limit` a key."""
+    """All of first[k]:first[k + 1] with all of other[k]:other[k + 1], at most `limit` a key: of readers 4 and 5 and
+    writers 7 and 8 the pairs (4, 7), (4, 8), (5, 7) and, with a limit of 3, no more."""
     count = 0
     for k in range(len(first) - 1):
         count += min((first[k + 1] - first[k]) * (other[k + 1] - other[k]), limit)

@@ -122,7 +122,12 @@ def chains(parts: Parts) -> Chains:
 
 @compiled
 def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32, Int64]:
-    """(previous, role, to how many keys the transaction appends)."""
+    """(previous, role, to how many keys the transaction appends).
+
+        in one transaction: r x · append x 1 · append x 2 · r x
+
+    x is an UPDATE, an INNER_APPEND, an APPEND and a LATER_READ, each after the one before.
+    """
     length = len(start)
     previous = np.full(length, -1, dtype=np.int64)
     role = np.zeros(length, dtype=np.int32)

@@ -74,6 +74,10 @@ def contradictions(
 ) -> tuple[Bool, Int64]:
     """(reads that are wrong; of each append an earlier read of its transaction that shows it, -1 without one).
 
+        in one transaction: r x = [1] · append x 2 · r x = [1, 2] · r x = [1, 3] · append x 3
+
+    The last read is wrong, for it had to be [1, 2]; and it shows 3, which the transaction appends only later.
+
     `is_read` are those to be judged, `previous` is Chains.previous, the lists are those that were read.
     """
     length = len(previous)

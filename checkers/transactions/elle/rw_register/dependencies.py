@@ -96,7 +96,12 @@ def _overwritten(
     readers: Int64, reads: Int64, start: Int64, behind: Int64, after_start: Int64
 ) -> tuple[Int64, Int64, int]:
     """(row of the reader, number of the order, how many are left out) of all pairs of a read of a version and an order
-    that puts another transaction's version behind it. The latter ascend by start for each version."""
+    that puts another transaction's version behind it. The latter ascend by start for each version.
+
+        T1 reads x = null · T2 writes x = 1 · T3 writes x = 2 · nothing is assumed
+
+    The initial version precedes both others: T1 has an edge to T2 and one to T3.
+    """
     count = 0
     missing = 0
     for fill in range(2):

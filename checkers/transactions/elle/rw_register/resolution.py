@@ -98,7 +98,12 @@ def _sorted_by(key: Int32, start: Int64, place: Int32) -> Int64:
 
 @compiled
 def _writers(key: Int32, role: Int8, value: Int64) -> Int64:
-    """`Registers.writer`, by way of a table of all writes."""
+    """`Registers.writer`, by way of a hash table of all writes (key and value), with linear probing.
+
+        w x 1 · r x = 1 · r x = 7 · r x = null
+
+    The reads are of the first row, of NOBODY and of NOTHING.
+    """
     length = len(key)
     writer = np.full(length, NOTHING, dtype=np.int64)
     size = 16

@@ -83,7 +83,12 @@ def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 @compiled
 def _roles(start: Int64, f: Int8, key: Int64, keys: int, value: Int64) -> Int8:
-    """Of each micro-operation; -1 where it shows nothing that others wrote."""
+    """Of each micro-operation; -1 where it shows nothing that others wrote.
+
+        in one transaction: r x = 1 · w x 2 · r x = 2 · r x = 1
+
+    A READ, a WRITE, nothing, and a CONTRADICTION.
+    """
     role = np.full(len(start), -1, dtype=np.int8)
     # Per key, its last write; one before `begin` is another transaction's.
     last = np.full(keys, -1, dtype=np.int64)

@@ -40,6 +40,8 @@ class LegalLoss:
     anomalies: tuple[str, ...] = ()
     """Names of anomalies that are reported but do not make the verdict invalid."""
     reason: str = ""
+    in_workloads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Workload -> further names, where another workload's anomaly of that name would not be legal."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,7 +132,9 @@ def _decided(run: StoredRun, history: Path, judge: Judge, progress: Progress) ->
     request = CheckRequest(
         history=history,
         repeats=parts.workload.repeats,
-        legal={name: legal.reason for name in legal.anomalies},
+        legal={
+            name: legal.reason for name in (*legal.anomalies, *legal.in_workloads.get(run.record.scenario.workload, ()))
+        },
         run=RunUnderCheck(
             facts=run.facts,
             faults=run.faults,

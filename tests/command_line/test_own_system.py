@@ -4,34 +4,52 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+REMEMBERED = Path(__file__).parent / "remembered.py"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MEMO, REDIS = EXAMPLES / "memo", EXAMPLES / "redis"
 
 
+def installed_as(name: str, points: Mapping[str, Mapping[str, str]], site: Path) -> Path:
+    """What an installation leaves: its metadata beside its modules."""
+    metadata = site / f"{name}-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in entries.items())
+        for group, entries in points.items()
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join(groups))
+    return site
+
+
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """What an installation of the examples leaves: their metadata beside their modules."""
+    """What an installation of the examples leaves."""
     for example in (MEMO, REDIS):
         project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
-        metadata = tmp_path / "site" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-        metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-        )
-        points = [
-            f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in entries.items())
-            for group, entries in project["entry-points"].items()
-        ]
-        (metadata / "entry_points.txt").write_text("\n".join(points))
-    return metadata.parent
+        installed_as(project["name"].replace("-", "_"), project["entry-points"], tmp_path / "site")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def with_a_workload(installed: Path) -> Path:
+    """Another package beside it: one file with a workload and its checker, found through one entry point."""
+    shutil.copy(REMEMBERED, installed)
+    points = {
+        "stormproof.workloads": {"remembered": "remembered:WORKLOAD"},
+        "stormproof.systems": {"remembering": "remembered:SYSTEM"},
+    }
+    return installed_as("remembered", points, installed)
 
 
 def ran(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -95,3 +113,38 @@ def test_redis_keeps_what_it_acknowledged_without_faults_and_loses_it_in_a_failo
     ended, outcome = stormproof(installed, "run", "redis", "--workload", "set", *isolated, *IN_CONTAINERS)
     assert ended == 1, outcome
     assert outcome["anomalies"]["set"]["lost"] > 0
+
+
+@pytest.mark.parametrize(("keep", "code"), [("disk", 0), ("memory", 1)])
+def test_a_workload_of_ones_own_is_run_and_judged_by_a_checker_of_ones_own(
+    with_a_workload: Path, keep: str, code: int
+) -> None:
+    run = ["run", "remembering", "--workload", "remembered", "--nemesis", "kill all every 8 for 2"]
+    settings = [
+        "--set",
+        f"keep={keep}",
+        "--set",
+        "keys=2",
+        "--time-limit",
+        "20",
+        "--seed",
+        "1",
+        "--engine",
+        "inprocess",
+    ]
+    ended, answer = stormproof(with_a_workload, *run, *settings)
+    assert (ended, answer["exit_code"]) == (code, code), answer
+    directory = with_a_workload.parent / answer["directory"]
+    anomalies = json.loads((directory / "verdict.json").read_text())["checkers"]["remembered"]["anomalies"]
+    explained = {"says": "What was written is read as nothing.", "usually": "It was kept in memory alone."}
+    assert [anomaly["meaning"] for anomaly in anomalies.values()] == [explained] * code
+    history = str(directory / "history.parquet")
+    again, _ = stormproof(with_a_workload, "check", history, "--workload", "remembered", "--engine", "inprocess")
+    assert again == code
+
+
+def test_a_workload_of_ones_own_is_listed_with_what_its_checker_reports(with_a_workload: Path) -> None:
+    _, listed = stormproof(with_a_workload, "list", "checks")
+    (entry,) = (entry for entry in listed["checks"] if entry["name"] == "remembered")
+    assert entry["anomalies"] == ["forgotten"]
+    assert entry["settings"] == {"keys": "a whole number from 1 to 100"}

@@ -32,6 +32,8 @@ class PlantedBug:
     workload: str = "log"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
+    concurrency: int = 10
+
     def scenario(self, seed: int, *, planted: bool) -> Scenario:
         return Scenario(
             system="rocketmq",
@@ -40,10 +42,19 @@ class PlantedBug:
             settings=self.settings,
             mutant=self.mutant if planted else None,
             rate=200.0,
+            concurrency=self.concurrency,
             time_limit_s=60.0,
             seed=seed,
         )
 
+
+FORGETFUL_VOTERS = (
+    "bridge in controllers every 10 for 9",
+    "power off controllers every 2.1 for 0.05",
+    "power off one of controllers every 1.3 for 0.05",
+)
+LATE_READERS = ("isolate active-controller every 6 for 3",)
+"""With many clients, of which most read: one that writes to a cut-off leader waits, and asks it nothing more."""
 
 PLANTED_BUGS = (
     PlantedBug(
@@ -82,11 +93,7 @@ PLANTED_BUGS = (
         anomalies=NOT_LINEARIZABLE,
         told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         first_seed=1,
-        nemesis=(
-            "bridge in controllers every 10 for 9",
-            "power off controllers every 2.1 for 0.05",
-            "power off one of controllers every 1.3 for 0.05",
-        ),
+        nemesis=FORGETFUL_VOTERS,
         workload="register",
     ),
     PlantedBug(
@@ -121,5 +128,40 @@ PLANTED_BUGS = (
         anomalies=NOT_LINEARIZABLE,
         nemesis=("isolate active-controller every 10 for 5",),
         workload="register",
+    ),
+    PlantedBug(
+        mutant="local-read",
+        guarantee="a read sees every write completed before it (ST)",
+        anomalies=frozenset({"out-of-bounds"}),
+        first_seed=1,
+        nemesis=LATE_READERS,
+        workload="counter",
+        settings={"read_share": 0.9},
+        concurrency=50,
+    ),
+    PlantedBug(
+        mutant="vote-not-durable",
+        guarantee="what the controllers agreed on stays (LA)",
+        anomalies=frozenset({"duplicated"}),
+        told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
+        first_seed=1,
+        nemesis=FORGETFUL_VOTERS,
+        workload="unique-ids",
+    ),
+    PlantedBug(
+        mutant="fractured-read",
+        guarantee="a transaction happens at one moment",
+        anomalies=frozenset({"wrong-total"}),
+        nemesis=("partition",),
+        workload="bank",
+    ),
+    PlantedBug(
+        mutant="flush-lie",
+        guarantee="what was enqueued comes out (LA)",
+        anomalies=frozenset({"lost"}),
+        told_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        nemesis=("power off primary every 10 for 2",),
+        workload="queue",
+        settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
 )

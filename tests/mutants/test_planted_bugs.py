@@ -21,7 +21,7 @@ def test_every_planted_bug_has_a_storm() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: bug.mutant)
+@pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: f"{bug.mutant}-{bug.workload}")
 def test_the_planted_bug_is_caught_and_told_by_the_nodes_and_the_healthy_system_is_not_accused(bug: PlantedBug) -> None:
     caught, told = False, not bug.told_by_nodes
     for seed in range(bug.first_seed, bug.first_seed + SEEDS):

@@ -204,7 +204,7 @@ class Controller:
         refusal = await self._wait(self._parts.read_barrier, self._raft)
         if isinstance(refusal, RemotingCommand):
             return refusal
-        result = self._store.apply(command)
+        result = await self._parts.read_transaction(self._host, self._store, command)
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(result.value).encode())
 
     async def _change(self, command: bytes) -> RemotingCommand:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
+from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
 from system_under_test.rocketmq.controller.state_machine import Candidates, living_candidates
-from system_under_test.runtime.host import Disk
+from system_under_test.runtime.host import Disk, Host
 
 ReadBarrier = Callable[[RaftNode], Awaitable[None]]
 """Done when the applied state may be read. Raises NotLeader."""
@@ -19,8 +20,18 @@ def read_index(raft: RaftNode) -> Awaitable[None]:
     return raft.read_barrier()
 
 
+ReadTransaction = Callable[[Host, KeyValueStore, bytes], Awaitable[Result]]
+"""(host, store, a transaction that only reads), once the applied state may be read."""
+
+
+async def read_at_once(host: Host, store: KeyValueStore, command: bytes) -> Result:
+    """All of it at one moment."""
+    return store.apply(command)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControllerParts:
     raft_storage: Callable[[Disk, str], RaftStorage] = RaftStorage
     candidates: Candidates = living_candidates
     read_barrier: ReadBarrier = read_index
+    read_transaction: ReadTransaction = read_at_once

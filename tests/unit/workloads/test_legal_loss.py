@@ -83,6 +83,7 @@ def test_loss_is_legal_exactly_where_the_table_says(
     expected = (*LOSS, *(("fenced-write",) if settings.unclean_election else ())) if loss_is_legal else ()
     assert legal.anomalies == expected
     assert bool(legal.reason) == loss_is_legal
+    assert legal.in_workloads == ({"queue": ("lost",)} if loss_is_legal else {})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.record.fault_log import FaultWindow, kinds_of
 from harness.system import LegalLoss
@@ -26,7 +27,15 @@ CATCH_UP_S = 15.0
 
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
-    """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
+    """The row of the table of legal losses for this configuration, cut down to the faults that had an effect.
+
+    What the controllers' store keeps is never lost legally: `lost` is legal of queues alone, not of sets.
+    """
+    legal = _of_messages(settings, struck)
+    return replace(legal, in_workloads={"queue": ("lost",)}) if legal.anomalies else legal
+
+
+def _of_messages(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
     kinds = set(kinds_of(struck))
     power = "power" in kinds
     overlapped = power_overlapped(struck)

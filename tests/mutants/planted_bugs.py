@@ -142,11 +142,11 @@ PLANTED_BUGS = (
     PlantedBug(
         mutant="vote-not-durable",
         guarantee="what the controllers agreed on stays (LA)",
-        anomalies=frozenset({"duplicated"}),
+        anomalies=frozenset({"incompatible-order"}),
         told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         first_seed=1,
         nemesis=FORGETFUL_VOTERS,
-        workload="unique-ids",
+        workload="list-append",
     ),
     PlantedBug(
         mutant="fractured-read",

@@ -141,10 +141,10 @@ def meant(mistake: Mistake, read: Callable[[Words], T]) -> T | None:
     return None
 
 
-def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
+def next_words(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words that can come next in a shape that begins so; `and` where it may end here."""
     begun = [elements for elements in _VARIANTS if _begin_as(elements, words, vocabulary)]
-    ended = ("and",) if words in begun or any(len(elements) == len(words) for elements in begun) else ()
+    ended = ("and",) if any(len(elements) == len(words) for elements in begun) else ()
     return (*_known(_next_elements(begun, len(words)), vocabulary), *ended)
 
 

@@ -14,7 +14,7 @@ from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import nearest
 from nemesis.beat import Beat
-from nemesis.grammar import Mistake, Words, may_end_with, meant, parse_shapes
+from nemesis.grammar import Mistake, Words, may_end_with, meant, next_words, parse_shapes
 from nemesis.package import PACKAGES
 from nemesis.vocabulary import Vocabulary
 
@@ -36,6 +36,15 @@ def parse(sentence: str, vocabulary: Vocabulary) -> Beat:
             else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
         )
         raise UsageError(f"nemesis {shown(' '.join(words))}: {mistake.what}; {hint}") from None
+
+
+def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words that can come next in a sentence that begins so; none where a number is due."""
+    if "every" in words:
+        return ("for",) if len(words) - words.index("every") == 2 else ()
+    shape = words[len(words) - words[::-1].index("and") :] if "and" in words else words
+    following_shape = next_words(shape, vocabulary)
+    return (*following_shape, "every") if "and" in following_shape else following_shape
 
 
 def _read(words: Words, vocabulary: Vocabulary) -> Beat:

@@ -62,8 +62,24 @@ def named(kind: registry.Kind) -> Source:
     return lambda context: registry.names(kind)
 
 
-def nemeses(context: click.Context) -> Iterable[str]:
-    return (*registry.names("nemeses"), NONE)
+def nemeses(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem[str]]:
+    """Names of packages; in a sentence, which has a space, the next word in the vocabulary of the system typed."""
+    before, _, word = begun.rpartition(" ")
+    sentence = before.rpartition(",")[2]
+    if not sentence.strip():
+        return several_of(lambda _: (*registry.names("nemeses"), NONE))(context, parameter, begun)
+    words = _read(lambda _: _next_words(context, sentence), context)
+    return [CompletionItem(f"{before} {item.value}") for item in _beginning(word, words)]
+
+
+def _next_words(context: click.Context, sentence: str) -> Iterable[str]:
+    from nemesis.sentence import following
+
+    (name,) = _systems(context)
+    system = registry.system(name)
+    given = dict(map(registry.parse_setting, context.params.get("settings") or ()))
+    words = registry.vocabulary(system, registry.typed_settings(system.settings_type, given))
+    return following(tuple(sentence.split()), words)
 
 
 def mutants(context: click.Context) -> Iterable[str]:

@@ -10,7 +10,7 @@ import click
 
 from checkers.verdict import Vacuous
 from harness.cli.arrow import start_arrow
-from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run, several_of
+from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run
 from harness.cli.console import Console
 from harness.cli.exit_code import exit_code_of
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
@@ -50,7 +50,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     "--nemesis",
     metavar="N[,N…]",
     help="Packages of faults or sentences, by comma; or none (stormproof list nemeses).  [default: none]",
-    shell_complete=several_of(nemeses),
+    shell_complete=nemeses,
 )
 @click.option(
     "--schedule",

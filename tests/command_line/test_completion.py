@@ -34,7 +34,10 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.setenv(ASKED_TO_COMPLETE, "bash_complete")
 
     def ask(line: str) -> list[str]:
-        words = line.replace("=", " = ").split() + ([""] if line.endswith(" ") else [])
+        before, quote, quoted = line.partition("'")
+        words = before.replace("=", " = ").split()
+        if quote or line.endswith(" "):
+            words.append(quote + quoted)
         monkeypatch.setenv("COMP_WORDS", "\n".join(words))
         monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
         capfd.readouterr()
@@ -60,6 +63,13 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         ("stormproof run rocketmq --nemesis kill,pa", ["kill,partition", "kill,pause"]),
         ("stormproof run rocketmq --nemesis=kill,cl", ["kill,clock"]),
         ("stormproof run rocketmq --nemesis=", ["kill", "none"]),
+        ("stormproof run rocketmq --nemesis 'isolate ", ["isolate primary", "isolate b1", "isolate one"]),
+        ("stormproof run rocketmq --nemesis 'isolate active", ["isolate active-controller"]),
+        ("stormproof run rocketmq --nemesis 'kill,cut link primary to c", ["kill,cut link primary to c3"]),
+        ("stormproof run rocketmq --nemesis 'kill all ", ["kill all every", "kill all and"]),
+        ("stormproof run rocketmq --nemesis 'kill all and res", ["kill all and restart"]),
+        ("stormproof run rocketmq --nemesis 'kill all every 10 ", ["kill all every 10 for"]),
+        ("stormproof run rocketmq --set brokers=5 --nemesis 'kill b", ["kill b5", "kill brokers"]),
         ("stormproof run rocketmq --mutant ", ["flush-lie", "vote-not-durable", "none"]),
         ("stormproof run rocketmq --set ", ["brokers=", "flush=", "queues="]),
         ("stormproof run rocketmq --workload register --set ", ["brokers=", "keys="]),
@@ -78,7 +88,7 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
 def test_names_are_offered_where_they_can_stand(offered: Offered, line: str, among: list[str]) -> None:
     names = offered(line)
     assert set(among) <= set(names)
-    begun = line.rpartition(" ")[2].rpartition("=")[2]
+    begun = line.partition("'")[2] or line.rpartition(" ")[2].rpartition("=")[2]
     assert all(name.startswith(begun) for name in names)
 
 
@@ -234,3 +244,4 @@ def test_a_real_bash_completes_commands_options_nemeses_and_settings(tmp_path: P
         typed("\x15stormproof run rocketmq --nemesis kill,cl\t", "--nemesis kill,clock ")
         typed("\x15stormproof run rocketmq --nemesis=kill,cl\t", "--nemesis=kill,clock ")
         typed("\x15stormproof run rocketmq --set brok\tX", "--set brokers=X")
+        typed("\x15stormproof run rocketmq --nemesis 'isolate act\t", "--nemesis 'isolate active-controller")

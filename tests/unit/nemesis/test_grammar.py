@@ -13,7 +13,7 @@ from harness.program import PythonProgram
 from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
 from nemesis.cluster import Cluster
-from nemesis.grammar import FORMS, Mistake, following, parse_shape, parse_shapes
+from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
 from nemesis.shape import (
     Apart,
     Bridge,
@@ -101,8 +101,8 @@ def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObje
     words = str(data.draw(single_shapes(WORDS))).split()
     for place, word in enumerate(words):
         if "+" not in word:
-            assert word in following(tuple(words[:place]), WORDS)
-    assert "and" in following(tuple(words), WORDS)
+            assert word in next_words(tuple(words[:place]), WORDS)
+    assert "and" in next_words(tuple(words), WORDS)
 
 
 def test_all_nodes_cannot_be_isolated_from_anybody() -> None:

@@ -72,7 +72,7 @@ class IsolateWithCompany:
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """The target hears nobody, or nobody hears it, at random."""
+    """Either nothing reaches the target, or nothing that it sends arrives, at random."""
 
     target: Target
     kind = "partition"

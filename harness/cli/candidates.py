@@ -1,8 +1,7 @@
 """What can stand where the cursor is, for shell completion: each source is read only when its option is completed.
 
 A source takes the context of what was typed so far (options before the cursor are in its `params`, all words are its
-`obj`) and gives all that it knows. One that fails offers nothing: whoever
-presses Tab is not shown why a plug-in of somebody's cannot be imported.
+`obj`) and gives all that it knows. One that fails offers nothing: an error message has no place between two keys.
 """
 
 from __future__ import annotations

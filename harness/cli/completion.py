@@ -40,8 +40,8 @@ stormproof completion fish > ~/.config/fish/completions/stormproof.fish
 def command(shell: str) -> int:
     """Print the script that makes SHELL complete commands, options and names: bash (4.4 or newer), zsh, fish.
 
-    Completed are systems, workloads, nemeses (after a comma as well), mutants, environments, suites, run directories,
-    models, and the keys of --set.
+    Completed are systems, workloads, nemeses (after a comma as well, and the words of a sentence after its quote),
+    mutants, environments, suites, run directories, models, and the keys of --set.
     """
     completing = get_completion_class(shell)
     assert completing is not None
@@ -56,7 +56,7 @@ def answer(group: click.Command) -> int:
         try:
             typed = os.environ.get("COMP_WORDS", "").split()
             return shell_complete(group, {"obj": typed}, PROGRAM, ASKED_TO_COMPLETE, os.environ[ASKED_TO_COMPLETE])
-        except (Exception, KeyboardInterrupt):  # noqa: BLE001  # a traceback between two keys helps nobody; nothing is offered
+        except (Exception, KeyboardInterrupt):  # noqa: BLE001  # a traceback has no place between two keys; nothing is offered
             return 1
 
 

@@ -106,7 +106,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default=0.0,
     show_default=True,
     metavar="S",
-    help="Demand that nobody is refused for longer than S seconds until served again for good, "
+    help="Demand that no client is refused for longer than S seconds until served again for good, "
     f"{BOUNDS['max_outage_s']}; 0: no such demand.",
 )
 @click.option("--seed", type=SEEDS, metavar="X", help="Decides every choice.  [default: drawn, and printed]")

@@ -105,7 +105,7 @@ def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObje
     assert "and" in next_words(tuple(words), WORDS)
 
 
-def test_all_nodes_cannot_be_isolated_from_anybody() -> None:
+def test_all_nodes_together_cannot_be_isolated() -> None:
     with pytest.raises(Mistake, match="'all' is no target that can follow 'isolate'"):
         parse_shape(("isolate", "all"), WORDS)
 

@@ -87,7 +87,7 @@ def test_what_was_undone_is_healed(steps: list[Step]) -> None:
             [("start", 1, Restart(nodes=("b1",)), True), ("start", 0, B1, True), ("stop", 0, B1, False)],
             ["kill b1 (its stop had no effect: read back)"],
         ),
-        # Only one of two nodes was started by somebody else.
+        # Only one of two nodes was started by another fault.
         (
             [("start", 0, BOTH, True), ("start", 1, Restart(nodes=("b1",)), True), ("stop", 0, BOTH, False)],
             ["kill b1 b2 (its stop had no effect: read back)"],
@@ -113,7 +113,7 @@ def test_what_nothing_undid_is_named(steps: list[Step], words: list[str]) -> Non
     assert list(unhealed(rows(*steps))) == words
 
 
-def test_a_fault_of_somebody_else_is_healed_by_its_own_stop_alone() -> None:
+def test_a_fault_of_an_unknown_kind_is_healed_by_its_own_stop_alone() -> None:
     (start, stop) = rows(("start", 0, B1, True), ("stop", 0, B1, True))
     begun = replace(start, package="meteor", kind="meteor", fault={"kind": "meteor", "size": 3})
     ended = replace(begun, time_ns=1, starts=False)

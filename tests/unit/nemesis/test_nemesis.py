@@ -149,7 +149,7 @@ def test_a_compound_is_undone_whole_but_for_links_that_another_fault_holds() -> 
     assert (storm.world.cut_links, storm.world.paused) == (set(), set())
 
 
-def test_a_stop_whose_start_struck_nobody_has_no_effect() -> None:
+def test_a_stop_whose_start_struck_no_node_has_no_effect() -> None:
     storm = Storm((Isolate(Role("primary")), cut("b1", "b2")))
     started = storm.start(0)
     assert (started.happened, started.nodes, started.fault, started.kind) == (False, (), None, "test")

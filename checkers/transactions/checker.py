@@ -55,7 +55,7 @@ from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
 from checkers.transactions.meanings import NO_ORDER, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import Model, forbidden
-from checkers.transactions.model.lattice_position import Standing
+from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)
@@ -106,7 +106,7 @@ class Known:
     cycles: Cycles
     unordered: int
     """Keys of whose last versions no read shows the order."""
-    standing: Standing
+    standing: LatticePosition
     answers: Sequence[Answer] = ()
 
 
@@ -235,7 +235,7 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
         read=counted.get(rw_register.READS, 0),
         cycles=found,
         unordered=counted.get(list_append.UNORDERED, 0),
-        standing=Standing().showing(findings).showing(found.found),
+        standing=LatticePosition().showing(findings).showing(found.found),
     )
 
 

@@ -20,25 +20,27 @@ from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS
 from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
 from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.transactions.model.lattice import Model, strongest
-from checkers.transactions.model.lattice_position import Standing
+from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import Verdict
 
 COSTLY_TRANSACTIONS = 200_000
 """Of longer histories only weak levels are decided beside what was demanded."""
 
 OF_WRITES = {Model.READ_UNCOMMITTED: "PL-2", Model.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2"}
-"""Reads tell these nothing but the order of versions: what the level demands of a history without reads."""
+"""Reads show these nothing but the order of versions: what the level demands of a history without reads."""
 
 SERIALIZABLE_OF_ITEMS = (Model.REPEATABLE_READ,)
 
 
-def decide(committed: Committed, demanded: Model, standing: Standing) -> tuple[Standing, Mapping[Model, Decision]]:
-    """What stands after the deciders have been asked, and what they said; VALID comes without an order or with one.
+def decide(
+    committed: Committed, demanded: Model, position: LatticePosition
+) -> tuple[LatticePosition, Mapping[Model, Decision]]:
+    """The position after the deciders have been asked, and their decisions; VALID comes without an order or with one.
 
     Models that are left open without an entry were not asked: see COSTLY_TRANSACTIONS.
     """
     decisions: dict[Model, Decision] = {}
-    while left := [model for model in standing.undecided(demanded) if model not in decisions]:
+    while left := [model for model in position.undecided(demanded) if model not in decisions]:
         affordable = [model for model in left if model is demanded or _is_cheap(model, committed)]
         if not affordable:
             break
@@ -47,8 +49,8 @@ def decide(committed: Committed, demanded: Model, standing: Standing) -> tuple[S
         answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
         for answered, decision in answers.items():
             decisions[answered] = decision
-            standing = standing.deciding(answered, decision.verdict)
-    return standing, decisions
+            position = position.deciding(answered, decision.verdict)
+    return position, decisions
 
 
 def _is_cheap(model: Model, committed: Committed) -> bool:
@@ -57,8 +59,8 @@ def _is_cheap(model: Model, committed: Committed) -> bool:
 
 def _weak(committed: Committed, models: Sequence[Model]) -> Mapping[Model, Decision]:
     """All of them at once, for they share most of the work."""
-    told = weak_levels(committed, [model.value for model in models])
-    return {model: told[model.value] for model in models}
+    decisions = weak_levels(committed, [model.value for model in models])
+    return {model: decisions[model.value] for model in models}
 
 
 def answer(committed: Committed, model: Model) -> Decision:

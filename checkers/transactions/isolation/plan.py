@@ -24,7 +24,7 @@ from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.committed_rows import RESOLVED, committed
 from checkers.transactions.isolation.deciders import answer, decide, ordered
 from checkers.transactions.model.lattice import Model
-from checkers.transactions.model.lattice_position import Standing
+from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import EXAMPLES, Verdict
 
 ANSWERS = pa.schema(
@@ -35,7 +35,7 @@ ANSWERS = pa.schema(
         pa.field("open", pa.string()),
     ]
 )
-"""`proof` as `carried.text_of` writes it, of INVALID; `open` the components of UNKNOWN, as lists of history indices."""
+"""`proof` as `encoded_proof` writes it, of INVALID; `open` the components of UNKNOWN, as lists of history indices."""
 
 ORDER = pa.schema([pa.field("place", pa.int64()), pa.field("start", pa.int64()), pa.field("event", pa.int8())])
 """An order of transactions, by the history indices of their invocations; or of their begins (event 0) and commits."""
@@ -52,12 +52,12 @@ class Answer:
     """Components that a bound left undecided: history indices of invocations."""
 
 
-def answers(engine: Engine, resolved: Dataset, demanded: Model, standing: Standing) -> tuple[Answer, ...]:
+def answers(engine: Engine, resolved: Dataset, demanded: Model, position: LatticePosition) -> tuple[Answer, ...]:
     """Of every model that was asked for, in the order in which they were."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered, demanded=demanded, standing=standing),
+        partial(answered, demanded=demanded, position=position),
         ANSWERS,
     )
     return tuple(map(_answer, engine.gather(asked, len(Model)).to_pylist()))
@@ -77,10 +77,10 @@ def together(rows: pa.Table) -> pa.Table:
     return rows.append_column(TOGETHER.field("all"), pa.array(np.zeros(rows.num_rows, dtype=np.int8)))
 
 
-def answered(rows: pa.Table, *, demanded: Model, standing: Standing) -> pa.Table:
+def answered(rows: pa.Table, *, demanded: Model, position: LatticePosition) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    _, decisions = decide(transactions, demanded, standing)
+    _, decisions = decide(transactions, demanded, position)
     return _answers(decisions, transactions, keys)
 
 

@@ -1,4 +1,5 @@
-"""Where a history stands in the lattice: what is ruled out, what is proved, and what that says of a demand."""
+"""The position of a history in the lattice: models that are ruled out, models that are proved, and what follows for the
+demanded one."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from checkers.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class LatticePosition:
     """What is known so far; models outside both sets are undecided."""
 
     broken: frozenset[Model] = frozenset()
@@ -18,17 +19,17 @@ class Standing:
     kept: frozenset[Model] = frozenset()
     """Proved, with every one that they imply."""
 
-    def breaking(self, models: Iterable[Model]) -> Standing:
+    def breaking(self, models: Iterable[Model]) -> LatticePosition:
         return replace(self, broken=self.broken.union(stronger_too(models)))
 
-    def showing(self, anomalies: Iterable[str]) -> Standing:
+    def showing(self, anomalies: Iterable[str]) -> LatticePosition:
         """With these anomalies found."""
         return replace(self, broken=self.broken.union(ruled_out(anomalies)))
 
-    def keeping(self, *models: Model) -> Standing:
+    def keeping(self, *models: Model) -> LatticePosition:
         return replace(self, kept=self.kept.union(*map(implied, models)))
 
-    def deciding(self, model: Model, verdict: Verdict) -> Standing:
+    def deciding(self, model: Model, verdict: Verdict) -> LatticePosition:
         """With a decider's answer; UNKNOWN changes nothing."""
         if verdict is Verdict.UNKNOWN:
             return self

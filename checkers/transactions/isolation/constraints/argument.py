@@ -17,7 +17,7 @@ from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because, Step
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.events import BECAUSE, Edges, Events
-from checkers.transactions.isolation.constraints.saturation import Saturated
+from checkers.transactions.isolation.constraints.saturation import Clocks, Saturated, is_open
 from harness.compiled import compiled
 
 
@@ -147,9 +147,7 @@ class Argument:
                 self._first,
                 self._by_source,
                 self.edges.target,
-                saturated.clock,
-                events.chain,
-                events.place,
+                saturated.clocks,
                 source,
                 target,
                 below,
@@ -178,9 +176,7 @@ def shortest_path(
     first: Int64,
     edges: Int32,
     targets: Int32,
-    clock: Int32,
-    chain: Int32,
-    place: Int32,
+    clocks: Clocks,
     source: int,
     target: int,
     below: int,
@@ -200,7 +196,7 @@ def shortest_path(
             f = targets[edge]
             if edge >= below or f >= size or by[f] >= 0:
                 continue
-            if f != target and chain[f] >= 0 and clock[target, chain[f]] < place[f]:
+            if f != target and is_open(clocks, f, target):
                 continue
             by[f] = edge
             from_[f] = e

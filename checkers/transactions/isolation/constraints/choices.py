@@ -9,8 +9,6 @@ is known or one of two orders of writers, so a component without an answer refut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from checkers.kernels.adjacency import followers
@@ -18,6 +16,7 @@ from checkers.kernels.columns import Int32, Int64, run_starts
 from checkers.transactions.evidence.proof import Because, Proof, Step
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.component import Component, Refutation
 from checkers.transactions.isolation.constraints.events import Events, those
 from checkers.transactions.isolation.constraints.saturation import Saturated
@@ -104,68 +103,32 @@ def component(found: Saturated, transactions: Int32) -> Component:
 
 def refuted_by_cases(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
     """The refutation in steps: what is known first, then each case with what only follows there."""
-    return _Cases(found, open_).proof(refutation)
+    return proof_by_cases(refutation, _Citing(found, open_))
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A place in the tree of cases."""
-
-    refutation: Refutation
-    under: int
-    """The case in which this one is, by its place in a list; or -1."""
-    depth: int
-    label: int = -1
-    """2 * choice + alternative."""
-
-
-class _Cases:
+class _Citing:
     def __init__(self, found: Saturated, open_: Component) -> None:
-        self._argument = Argument(found)
+        self.argument = Argument(found)
         self._width = found.events.width
         self._component = open_
         self._known = {tuple(edge) for edge in open_.edges.tolist()}
 
-    def proof(self, refutation: Refutation) -> Proof:
-        cases = [_Case(refutation, -1, 0)]
-        for at, case in enumerate(cases):
-            for alternative, under in enumerate(case.refutation.alternatives or ()):
-                cases.append(_Case(under, at, case.depth + 1, 2 * case.refutation.choice + alternative))
-        # What is known is common to all cases, and its steps come before any of theirs.
-        for case in cases:
-            for source, target in self._around(case.refutation.cycle):
-                if (source, target) in self._known:
-                    self._between(source, target)
-            if case.label >= 0 and self._width > 1:
-                for writer in self._component.writers[case.label // 2].tolist():
-                    self._argument.state(self._argument.inside(writer))
-        steps = tuple(self._argument.steps)
-        proofs: dict[int, list[Proof]] = {}
-        for at in range(len(cases) - 1, -1, -1):
-            case = cases[at]
-            own = [] if case.label < 0 else [self._step(case.label, 0, ())]
-            cycle: tuple[int, ...] = ()
-            branches = None
-            if case.refutation.alternatives:
-                first, second = proofs.pop(at)
-                branches = (first, second)
-            else:
-                cycle = self._cycle(cases, case, own, len(steps) + max(case.depth - 1, 0))
-            proof = Proof(steps=steps if case.label < 0 else tuple(own), cycle=cycle, cases=branches)
-            if case.under < 0:
-                return proof
-            proofs.setdefault(case.under, []).insert(0, proof)
-        raise AssertionError("a refutation without a first case")
+    def cite(self, case: Case) -> None:
+        for source, target in around(case.refutation.cycle):
+            if (source, target) in self._known:
+                self._between(source, target)
+        if case.label >= 0 and self._width > 1:
+            for writer in self._component.writers[case.label // 2].tolist():
+                self.argument.state(self.argument.inside(writer))
 
-    def _around(self, cycle: tuple[int, ...]) -> list[tuple[int, int]]:
-        return list(zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))
+    def assumed(self, label: int) -> Step:
+        return self._step(label, 0, ())
 
     def _between(self, source: int, target: int) -> tuple[int, ...]:
         events = self._component.events
-        return self._argument.between(int(events[source]), int(events[target]))
+        return self.argument.between(int(events[source]), int(events[target]))
 
-    def _cycle(self, cases: list[_Case], case: _Case, own: list[Step], first: int) -> tuple[int, ...]:
-        """Numbers of steps; those which only follow here are added to `own`, which is numbered from `first`."""
+    def cycle(self, cases: list[Case], case: Case, own: list[Step], first: int) -> tuple[int, ...]:
         taken: dict[tuple[int, int], tuple[int, int, int]] = {}
         above = case
         while above.label >= 0:
@@ -175,7 +138,7 @@ class _Cases:
                 taken[edge] = (above.label, row - low, first - case.depth + above.depth)
             above = cases[above.under]
         numbers: list[int] = []
-        for edge in self._around(case.refutation.cycle):
+        for edge in around(case.refutation.cycle):
             if edge in self._known:
                 numbers += self._between(*edge)
                 continue
@@ -185,17 +148,12 @@ class _Cases:
                 continue
             path: tuple[int, ...] = (assumed,)
             if self._width > 1:
-                one, other = self._ordered(label)
-                inside = self._argument.inside
-                path = (self._argument.state(inside(one)), assumed, self._argument.state(inside(other)))
+                one, other = self._component.ordered(label)
+                inside = self.argument.inside
+                path = (self.argument.state(inside(one)), assumed, self.argument.state(inside(other)))
             own.append(self._step(label, row, path))
             numbers.append(first + len(own) - 1)
         return tuple(numbers)
-
-    def _ordered(self, label: int) -> tuple[int, int]:
-        """Writers: earlier, later."""
-        one, other = self._component.writers[label // 2].tolist()
-        return (other, one) if label & 1 else (one, other)
 
     def _step(self, label: int, row: int, path: tuple[int, ...]) -> Step:
         low = int(self._component.first[label])
@@ -209,7 +167,7 @@ class _Cases:
             because=Because.OVERWRITES,
             key=key,
             reader=source // self._width,
-            writer=self._ordered(label)[0],
+            writer=self._component.ordered(label)[0],
             path=path,
         )
 

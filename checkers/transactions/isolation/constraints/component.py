@@ -47,14 +47,19 @@ class Component:
     readers of what the former wrote before the latter."""
     forbidden: Forbidden = Forbidden.CYCLES
     anti_dependencies: Int32 = field(default_factory=_no_edges)
-    """Rows (reader, writer), known; told apart from `edges` only where `forbidden` does so."""
+    """Rows (reader, writer), known; apart from `edges` only where `forbidden` does so."""
 
     def __len__(self) -> int:
         return len(self.key)
 
+    def ordered(self, label: int) -> tuple[int, int]:
+        """(earlier, later): the writers, if alternative `label & 1` of choice `label // 2` is taken."""
+        one, other = self.writers[label // 2].tolist()
+        return (other, one) if label & 1 else (one, other)
+
     def kept(self, taken: Int8) -> Int32:
         """Rows (source, target), events of the history: edges of the alternatives taken that an order of all events
-        keeps to. Anti-dependencies that are told apart are none of these."""
+        keeps to. Anti-dependencies that are kept apart are none of these."""
         labels = 2 * np.arange(len(self)) + taken
         rows = those(self.first, labels) if self.forbidden is Forbidden.CYCLES else self.first[labels]
         edges: Int32 = self.events[self.alternatives[rows]]

@@ -1,12 +1,12 @@
 """Whether some order of the committed transactions explains every read: serializability and snapshot isolation, plain,
 with sessions, or with real time.
 
-VALID comes with an order of all events, which is replayed before it is given away; INVALID with a proof, unless there
+VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
 were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in three stages:
 what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails, a solver makes the
-choices that are left between the transactions concerned (`opened`, `repair`). UNKNOWN names those that were too many.
+choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those that were too many.
 
-Not judged: whatever `Committed` leaves out. A transaction whose outcome nobody knows and from which nobody read is
+Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
 
 Sources: Papadimitriou, The Serializability of Concurrent Database Updates, JACM 26 (1979); Biswas, Enea, OOPSLA 2019;
@@ -76,4 +76,4 @@ def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32
     return Decision(verdict=Verdict.VALID, order=order)
 
 
-ONE_ORDER = Manner(tried=_tried, opened=component, refuted=refuted_by_cases)
+ONE_ORDER = Manner(tried=_tried, component=component, refuted=refuted_by_cases)

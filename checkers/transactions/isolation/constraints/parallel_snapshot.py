@@ -14,7 +14,7 @@ Sources: Cerone, Gotsman, Yang, "Transaction Chopping for Parallel Snapshot Isol
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,11 +23,18 @@ from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
 from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
 from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on, undecided_in
-from checkers.transactions.isolation.constraints.saturation import Orders, Saturated, saturated
+from checkers.transactions.isolation.constraints.saturation import (
+    Clocks,
+    Orders,
+    Saturated,
+    precedes,
+    saturated,
+)
 from checkers.transactions.isolation.constraints.schedule import scheduled
 from checkers.transactions.model.lattice import Model
 from checkers.verdict import Verdict
@@ -57,12 +64,12 @@ def parallel_snapshot_decided(committed: Committed, model: Model) -> Decision:
 
 
 def _decided(committed: Committed, kept: Kept) -> Decision:
-    manner = Manner(tried=_tried, opened=_opened, refuted=_refuted)
+    manner = Manner(tried=_tried, component=_component, refuted=_refuted)
     return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept), Orders.MANY), manner).decision()
 
 
 def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
-    return _Cases(found, open_).proof(refutation)
+    return proof_by_cases(refutation, _Citing(found, open_))
 
 
 def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:
@@ -130,11 +137,11 @@ def _ways(first: Int64, before: Int32, place: Int64, begins: Int32, ends: Int32)
     return cuts[:found].copy(), nodes[:length].copy(), True
 
 
-def _opened(found: Saturated, transactions: Int32) -> Component:
+def _component(found: Saturated, transactions: Int32) -> Component:
     """With anti-dependencies of its readers on writers that are known to come after what was read."""
     open_ = component(found, transactions)
-    known, accesses = found.events, found.events.accesses
-    position = np.full(known.size, -1, dtype=np.int32)
+    accesses = found.events.accesses
+    position = np.full(found.events.size, -1, dtype=np.int32)
     position[open_.events] = np.arange(len(open_.events))
     reads = np.flatnonzero(position[accesses.reader] >= 0)
     rows = _anti_dependencies(
@@ -144,9 +151,7 @@ def _opened(found: Saturated, transactions: Int32) -> Component:
         accesses.writers_first,
         accesses.writers,
         position,
-        found.clock,
-        known.chain,
-        known.place,
+        found.clocks,
     )
     return replace(open_, forbidden=Forbidden.AT_MOST_ONE_ANTI_DEPENDENCY, anti_dependencies=rows)
 
@@ -159,10 +164,9 @@ def _anti_dependencies(
     writers_first: Int64,
     writers: Int32,
     position: Int32,
-    clock: Int32,
-    chain: Int32,
-    place: Int32,
+    clocks: Clocks,
 ) -> Int32:
+    """Rows (reader, writer) of positions: another writer of the key that is known to come after what was read."""
     rows = np.empty((16, 2), dtype=np.int32)
     count = 0
     for i in range(len(reader)):
@@ -171,7 +175,7 @@ def _anti_dependencies(
             u = writers[j]
             if position[u] < 0 or u in (reader[i], w):
                 continue
-            if w == INITIAL or (chain[w] >= 0 and clock[u, chain[w]] >= place[w]):
+            if w == INITIAL or precedes(clocks, w, u):
                 if count == len(rows):
                     rows = np.concatenate((rows, rows))
                 rows[count, 0], rows[count, 1] = position[reader[i]], position[u]
@@ -179,60 +183,27 @@ def _anti_dependencies(
     return rows[:count].copy()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Case:
-    """A place in the tree of cases."""
-
-    refutation: Refutation
-    under: int
-    """The case in which this one is, by its place in a list; or -1."""
-    depth: int
-    label: int = -1
-    """2 * choice + alternative."""
-
-
-class _Cases:
-    """A refutation in steps: what is known first, then each case with what only follows there."""
+class _Citing:
+    """An edge that is known is a path of what transactions see, or an anti-dependency."""
 
     def __init__(self, found: Saturated, open_: Component) -> None:
-        self._argument = Argument(found)
+        self.argument = Argument(found)
         self._component = open_
         self._known = {tuple(edge) for edge in open_.edges.tolist()}
         self._known_anti = {tuple(edge) for edge in open_.anti_dependencies.tolist()}
 
-    def proof(self, refutation: Refutation) -> Proof:
-        cases = [_Case(refutation=refutation, under=-1, depth=0)]
-        for at, case in enumerate(cases):
-            for alternative, under in enumerate(case.refutation.alternatives or ()):
-                label = 2 * case.refutation.choice + alternative
-                cases.append(_Case(refutation=under, under=at, depth=case.depth + 1, label=label))
-        # What is known is common to all cases, and its steps come before any of theirs.
-        for case in cases:
-            for source, target in _around(case.refutation.cycle):
-                if (source, target) in self._known:
-                    self._between(source, target)
-                elif (source, target) in self._known_anti:
-                    self._overwritten(source, target)
-        steps = tuple(self._argument.steps)
-        branches: dict[int, list[Proof]] = {}
-        for at in range(len(cases) - 1, -1, -1):
-            case = cases[at]
-            own = [] if case.label < 0 else [self._assumed(case.label)]
-            cycle: tuple[int, ...] = ()
-            two: tuple[Proof, Proof] | None = None
-            if case.refutation.alternatives:
-                first, second = branches.pop(at)
-                two = first, second
-            else:
-                cycle = self._cycle(cases, case, own, len(steps) + max(case.depth - 1, 0))
-            proof = Proof(steps=tuple(own) if case.under >= 0 else (*steps, *own), cycle=cycle, cases=two)
-            if case.under < 0:
-                return proof
-            branches.setdefault(case.under, []).insert(0, proof)
-        raise AssertionError("a refutation without a first case")
+    def cite(self, case: Case) -> None:
+        for source, target in around(case.refutation.cycle):
+            if (source, target) in self._known:
+                self._between(source, target)
+            elif (source, target) in self._known_anti:
+                self._overwritten(source, target)
 
-    def _cycle(self, cases: list[_Case], case: _Case, own: list[Step], first: int) -> tuple[int, ...]:
-        """Numbers of steps; what only follows here is added to `own`, which is numbered from `first`."""
+    def assumed(self, label: int) -> Step:
+        one, other = self._component.ordered(label)
+        return Step(source=one, target=other, because=Because.CASE, key=int(self._component.key[label // 2]))
+
+    def cycle(self, cases: list[Case], case: Case, own: list[Step], first: int) -> tuple[int, ...]:
         ordered: dict[tuple[int, int], int] = {}
         """Edge of two writers -> number of the step that assumes it."""
         overwritten: dict[tuple[int, int], tuple[int, int]] = {}
@@ -249,7 +220,7 @@ class _Cases:
         sees: list[int] = []
         missed: tuple[int, int] | None = None
         link: tuple[int, ...]
-        for edge in _around(case.refutation.cycle):
+        for edge in around(case.refutation.cycle):
             if edge in self._known:
                 numbers += self._between(*edge)
             elif edge in ordered:
@@ -263,7 +234,7 @@ class _Cases:
         reader, overwriter = (int(self._component.events[position]) for position in missed)
         if missed in overwritten:
             label, number = overwritten[missed]
-            writer, key, link = self._writers(label)[0], int(self._component.key[label // 2]), (number,)
+            writer, key, link = self._component.ordered(label)[0], int(self._component.key[label // 2]), (number,)
         else:
             writer, key, link = self._overwritten(*missed)
         own.append(
@@ -279,33 +250,20 @@ class _Cases:
         )
         return (*link, first + len(own) - 1)
 
-    def _assumed(self, label: int) -> Step:
-        one, other = self._writers(label)
-        return Step(source=one, target=other, because=Because.CASE, key=int(self._component.key[label // 2]))
-
-    def _writers(self, label: int) -> tuple[int, int]:
-        """Earlier, later."""
-        one, other = self._component.writers[label // 2].tolist()
-        return (other, one) if label & 1 else (one, other)
-
     def _between(self, source: int, target: int) -> tuple[int, ...]:
         events = self._component.events
-        return self._argument.between(int(events[source]), int(events[target]))
+        return self.argument.between(int(events[source]), int(events[target]))
 
     def _overwritten(self, reader: int, overwriter: int) -> tuple[int, int, tuple[int, ...]]:
         """(writer that was read from, key, steps from it to the overwriter), of what is known."""
-        known, accesses = self._argument.events, self._argument.events.accesses
+        accesses = self.argument.events.accesses
         r, u = (int(self._component.events[position]) for position in (reader, overwriter))
-        clock = self._argument.saturated.clock
+        clocks = self.argument.saturated.clocks
         for i in range(int(accesses.read_first[r]), int(accesses.read_first[r + 1])):
             w, key = int(accesses.writer[i]), int(accesses.key[i])
             of_key = accesses.writers[accesses.writers_first[key] : accesses.writers_first[key + 1]]
             if u in of_key and w == INITIAL:
-                return w, key, self._argument.initial(u)
-            if u in of_key and known.chain[w] >= 0 and clock[u, known.chain[w]] >= known.place[w]:
-                return w, key, self._argument.between(w, u)
+                return w, key, self.argument.initial(u)
+            if u in of_key and clocks.chain[w] >= 0 and clocks.clock[u, clocks.chain[w]] >= clocks.place[w]:
+                return w, key, self.argument.between(w, u)
         raise AssertionError("a known anti-dependency without a read")
-
-
-def _around(cycle: tuple[int, ...]) -> list[tuple[int, int]]:
-    return list(zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))

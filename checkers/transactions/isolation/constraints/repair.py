@@ -46,12 +46,12 @@ def contradiction(found: Saturated) -> Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Manner:
-    """How a model tries, opens and refutes."""
+    """How a model tries an order, and what is left to choose and to refute where that fails."""
 
     tried: Callable[[Events, Int32, Int32], Decision | list[Int32]]
     """From edges (sources, targets) without a cycle: a decision, or transactions where the order that was tried is
     wrong."""
-    opened: Callable[[Saturated, Int32], Component]
+    component: Callable[[Saturated, Int32], Component]
     """What is open between these transactions."""
     refuted: Callable[[Saturated, Component, Refutation], Proof]
 
@@ -103,7 +103,7 @@ class Repair:
         undecided = []
         for number in self._joined(wrong):
             transactions = self.parts[number].transactions
-            open_ = self.manner.opened(self.found, transactions) if len(transactions) <= TRANSACTIONS else None
+            open_ = self.manner.component(self.found, transactions) if len(transactions) <= TRANSACTIONS else None
             solution = solved(open_) if open_ and len(open_) <= CHOICES else None
             if not open_ or not solution or solution.verdict is Verdict.UNKNOWN:
                 undecided.append(transactions)

@@ -100,10 +100,13 @@ class Found(NamedTuple):
 class Saturated:
     events: Events
     edges: Edges
-    clock: Int32
-    """Row of each event: for each chain the place of the last event on it that precedes it, or -1."""
+    clocks: Clocks
     cyclic: bool
-    """The edges make a cycle; then `clock` says more than is known."""
+    """The edges make a cycle; then the clocks say more than is known."""
+
+    @property
+    def clock(self) -> Int32:
+        return self.clocks.clock
 
 
 def saturated(events: Events, orders: Orders) -> Saturated:
@@ -125,7 +128,7 @@ def saturated(events: Events, orders: Orders) -> Saturated:
         edges = [known, new]
         if ended != AGAIN:
             break
-    return Saturated(events=events, edges=Edges.joined(edges), clock=clock, cyclic=ended == CYCLE)
+    return Saturated(events=events, edges=Edges.joined(edges), clocks=clocks, cyclic=ended == CYCLE)
 
 
 def reads_and_writes(events: Events) -> tuple[Reads, Writes]:
@@ -281,13 +284,13 @@ def _seen_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int) 
     for j in range(reads.low[read], reads.high[read]):
         u = reads.candidates[j]
         is_other = u != t and u != w
-        if not is_other or _is_full(found) or not _precedes(clocks, u, t):
+        if not is_other or _is_full(found) or not precedes(clocks, u, t):
             continue
         if w == INITIAL:
             _note(found, INITIAL, u, INITIALLY, -1, -1, -1)
             _note(found, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
             return True
-        if _is_open(clocks, u, w) and _add(clocks, found, u, w, OVERWRITTEN, key, t, w):
+        if is_open(clocks, u, w) and _add(clocks, found, u, w, OVERWRITTEN, key, t, w):
             return True
     return False
 
@@ -302,10 +305,10 @@ def _read_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int, 
         if not is_other or _is_full(found):
             continue
         done = u * width + width - 1
-        overwrites = (w == INITIAL or _precedes(clocks, w * width, done)) and _is_open(clocks, event, done)
+        overwrites = (w == INITIAL or precedes(clocks, w * width, done)) and is_open(clocks, event, done)
         if overwrites and _add(clocks, found, event, done, OVERWRITES, key, t, w):
             return True
-        if w == INITIAL or not _precedes(clocks, done, event) or not _is_open(clocks, done, w * width):
+        if w == INITIAL or not precedes(clocks, done, event) or not is_open(clocks, done, w * width):
             continue
         if _add(clocks, found, done, w * width, OVERWRITTEN, key, t, w):
             return True
@@ -318,9 +321,9 @@ def _write_forces(clocks: Clocks, writes: Writes, found: Found, t: int, write: i
     for j in range(writes.low[write], writes.high[write]):
         u = writes.candidates[j]
         done, begun = u * width + width - 1, t * width
-        if u == t or _is_full(found) or not _precedes(clocks, u * width, begun + width - 1):
+        if u == t or _is_full(found) or not precedes(clocks, u * width, begun + width - 1):
             continue
-        if _is_open(clocks, done, begun) and _add(clocks, found, done, begun, EXCLUSIVE, writes.key[write], -1, -1):
+        if is_open(clocks, done, begun) and _add(clocks, found, done, begun, EXCLUSIVE, writes.key[write], -1, -1):
             return True
     return False
 
@@ -332,12 +335,12 @@ def _narrow_read(clocks: Clocks, reads: Reads, t: int, read: int, width: int) ->
     while reads.low[read] < reads.high[read]:
         u = reads.candidates[reads.low[read]]
         is_other = u != t and u != w
-        if is_other and (w == INITIAL or not _precedes(clocks, u * width + width - 1, w * width)):
+        if is_other and (w == INITIAL or not precedes(clocks, u * width + width - 1, w * width)):
             break
         reads.low[read] += 1
     while reads.low[read] < reads.high[read]:
         u = reads.candidates[reads.high[read] - 1]
-        if u != t and u != w and not _precedes(clocks, t * width, u * width + width - 1):
+        if u != t and u != w and not precedes(clocks, t * width, u * width + width - 1):
             break
         reads.high[read] -= 1
 
@@ -347,25 +350,25 @@ def _narrow_write(clocks: Clocks, writes: Writes, t: int, write: int, width: int
     """Leaves out writers at either end that are known to have committed before t began, or to begin after t."""
     while writes.low[write] < writes.high[write]:
         u = writes.candidates[writes.low[write]]
-        if u != t and not _precedes(clocks, u * width + width - 1, t * width):
+        if u != t and not precedes(clocks, u * width + width - 1, t * width):
             break
         writes.low[write] += 1
     while writes.low[write] < writes.high[write]:
         u = writes.candidates[writes.high[write] - 1]
-        if u != t and not _precedes(clocks, t * width + width - 1, u * width):
+        if u != t and not precedes(clocks, t * width + width - 1, u * width):
             break
         writes.high[write] -= 1
 
 
 @inlined
-def _precedes(clocks: Clocks, source: int, target: int) -> bool:
+def precedes(clocks: Clocks, source: int, target: int) -> bool:
     """As far as chains say."""
     chain = clocks.chain[source]
     return bool(chain >= 0 and clocks.clock[target, chain] >= clocks.place[source])
 
 
 @inlined
-def _is_open(clocks: Clocks, source: int, target: int) -> bool:
+def is_open(clocks: Clocks, source: int, target: int) -> bool:
     """The source is on a chain, and is not known to precede the target."""
     chain = clocks.chain[source]
     return bool(chain >= 0 and clocks.clock[target, chain] < clocks.place[source])
@@ -377,7 +380,7 @@ def _add(
 ) -> bool:
     """Whether the edge closes a cycle; if not, it is carried along."""
     _note(found, source, target, because, key, reader, writer)
-    if _precedes(clocks, target, source):
+    if precedes(clocks, target, source):
         return True
     _carry(clocks, source, target)
     return False

@@ -148,10 +148,8 @@ class Witnesses:
         nodes, by_session = _shortest(
             u,
             is_wanted,
-            self.readers.first,
-            self.readers.target,
-            self.followers.first,
-            self.followers.target,
+            self.readers,
+            self.followers,
             np.array([state[0] for state in sight.states], dtype=np.int64),
             np.array([state[1] for state in sight.states], dtype=np.int64),
             np.array([state[2] for state in sight.states]),
@@ -159,7 +157,7 @@ class Witnesses:
         return nodes.tolist(), by_session.tolist()
 
     def _steps_along(self, nodes: list[int], by_session: list[bool]) -> list[Step]:
-        """Session by session in one step."""
+        """Neighbouring steps by session become one."""
         steps: list[Step] = []
         for source, target, session in zip(nodes[:-1], nodes[1:], by_session, strict=True):
             if session and steps and steps[-1].because is Because.SESSION:
@@ -176,15 +174,14 @@ class Witnesses:
 def _shortest(
     begin: int,
     wanted: Bool,
-    read_first: Int64,
-    readers: Int32,
-    session_first: Int64,
-    followers: Int32,
+    readers: Successors,
+    followers: Successors,
     by_read: Int64,
     by_session: Int64,
     ends: Bool,
 ) -> tuple[Int64, Bool]:
-    """Transactions on a path from one to a wanted one, and which of its steps are by session."""
+    """Transactions on a path from one to a wanted one, and which of its steps are by session. The last three: of each
+    state of the `Sight`."""
     states = len(ends)
     parent = np.full(len(wanted) * states, -1, dtype=np.int64)
     queue = np.empty(len(wanted) * states, dtype=np.int64)
@@ -199,10 +196,9 @@ def _shortest(
             onward = by_read[state] if way == 0 else by_session[state]
             if onward < 0:
                 continue
-            low = read_first[node] if way == 0 else session_first[node]
-            high = read_first[node + 1] if way == 0 else session_first[node + 1]
-            for i in range(low, high):
-                other = readers[i] if way == 0 else followers[i]
+            onwards = readers if way == 0 else followers
+            for i in range(onwards.first[node], onwards.first[node + 1]):
+                other = onwards.target[i]
                 then = other * states + onward
                 if parent[then] >= 0:
                     continue

@@ -76,7 +76,7 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
     """
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
-        "workloads": lambda: _plugins("workloads"),
+        "workloads": _workloads,
         "checks": _checks,
         "models": _models,
         "nemeses": _nemeses,
@@ -130,6 +130,15 @@ def _systems() -> list[Entry]:
         if "problem" not in entry:
             system = registry.system(entry["name"])
             entry |= {"workloads": list(system.workloads), "mutants": len(system.mutants)}
+    return entries
+
+
+def _workloads() -> list[Entry]:
+    """Each with the systems that it can be run on; of one that only judges there are none."""
+    systems = _systems()
+    entries = _plugins("workloads")
+    for entry in entries:
+        entry["runs on"] = [system["name"] for system in systems if entry["name"] in system.get("workloads", ())]
     return entries
 
 

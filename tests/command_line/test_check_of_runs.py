@@ -96,6 +96,39 @@ def test_a_run_with_a_fault_that_was_not_healed_is_unknown(
             assert answer.json["reasons"] == [words]
 
 
+SCENARIO_OF_FORMAT_1 = """{
+  "system": "rocketmq", "workload": "log", "nemesis": ["kill"], "environment": "simulated", "settings": {},
+  "mutant": null, "concurrency": 10, "rate": 100.0, "time_limit_s": 60.0, "recovery_s": 20.0, "liveness_s": 0.0,
+  "max_outage_s": 0.0, "seed": 7, "versions": {"stormproof": "0.1.0"}, "replay": "stormproof run rocketmq --seed 7",
+  "regime": {"latency_ms": 0.3}, "trace_hash": "4f0c", "trace_events": 17, "reached": {},
+  "facts": {"reasons": ["no room"], "panics": {}, "storm_from_ns": 5, "final_from_ns": null, "complete": false}
+}"""
+FAULTS_OF_FORMAT_1 = """\
+{"time": 10, "type": "info", "f": "start-kill", "kind": "kill", "phase": "start", "package": "kill", "number": 1, \
+"shape": "kill one of all", "targets": ["b1"], "fault": {"kind": "kill", "nodes": ["b1"]}, "happened": true, \
+"evidence": "b1 is gone"}
+{"time": 30, "type": "info", "f": "stop-kill", "kind": "kill", "phase": "stop", "package": "kill", "number": 1, \
+"shape": "kill one of all", "targets": ["b1"], "fault": {"kind": "kill", "nodes": ["b1"]}, "happened": true, \
+"evidence": "b1 runs"}
+"""
+
+
+def test_a_run_directory_of_the_first_format_is_read_as_it_was_written(stormproof: Stormproof, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "scenario.json").write_text(SCENARIO_OF_FORMAT_1)
+    (run / "nemesis.jsonl").write_text(FAULTS_OF_FORMAT_1)
+    answer = stormproof("check", run, "--json", *IN_PROCESS)
+    assert (answer.code, answer.json["reasons"]) == (2, ["the run was cut short before it began", "no room"])
+    verdict = json.loads((run / "verdict.json").read_text())
+    assert verdict["faults"] == {"kill": {"applied": 1, "with_effect": 1}}
+    assert verdict["versions"] == {"stormproof": "0.1.0"}
+    page = (run / "report.html").read_text()
+    assert "kill one of all" in page
+    assert "b1 is gone" in page
+    assert "stormproof run rocketmq --seed 7" in page
+
+
 def test_a_run_directory_of_the_first_format_gets_the_same_verdict(
     stormproof: Stormproof, stored_run: Path, tmp_path: Path
 ) -> None:

@@ -46,15 +46,15 @@ class Story:
     f: Int8
     argument: Int64
     result: Int64
-    """1 or 0, or a position; NONE where nobody knows."""
+    """1 or 0, or a position; NONE where it is unknown."""
     lists: Mapping[int, Int64]
-    """By operation, what reads told."""
+    """By operation, what reads showed."""
 
     def spans(self) -> Spans:
         when = self.timeline
         kept = when.definite | (self.argument != NONE) & ((self.model != "set") | (self.f != CONTAINS))
         sizes = np.zeros(len(when), dtype=np.int64)
-        sizes[list(self.lists)] = [len(told) for told in self.lists.values()]
+        sizes[list(self.lists)] = [len(shown) for shown in self.lists.values()]
         lists = Lists(
             elements=np.concatenate([np.empty(0, np.int64), *(self.lists[at] for at in sorted(self.lists))]),
             bounds=np.concatenate(([0], np.cumsum(sizes))),
@@ -73,7 +73,9 @@ class Story:
         when, functions = self.timeline, MODELS[self.model].functions
         order = np.argsort(np.concatenate((when.start, when.end)), kind="stable")
         asked = ["null" if one == NONE else str(one) for one in self.argument.tolist()]
-        told = [self._told(at) if is_definite else asked[at] for at, is_definite in enumerate(when.definite.tolist())]
+        answered = [
+            self._answer(at) if is_definite else asked[at] for at, is_definite in enumerate(when.definite.tolist())
+        ]
         rows = len(order)
         types = np.concatenate((np.zeros(len(when), np.int64), np.where(when.definite, OK, INFO)))[order]
         columns = {
@@ -83,13 +85,13 @@ class Story:
             "type": names_column(types, TYPES),
             "f": names_column(np.tile(self.f, 2)[order].astype(np.int64), functions),
             "key": pa.array(["k"] * rows, pa.string()),
-            "value": pa.StructArray.from_arrays([pa.array([*asked, *told]).take(pa.array(order))], ["json"]),
+            "value": pa.StructArray.from_arrays([pa.array([*asked, *answered]).take(pa.array(order))], ["json"]),
             "error": pa.nulls(rows, pa.string()),
             "node": pa.nulls(rows, pa.string()),
         }
         return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
-    def _told(self, at: int) -> str:
+    def _answer(self, at: int) -> str:
         if at in self.lists:
             return json.dumps(self.lists[at].tolist())
         if self.result[at] == NONE:
@@ -171,23 +173,23 @@ def story(name: str, *, operations: int, clients: int, indefinite: float = 0.0, 
     return STORIES[name](timeline(operations, clients, indefinite, random), random)
 
 
-def planted(told: Story) -> Story:
+def planted(history: Story) -> Story:
     """The same, and a late answer is out of date."""
-    when = told.timeline
+    when = history.timeline
     clients = int(when.client.max()) + 1
-    if told.lists:
-        late = max(told.lists, key=lambda at: len(told.lists[at]))
-        return replace(told, lists={**told.lists, late: told.lists[late][: -APART * clients]})
-    end_of_add = np.full(int(told.argument.max()) + 1, NEVER)
-    adds = np.flatnonzero((told.f == ADD) & when.definite)
-    end_of_add[told.argument[adds]] = when.end[adds]
-    found = np.flatnonzero((told.f == CONTAINS) & when.definite & (told.result == 1))
-    found = found[end_of_add[told.argument[found]] < when.start[found]]
-    removed = told.argument[told.f == REMOVE]
-    stays = found[~np.isin(told.argument[found], removed)]
-    result = told.result.copy()
+    if history.lists:
+        late = max(history.lists, key=lambda at: len(history.lists[at]))
+        return replace(history, lists={**history.lists, late: history.lists[late][: -APART * clients]})
+    end_of_add = np.full(int(history.argument.max()) + 1, NEVER)
+    adds = np.flatnonzero((history.f == ADD) & when.definite)
+    end_of_add[history.argument[adds]] = when.end[adds]
+    found = np.flatnonzero((history.f == CONTAINS) & when.definite & (history.result == 1))
+    found = found[end_of_add[history.argument[found]] < when.start[found]]
+    removed = history.argument[history.f == REMOVE]
+    stays = found[~np.isin(history.argument[found], removed)]
+    result = history.result.copy()
     result[stays[len(stays) * 9 // 10]] = 0
-    return replace(told, result=result)
+    return replace(history, result=result)
 
 
 def main() -> None:
@@ -203,18 +205,18 @@ def main() -> None:
     for name in arguments.object:
         for clients in arguments.clients:
             for indefinite in arguments.indefinite:
-                told = story(
+                history = story(
                     name,
                     operations=arguments.operations,
                     clients=clients,
                     indefinite=indefinite,
                     seed=arguments.seed,
                 )
-                told = planted(told) if arguments.planted else told
+                history = planted(history) if arguments.planted else history
                 if arguments.check:
-                    figures = checked(told.model, told.table())
+                    figures = checked(history.model, history.table())
                 else:
-                    figures = decided(told.model, told.spans(), story(name, operations=1_000, clients=4).spans())
+                    figures = decided(history.model, history.spans(), story(name, operations=1_000, clients=4).spans())
                 print(f"{name}, {clients} clients, {indefinite:.0%} indefinite: {figures}", flush=True)
 
 

@@ -76,7 +76,7 @@ class Story:
     f: Int8
     argument: Int64
     result: Int64
-    """As it was told; NONE where nobody knows."""
+    """As it was returned; NONE where it is unknown."""
 
     def spans(self) -> Spans:
         when = self.timeline
@@ -145,7 +145,7 @@ def timeline(operations: int, clients: int, indefinite: float, random: np.random
     )
 
 
-# Objects: (f, argument) of the operations in the order in which they took effect -> what each was told.
+# Objects: (f, argument) of the operations in the order in which they took effect -> what each returned.
 
 
 @compiled
@@ -230,7 +230,7 @@ def answers_exchanged(story: Story, taking: int) -> Int64:
 
 
 def told_empty(story: Story, taking: int) -> Int64:
-    """A taker was told that nothing is there, though what it took had been there long before it began."""
+    """A take found nothing, though what it took had been there long before it began."""
     when, result = story.timeline, story.result.copy()
     put = np.flatnonzero(story.f != taking)
     ended = dict(zip(story.argument[put].tolist(), np.where(when.definite, when.end, NEVER)[put].tolist(), strict=True))
@@ -243,7 +243,7 @@ def told_empty(story: Story, taking: int) -> Int64:
 
 
 def told_again(story: Story, taking: int) -> Int64:
-    """A reader was told what had been there long before."""
+    """A read returned what had been there long before."""
     first, second = _far_apart(story, taking)
     result = story.result.copy()
     result[second] = result[first]
@@ -251,10 +251,10 @@ def told_again(story: Story, taking: int) -> Int64:
 
 
 def _takers(story: Story, taking: int) -> Int64:
-    """Definite ones that were told a value, as they took effect."""
+    """Definite ones that returned a value, as they took effect."""
     effects = story.timeline.effects
-    told = (story.f == taking) & story.timeline.definite & (story.result != NONE)
-    return effects[told[effects]]
+    returned = (story.f == taking) & story.timeline.definite & (story.result != NONE)
+    return effects[returned[effects]]
 
 
 def _far_apart(story: Story, taking: int) -> tuple[int, int]:
@@ -299,9 +299,9 @@ def story(
     return Story(timeline=when, functions=atomic.functions, f=f, argument=argument, result=result)
 
 
-def planted(name: str, told: Story) -> Story:
+def planted(name: str, history: Story) -> Story:
     """The same with answers that cannot be."""
-    return replace(told, result=OBJECTS[name].plant(told, OBJECTS[name].asking))
+    return replace(history, result=OBJECTS[name].plant(history, OBJECTS[name].asking))
 
 
 def main() -> None:
@@ -318,7 +318,7 @@ def main() -> None:
     for name in arguments.object:
         for clients in arguments.clients:
             for indefinite in arguments.indefinite:
-                told = story(
+                history = story(
                     name,
                     operations=arguments.operations,
                     clients=clients,
@@ -326,11 +326,11 @@ def main() -> None:
                     taking=arguments.taking,
                     seed=arguments.seed,
                 )
-                told = planted(name, told) if arguments.planted else told
+                history = planted(name, history) if arguments.planted else history
                 if arguments.check:
-                    figures = checked(name, told.table())
+                    figures = checked(name, history.table())
                 else:
-                    figures = decided(name, told.spans(), story(name, operations=100, clients=4).spans())
+                    figures = decided(name, history.spans(), story(name, operations=100, clients=4).spans())
                 print(f"{name}, {clients} clients, {indefinite:.0%} indefinite: {figures}", flush=True)
 
 

@@ -36,9 +36,9 @@ Made = tuple[pa.Array, pa.Array, pa.Array]
 """f, key and value of each row."""
 
 
-def both(asked: pa.Array, told: pa.Array) -> pa.Array:
-    """Asked and told in turn."""
-    return pa.concat_arrays([asked, told]).take(pa.array(np.arange(2 * len(asked)).reshape(2, -1).T.ravel()))
+def both(asked: pa.Array, answered: pa.Array) -> pa.Array:
+    """Invocations and completions in turn."""
+    return pa.concat_arrays([asked, answered]).take(pa.array(np.arange(2 * len(asked)).reshape(2, -1).T.ravel()))
 
 
 def structs(workload: str, **columns: pa.Array) -> pa.Array:
@@ -74,8 +74,8 @@ def long_fork(operations: int) -> Made:
     ones = np.ones(len(key), dtype=np.int64)
     is_read = np.tile([False, True, True, False, True, True], groups)
     unseen = np.tile([False, False, True, False, False, False], groups)
-    asked, told = (transactions("long-fork", first, f, key, ones, nulls) for nulls in (is_read, unseen))
-    return pa.array(["txn"] * 8 * groups), pa.nulls(8 * groups, pa.string()), both(asked, told)
+    asked, answered = (transactions("long-fork", first, f, key, ones, nulls) for nulls in (is_read, unseen))
+    return pa.array(["txn"] * 8 * groups), pa.nulls(8 * groups, pa.string()), both(asked, answered)
 
 
 def causal(operations: int) -> Made:
@@ -92,16 +92,16 @@ def causal(operations: int) -> Made:
     first = np.arange(operations + 1) * 2
     is_read = np.tile([True, False], operations)
     f = ["r", "w"] * operations
-    asked, told = (transactions("causal", first, f, key, value, nulls) for nulls in (is_read, value < 0))
-    return pa.array(["txn"] * 2 * operations), pa.nulls(2 * operations, pa.string()), both(asked, told)
+    asked, answered = (transactions("causal", first, f, key, value, nulls) for nulls in (is_read, value < 0))
+    return pa.array(["txn"] * 2 * operations), pa.nulls(2 * operations, pa.string()), both(asked, answered)
 
 
 def monotonic(operations: int) -> Made:
     number = np.arange(operations)
     key = pa.array(np.repeat(number % REGISTERS, 2)).cast(pa.string())
-    told = structs("monotonic", value=pa.array(number // REGISTERS), timestamp=pa.array(number))
+    answered = structs("monotonic", value=pa.array(number // REGISTERS), timestamp=pa.array(number))
     asked = structs("monotonic", value=pa.nulls(operations, pa.int64()))
-    return pa.array(["inc"] * 2 * operations), key, both(asked, told)
+    return pa.array(["inc"] * 2 * operations), key, both(asked, answered)
 
 
 def causal_reverse(operations: int) -> Made:
@@ -116,8 +116,8 @@ def causal_reverse(operations: int) -> Made:
     table = table + REGISTERS * (number // (10 * REGISTERS))
     lists = pa.ListArray.from_arrays(pa.array(np.concatenate(([0], np.cumsum(sizes))), pa.int32()), pa.array(elements))
     asked = structs("causal-reverse", value=value)
-    told = structs("causal-reverse", value=value, values=lists)
-    return f, pa.array(np.repeat(table, 2)).cast(pa.string()), both(asked, told)
+    answered = structs("causal-reverse", value=value, values=lists)
+    return f, pa.array(np.repeat(table, 2)).cast(pa.string()), both(asked, answered)
 
 
 def queue(operations: int) -> Made:
@@ -125,8 +125,8 @@ def queue(operations: int) -> Made:
     is_taken = number % 2 == 1
     f = pa.array(["enqueue", "dequeue"]).take(pa.array(np.repeat(is_taken.astype(np.int64), 2)))
     asked = structs("queue", value=pa.array(number, mask=is_taken))
-    told = structs("queue", value=pa.array(number - is_taken))
-    return f, pa.array(["q"] * 2 * operations), both(asked, told)
+    answered = structs("queue", value=pa.array(number - is_taken))
+    return f, pa.array(["q"] * 2 * operations), both(asked, answered)
 
 
 MADE: dict[str, tuple[Callable[[int], Made], dict[str, str]]] = {

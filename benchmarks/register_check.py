@@ -5,7 +5,7 @@
 
 The history is made up, and the same for the same seed: atomic registers and clients that are always busy, as in
 `objects.py`; clients turn to the next register together, after 64 operations. No value is written twice. With --planted
-one read, late in the history, is told what was there long before. An operation is two rows: invocation and completion.
+one read, late in the history, returns what was there long before. An operation is two rows: invocation and completion.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def tables(
 
 @compiled
 def registers(f: Int8, key: Int64, argument: Int64, held: Int64) -> Int64:
-    """What operations are told, in the order in which they take effect; `held` is what each register holds."""
+    """What operations return, in the order in which they take effect; `held` is what each register holds."""
     result = argument.copy()
     for i in range(len(f)):
         if f[i] == 0:

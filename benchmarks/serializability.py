@@ -39,7 +39,7 @@ def main() -> None:
         for name, keys in KEYS.items():
             for model in arguments.model:
                 isolation = MODELS[model][0]
-                told = [
+                histories = [
                     committed(
                         Store(
                             level=LEVELS[isolation],
@@ -56,9 +56,9 @@ def main() -> None:
                     for size in (1_000, transactions)
                 ]
                 # The first one loads what numba has compiled.
-                decided(told[0], model)
+                decided(histories[0], model)
                 begun = time.process_time()
-                decision = decided(told[1], model)
+                decision = decided(histories[1], model)
                 taken = time.process_time() - begun
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
                 steps = f", a proof of {len(decision.proof.steps)} steps" if decision.proof else ""

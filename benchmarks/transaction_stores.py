@@ -11,7 +11,7 @@ than what the session has seen: transactions that write stay serializable becaus
 exchange the less often. What a transaction has written it does not read.
 
 A violation is planted in the middle of the history, in transactions that are ordinary else: they take effect right
-after each other, have no keys in common but two that nobody else uses, and answers from these that cannot be. Nothing
+after each other, have no keys in common but two that no other ones use, and answers from these that cannot be. Nothing
 else in the history is wrong, and what is planted breaks no lower level than it names.
 
 Memory is bounded by the sessions and the keys alive, but for `committed`, whose arrays it returns. To be imported under
@@ -289,7 +289,7 @@ Records = npt.NDArray[np.void]
 COUNTS, RANDOM, SESSIONS, OPERATIONS, KEYS, VERSIONS, ALIVE, FREE, CLOCK, SCRIPT = range(10)
 State = tuple[Int64, UInt64, Records, Records, Records, Records, Int64, Int64, Int64, Int64]
 """All that changes from event to event, and the script of what is planted. Keys have places, which others take after
-them: ALIVE are those of keys alive, the first so many of FREE nobody has. OPERATIONS are those of each session,
+them: ALIVE are those of keys alive, the first so many of FREE belong to none. OPERATIONS are those of each session,
 VERSIONS of each key as many as kept. CLOCK is how many commits of each replica each has seen."""
 
 SHAPE = np.dtype(
@@ -300,7 +300,7 @@ SHAPE = np.dtype(
 
 
 def _events(store: Store, most_shown: int) -> Iterator[Events]:
-    """A row group at a time; `most_shown` is 0 where nobody asks what lists held."""
+    """A row group at a time; `most_shown` is 0 where what lists held is not asked for."""
     script = _script("" if store.violation is None else store.violation.value)
     roles = int(script[:, 0].max()) + 1 if len(script) else 0
     if roles > min(store.sessions, store.transactions):

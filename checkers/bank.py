@@ -122,12 +122,12 @@ class Balances:
 def balances(batch: pa.Table) -> Balances:
     is_read = np.flatnonzero((codes(batch["f"], ("read",)) == 0) & (codes(batch["type"], TYPES) == OK))
     lists = member(batch["value"].take(pa.array(is_read)), "balances")
-    told = np.flatnonzero(pc.is_valid(lists).to_numpy(zero_copy_only=False))
-    index = batch["index"].to_numpy()[is_read[told]].astype(np.int64)
-    if not len(told):
+    shown = np.flatnonzero(pc.is_valid(lists).to_numpy(zero_copy_only=False))
+    index = batch["index"].to_numpy()[is_read[shown]].astype(np.int64)
+    if not len(shown):
         empty = np.empty(0, dtype=np.int64)
         return Balances(index, empty, empty, empty)
-    lists = lists.take(pa.array(told))
+    lists = lists.take(pa.array(shown))
     elements = pc.list_flatten(lists)
     parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     return Balances(index, parents, integers(member(elements, "account")), integers(member(elements, "amount")))

@@ -2,7 +2,7 @@
 
 Operations, with the queue as key and a value {message, due, messages}:
   send {message, due}          ok: it will be delivered at `due`, in ns on the clock of the history's times; the answer
-                               may tell another due time, which counts then
+                               may name another due time, which counts then
   deliver {} -> {messages}     ok: these messages (numbers, each sent at most once) were delivered
 
 What breaks it:
@@ -12,9 +12,9 @@ What breaks it:
 A delivery happens before its operation ends, so what ended too early is early for certain. A message is due at the
 earliest when its send began. With `latest_ms` demanded, acked messages that were never delivered leave it UNKNOWN.
 
-The statistics tell lateness (of first deliveries, their ends against the due times, never below 0) as quantiles,
+The statistics have lateness (of first deliveries, their ends against the due times, never below 0) as quantiles,
 which are lower bounds of bins at most 1/32 wide, and how many messages were `sent`, `acked`, `delivered`, delivered
-again, never delivered though acked (`undelivered`), and delivered though nobody sent them (`unknown`).
+again, never delivered though acked (`undelivered`), and delivered though they were never sent (`unknown`).
 
 It does not establish that everything is delivered, or once: that is what the queue checker is for. It would kill
 wheel-wrap (delivered-early), and slower ones of class LV.
@@ -66,7 +66,7 @@ FACTS = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("kind", pa.int8()), pa.field("key", pa.string())]
     + [pa.field(name, pa.int64()) for name in ("message", "due", "time", "index")]
 )
-"""What one operation tells of a message, at its time; `due` is NONE where it tells none."""
+"""What one operation says of a message, at its time; `due` is NONE where it says none."""
 
 ASKED, ACKED, DELIVERED = range(3)
 
@@ -120,7 +120,7 @@ class DelayChecker:
         undecided = []
         if self.latest_ms is not None and statistics["undelivered"]:
             undecided.append(
-                f"{statistics['undelivered']} acked messages were never delivered, so nobody knows how late"
+                f"{statistics['undelivered']} acked messages were never delivered, so it is unknown how late"
             )
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
@@ -136,7 +136,7 @@ def quantiles_ns(bins: Mapping[int, int]) -> dict[str, int]:
 
 
 def delay_facts(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: what one batch tells of messages."""
+    """Kernel: what one batch says of messages."""
     f, types = codes(batch["f"], FUNCTIONS), codes(batch["type"], TYPES)
     value = whole(batch["value"])
     message, due = integers(member(value, "message")), integers(member(value, "due"))
@@ -185,11 +185,11 @@ class _Messages:
         self.count = int(starts.sum())
         self.asked, self.acked, self.delivered = (self._first(kind) for kind in (ASKED, ACKED, DELIVERED))
         self.known = (self.asked >= 0) | (self.acked >= 0)
-        told = np.where((self.acked >= 0) & (self.due[self.acked] != NONE), self.acked, self.asked)
-        due = np.where(told >= 0, self.due[told], NONE)
+        stated = np.where((self.acked >= 0) & (self.due[self.acked] != NONE), self.acked, self.asked)
+        due = np.where(stated >= 0, self.due[stated], NONE)
         # A send that was recorded without its call began at the latest when it ended.
         begun = self.time[np.where(self.asked >= 0, self.asked, self.acked)]
-        self.told_by = np.where(told >= 0, told, self.acked)
+        self.stated_by = np.where(stated >= 0, stated, self.acked)
         self.due_ns = np.where(due == NONE, NONE, np.maximum(due, begun))
         self.has_due = self.known & (due != NONE)
 
@@ -222,21 +222,21 @@ class _Messages:
             findings.add(f"#{name}", int(which.sum()), ())
 
     def _add(self, findings: Findings, name: str, messages: Int64) -> None:
-        told, delivered = self.told_by[messages], self.delivered[messages]
-        order = witness_order(self.index[told], self.index[delivered], ties=(self.message[delivered],))
+        stated, delivered = self.stated_by[messages], self.delivered[messages]
+        order = witness_order(self.index[stated], self.index[delivered], ties=(self.message[delivered],))
         findings.add(name, len(messages), [self._example(int(i)) for i in messages[order[:EXAMPLES]]])
 
     def _example(self, number: int) -> Example:
-        told, delivered = int(self.told_by[number]), int(self.delivered[number])
+        at, delivered = int(self.stated_by[number]), int(self.delivered[number])
         due_s, at_s = self.due_ns[number] / 1e9, self.time[delivered] / 1e9
         apart = f"{abs(at_s - due_s):.6f} s {'later' if at_s > due_s else 'before'}"
         return Example(
-            key=self.keys[told].as_py(),
-            operations=tuple(sorted({int(self.index[told]), int(self.index[delivered])})),
-            tie=(int(self.message[told]),),
+            key=self.keys[at].as_py(),
+            operations=tuple(sorted({int(self.index[at]), int(self.index[delivered])})),
+            tie=(int(self.message[at]),),
             because=(
-                f"message {self.message[told]} was due at {due_s:.6f} s (operation {self.index[told]}) and had been "
+                f"message {self.message[at]} was due at {due_s:.6f} s (operation {self.index[at]}) and had been "
                 f"delivered by {at_s:.6f} s (operation {self.index[delivered]}), {apart}"
             ),
-            details={"message": int(self.message[told]), "due_ns": int(self.due_ns[number])},
+            details={"message": int(self.message[at]), "due_ns": int(self.due_ns[number])},
         )

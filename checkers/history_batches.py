@@ -99,7 +99,7 @@ def _tops(columns: Sequence[str]) -> list[str]:
 
 
 def _leaves(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
-    """Parquet's own paths of what these names tell."""
+    """Parquet's own paths of these names."""
     schema = file.schema
     named = [name for field in file.schema_arrow for name in _members(field.name, field.type)]
     return [

@@ -6,11 +6,11 @@ with a value {reads: [{key, value, timestamp}]}, which others write as a map fro
   inc {} -> {value}    ok: what it held then
 
 What breaks the promise:
-  nonmonotonic-read       a process was told less than it had been told before
-  nonmonotonic-timestamp  somebody was told less than what had, by the database's own timestamps, been there earlier
+  nonmonotonic-read       a process read less than it had read before
+  nonmonotonic-timestamp  less was read than what had, by the database's own timestamps, been there earlier
                           (where operations have a timestamp)
 
-A process of unknown outcome goes on under another number, and starts anew. If nothing was told twice, UNKNOWN.
+A process of unknown outcome goes on under another number, and starts anew. If nothing was read twice, UNKNOWN.
 
 It does not establish that reads are current, nor that one process sees what another one has seen.
 """
@@ -40,10 +40,10 @@ from harness.compiled import compiled
 COLUMNS = ("index", "process", "type", "f", "key", "value")
 FUNCTIONS = ("read", "inc")
 REGISTER = [pa.field("value", pa.int64()), pa.field("timestamp", pa.int64())]
-TOLD_VALUES = pa.struct([*REGISTER, pa.field("reads", pa.list_(pa.struct([pa.field("key", pa.string()), *REGISTER])))])
+READ_VALUES = pa.struct([*REGISTER, pa.field("reads", pa.list_(pa.struct([pa.field("key", pa.string()), *REGISTER])))])
 """The value of this workload's operations."""
 
-TOLD = pa.schema(
+VALUES_READ = pa.schema(
     [
         pa.field("bucket", pa.int32()),
         pa.field("register", pa.string()),
@@ -52,7 +52,7 @@ TOLD = pa.schema(
         *REGISTER,
     ]
 )
-"""What the ok operation that `index` completes told of a register; NONE for null."""
+"""What the ok operation that `index` completes showed of a register; NONE for null."""
 
 COMPARED = "compared"
 
@@ -80,27 +80,27 @@ class MonotonicChecker:
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        told = engine.mapped(history, partial(told_values, buckets=buckets), TOLD)
-        found = dict(gathered_findings(engine, engine.grouped(told, ("bucket",), steps_back, FINDINGS)))
+        values = engine.mapped(history, partial(read_values, buckets=buckets), VALUES_READ)
+        found = dict(gathered_findings(engine, engine.grouped(values, ("bucket",), steps_back, FINDINGS)))
         compared = found.pop(COMPARED, None)
         return judged(
             found,
             legal=request.legal,
             undecided=(),
-            vacuous=[] if compared else ["no process was told of a register twice"],
+            vacuous=[] if compared else ["no process read a register twice"],
             statistics={COMPARED: compared.count if compared else 0},
         )
 
 
-def told_values(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: what the ok operations of a batch told, in buckets of registers."""
+def read_values(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: what the ok operations of a batch showed, in buckets of registers."""
     is_ok = (codes(batch["type"], TYPES) == OK) & (codes(batch["f"], FUNCTIONS) >= 0)
     batch = batch.take(pa.array(np.flatnonzero(is_ok)))
     key = batch["key"].combine_chunks().cast(pa.string())
     value = batch["value"].combine_chunks()
     lists = member(value, "reads")
     if not pa.types.is_list(lists.type):
-        lists = pa.nulls(len(lists), TOLD_VALUES.field("reads").type)
+        lists = pa.nulls(len(lists), READ_VALUES.field("reads").type)
     single = np.flatnonzero(pc.is_null(lists).to_numpy(zero_copy_only=False))
     parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     parts = pc.list_flatten(lists)
@@ -116,24 +116,24 @@ def told_values(batch: pa.Table, *, buckets: int) -> pa.Table:
             pa.array(bucket_of(mixed_column(register), buckets)),
             register,
             *(
-                batch[name].combine_chunks().cast(TOLD.field(name).type).take(pa.array(row))
+                batch[name].combine_chunks().cast(VALUES_READ.field(name).type).take(pa.array(row))
                 for name in ("process", "index")
             ),
             *(pa.array(field) for field in fields),
         ],
-        schema=TOLD,
+        schema=VALUES_READ,
     )
 
 
-def steps_back(told: pa.Table) -> pa.Table:
-    """Kernel over all that was told of a bucket of registers."""
-    encoded = pc.dictionary_encode(told["register"].combine_chunks())
+def steps_back(values: pa.Table) -> pa.Table:
+    """Kernel over all that was read of a bucket of registers."""
+    encoded = pc.dictionary_encode(values["register"].combine_chunks())
     names = encoded.dictionary.to_pylist()
     register = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    process, index, value, timestamp = (told[name].to_numpy() for name in ("process", "index", "value", "timestamp"))
+    process, index, value, timestamp = (values[name].to_numpy() for name in ("process", "index", "value", "timestamp"))
     by_process = np.lexsort((index, process, register))
     stamped = np.flatnonzero(timestamp != NONE)
-    # Among equal timestamps no order is told, so the smallest value comes first.
+    # Among equal timestamps there is no order, so the smallest value comes first.
     by_timestamp = stamped[np.lexsort((value[stamped], timestamp[stamped], register[stamped]))]
     findings = Findings()
     for name, order, starts, sentence in (
@@ -141,13 +141,13 @@ def steps_back(told: pa.Table) -> pa.Table:
             "nonmonotonic-read",
             by_process,
             run_starts(register[by_process], process[by_process].astype(np.int64)),
-            "process {p} was told {v} (by {j}) after it had been told {w} (by {i})",
+            "process {p} read {v} (by {j}) after it had read {w} (by {i})",
         ),
         (
             "nonmonotonic-timestamp",
             by_timestamp,
             run_starts(register[by_timestamp]),
-            "{v} was told (by {j}) with a later timestamp than {w} (by {i})",
+            "{v} was read (by {j}) with a later timestamp than {w} (by {i})",
         ),
     ):
         earlier = below_earlier(np.cumsum(starts), value[order])
@@ -159,12 +159,12 @@ def steps_back(told: pa.Table) -> pa.Table:
         for i, j in zip(before[chosen].tolist(), later[chosen].tolist(), strict=True):
             key = names[register[j]] if register[j] >= 0 else None
             v, w = ("nothing" if value[k] == NONE else str(value[k]) for k in (j, i))
-            told_of = sentence.format(p=process[j], v=v, w=w, i=index[i], j=index[j])
+            shown = sentence.format(p=process[j], v=v, w=w, i=index[i], j=index[j])
             examples.append(
                 Example(
                     key=key,
                     operations=tuple(sorted({int(index[i]), int(index[j])})),
-                    because=f"{told_of}{f' of {key}' if key else ''}",
+                    because=f"{shown}{f' of {key}' if key else ''}",
                 )
             )
         findings.add(name, len(late), examples)

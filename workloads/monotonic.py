@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from checkers.evidence import any_ok
-from checkers.monotonic import TOLD_VALUES, MonotonicChecker
+from checkers.monotonic import READ_VALUES, MonotonicChecker
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.generator import Generator, as_generator, drawn, invoke
@@ -44,7 +44,7 @@ WORKLOAD = Workload(
     name="monotonic",
     about="what a process has read it never reads smaller again",
     settings_type=MonotonicSettings,
-    value_type=TOLD_VALUES,
+    value_type=READ_VALUES,
     functions=("read", "inc"),
     evidence=any_ok("read", "inc"),
     checkers=lambda settings: {"monotonic": MonotonicChecker()},

@@ -1,10 +1,10 @@
-"""The causal checker: nobody sees an effect without its causes.
+"""The causal checker: no operation sees an effect without its causes.
 
 Operations on registers of an object, the object being the key; what objects hold has nothing to do with each other.
 With a value {value, position, link}, the object is one register:
   write {value}                          ok: it happened
   read, read-init {} -> {value}          ok: what the register held; null or the initial value (option `initial`, 0
-                                         unless told) if nothing was written
+                                         unless given) if nothing was written
 or with a value {txn}, micro-operations on registers by their names:
   txn [r x nil, w y 1]                   ok: all at once
 `position` is where the database says that the operation is in the order of its object, `link` the position that the
@@ -21,7 +21,7 @@ consistency, Bouajjani, Enea, Guerraoui, Hamza, POPL 2017; for transactions Bisw
   broken-link       the link is no position of an operation on the object, or one that was already behind the last
                     operation that had ended before this one began
 
-Processes of unknown outcome go on under another number, as somebody else. Reads of values that may have been written
+Processes of unknown outcome go on under another number, as another process. Reads of values that may have been written
 more than once are not judged, and leave the verdict UNKNOWN, as do objects with too many operations and processes (the
 cost is their product), and histories in which no read showed a write.
 

@@ -11,7 +11,7 @@ another one in the other. What breaks the promise:
   aborted-read  a value was read, although its write had certainly failed
 
 Reads are all those of any ok transaction, of registers that it does not write itself. Where a register may have been
-written more than once, being shown tells nothing of order: forks are not told then, UNKNOWN. If no read ever showed
+written more than once, being shown says nothing of order: forks are not reported then, UNKNOWN. If no read ever showed
 one register and not another, nothing was tried: UNKNOWN. The statistics count reads of several registers: early ones
 showed none, late ones all of them, the telling ones some.
 

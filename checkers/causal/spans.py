@@ -43,10 +43,10 @@ def rows_schema(beside: Sequence[str]) -> pa.Schema:
 
 
 def spans_schema(beside: Sequence[str] = ()) -> pa.Schema:
-    """One row a transaction; `type` is how it ended, INFO with `end` NEVER if nobody saw that.
+    """One row a transaction; `type` is how it ended, INFO with `end` NEVER if there is no completion.
 
     `key` is that of the operation, of transactions that are independent of those with other keys. `beside` are texts
-    that the completion told.
+    that the completion has.
     """
     return pa.schema(
         [
@@ -106,7 +106,7 @@ def transaction_spans(rows: pa.Table, *, beside: Sequence[str]) -> pa.Table:
     begun = np.flatnonzero(invoked)
     ended = partner[begun]
     seen = ended != NO_PARTNER
-    told = np.where(seen & (kind[ended] == OK) & pc.is_valid(rows["txn"]).to_numpy()[ended], ended, begun)
+    answered = np.where(seen & (kind[ended] == OK) & pc.is_valid(rows["txn"]).to_numpy()[ended], ended, begun)
     return pa.Table.from_arrays(
         [
             rows["key"].combine_chunks().take(pa.array(begun)),
@@ -116,7 +116,7 @@ def transaction_spans(rows: pa.Table, *, beside: Sequence[str]) -> pa.Table:
             pa.array(np.where(seen, index[ended], NEVER)),
             pa.array(time[begun]),
             pa.array(np.where(seen, time[ended], NEVER)),
-            rows["txn"].combine_chunks().take(pa.array(told)),
+            rows["txn"].combine_chunks().take(pa.array(answered)),
             *(rows[name].combine_chunks().take(pa.array(np.where(seen, ended, begun))) for name in beside),
         ],
         schema=spans_schema(beside),

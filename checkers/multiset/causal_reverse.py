@@ -10,8 +10,8 @@ not. What breaks the promise:
   unexpected      read before anybody had tried to write it, or without that
   aborted-read    read, although all its writes had certainly failed
 
-A value that may have been written more than once is taken to have been written by the first of these writes.
-It does not establish that reads are current: one that shows nothing breaks no promise here (the set checker tells).
+A value that may have been written more than once is taken to have been written by the first of these writes. It does
+not establish that reads are current: one that shows nothing breaks no promise here (the set checker judges that).
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class CausalReverseChecker:
 def reversed_reads(rows: pa.Table) -> pa.Table:
     """Kernel over all rows of a bucket of tables."""
     groups = element_groups(spans(rows, buckets=1))
-    told = groups.element != NONE
-    writes = (groups.f == WRITE) & told
+    named = groups.element != NONE
+    writes = (groups.f == WRITE) & named
     possible = writes & (groups.type != FAIL)
-    seen = is_ok(groups, READ) & told
+    seen = is_ok(groups, READ) & named
     began = groups.smallest(possible, groups.start)
     acked = groups.smallest(writes & (groups.type == OK), groups.end)
     early = groups.smallest(seen, groups.end) < groups.smallest(writes, groups.start)

@@ -61,9 +61,9 @@ the earliest begin of any delivery; `alone` is false where another one began bef
 def sent_elements(table: pa.Table, *, order: Order, buckets: int) -> pa.Table:
     """Kernel over all operations on a bucket of elements: those that have a place in the order."""
     groups = element_groups(table)
-    told = groups.element != NONE
-    enqueues = (groups.f == ENQUEUE) & told & (groups.type != FAIL)
-    deliveries = np.flatnonzero(np.isin(groups.f, (DEQUEUE, DRAIN)) & (groups.type == OK) & told)
+    named = groups.element != NONE
+    enqueues = (groups.f == ENQUEUE) & named & (groups.type != FAIL)
+    deliveries = np.flatnonzero(np.isin(groups.f, (DEQUEUE, DRAIN)) & (groups.type == OK) & named)
     deliveries = deliveries[np.lexsort((groups.position[deliveries], groups.end[deliveries], groups.group[deliveries]))]
     firsts = deliveries[run_starts(groups.group[deliveries])]
     first = np.full(groups.count, -1, dtype=np.int64)

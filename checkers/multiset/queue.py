@@ -20,8 +20,9 @@ What the mode allows is in the statistics: `lost` where at most once, `duplicate
 `recovered`, elements of indefinite enqueues that were delivered.
 
 Where a drain is missing, absence proves nothing: UNKNOWN. Where nothing is acked, an indefinite dequeue may have taken
-an element that nobody saw, an indefinite drain any number: exactly-once then counts as broken only by more losses, and
-the order of at-least-once only by more elements that came late, for each may have been delivered in its turn before.
+an element that no operation saw, an indefinite drain any number: exactly-once then counts as broken only by more
+losses, and the order of at-least-once only by more elements that came late, for each may have been delivered in its
+turn before.
 
 It does not establish that empty answers were right (the linearizable queue does).
 """
@@ -145,11 +146,11 @@ class QueueChecker:
 def queue_findings(table: pa.Table) -> pa.Table:
     """Kernel over all operations on a bucket of elements."""
     groups = element_groups(table)
-    told = groups.element != NONE
-    enqueues = (groups.f == ENQUEUE) & told
+    named = groups.element != NONE
+    enqueues = (groups.f == ENQUEUE) & named
     possible = enqueues & (groups.type != FAIL)
     acked = enqueues & (groups.type == OK)
-    deliveries = is_ok(groups, DEQUEUE, DRAIN) & told
+    deliveries = is_ok(groups, DEQUEUE, DRAIN) & named
     drains = is_ok(groups, DRAIN)
 
     tried = groups.sizes(enqueues)
@@ -164,7 +165,7 @@ def queue_findings(table: pa.Table) -> pa.Table:
     np.maximum.at(drained, groups.key[drains], groups.start[drains])
     missing = kept > delivered
     decided = groups.largest(acked, groups.end) < drained[groups.key[groups.first]]
-    ack = groups.smallest(is_ok(groups, ACK) & told, groups.end)
+    ack = groups.smallest(is_ok(groups, ACK) & named, groups.end)
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)
 
     findings = Findings()

@@ -67,7 +67,7 @@ SPANS = pa.schema(
         pa.field("end_ns", pa.int64()),
     ]
 )
-"""The same with both ends of the operation; `type` is how it ended, INFO with `end` NEVER if nobody saw that."""
+"""The same with both ends of the operation; `type` is how it ended, INFO with `end` NEVER if there is no completion."""
 
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -132,7 +132,7 @@ def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
     heads = np.flatnonzero(is_ok & (rows["f"].to_numpy()[position] == head))
     heads = heads[run_starts(index[heads])]
     heads = np.tile(heads[np.unique(index[heads], return_index=True)[1]], buckets)
-    # Operations that name no element are told by their copies.
+    # Operations that name no element are represented by their copies.
     kept = np.flatnonzero((element != NONE) | ~is_ok)
     bucket = _bucket(rows, position[kept], element[kept], buckets)
     chosen = np.concatenate((kept, heads))
@@ -146,7 +146,7 @@ def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
 
 
 def _operations(rows: pa.Table) -> tuple[Int64, Int64]:
-    """(position of each row that completes, of the one that began it); one nobody saw end is told by its beginning."""
+    """(position of each row that completes, of the one that began it); one without a completion is its beginning."""
     index, process, kind = (rows[name].to_numpy() for name in ("index", "process", "type"))
     # A completion may have many rows, which mostly lie side by side; the first of each operation is what is paired.
     starts = run_starts(index)
@@ -160,18 +160,18 @@ def _operations(rows: pa.Table) -> tuple[Int64, Int64]:
     head_of_run = np.empty(len(runs), dtype=np.int64)
     head_of_run[order] = np.cumsum(firsts) - 1
 
-    told = np.flatnonzero(kind != INVOKE)
-    begun = begun_by[head_of_run[(np.cumsum(starts) - 1)[told]]]
+    completed = np.flatnonzero(kind != INVOKE)
+    begun = begun_by[head_of_run[(np.cumsum(starts) - 1)[completed]]]
     still_open = heads[invoked & (partner == NO_PARTNER)]
-    return np.concatenate((told, still_open)), np.concatenate((begun, still_open))
+    return np.concatenate((completed, still_open)), np.concatenate((begun, still_open))
 
 
 def _named(rows: pa.Table, position: Int64, started: Int64) -> Int64:
-    """The element of each operation: what a completion does not repeat, its invocation told."""
-    told = rows["element"].to_numpy()
-    element: Int64 = told[position]
+    """The element of each operation: what a completion does not repeat, its invocation named."""
+    named = rows["element"].to_numpy()
+    element: Int64 = named[position]
     silent = np.flatnonzero(element == NONE)
-    element[silent] = told[started[silent]]
+    element[silent] = named[started[silent]]
     return element
 
 
@@ -250,7 +250,7 @@ class ElementGroups:
         took_ns: Int64 | None = None,
         missed_by: Int64 | None = None,
     ) -> None:
-        """These groups have the anomaly; witnessed by their first operations, all but those nobody saw end.
+        """These groups have the anomaly; witnessed by their first operations, without completions that are missing.
 
         For each group, where it means something: how long that took, and an operation that shows it by saying nothing.
         """

@@ -1,4 +1,4 @@
-"""The set checker: what was added is there, for whoever reads later, for ever.
+"""The set checker: what was added is there, in all later reads.
 
 Operations, with the set as key and a value {value, values}:
   add {value}          ok: the set has it
@@ -6,7 +6,7 @@ Operations, with the set as key and a value {value, values}:
 
 Nothing is ever removed. An element is known from the end of its ok add, or of the first read that has it; what a
 read that began later says of it is judged. What breaks the promise:
-  lost         known, and missing from the last read that could tell, having been there before or never
+  lost         known, and missing from the last read that could show it, having been there before or never
   stale        known, missing from a read that began later, and there again in a still later one
                (where the reads are promised to be current)
   duplicated   more than once in one read
@@ -15,10 +15,10 @@ read that began later says of it is judged. What breaks the promise:
 
 An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN.
 
-The statistics tell how many were `stable`, `lost`, `never-read`, `stale` and `recovered` (indefinite adds that were
+The statistics say how many were `stable`, `lost`, `never-read`, `stale` and `recovered` (indefinite adds that were
 read), and quantiles of latency in ms: from when a stable element was known to the begin of the last read that did not
 show it yet (0 where all showed it), and from when a lost one was known to the begin of the last read that still showed
-it (0 where none did). A stale element is told with its latency.
+it (0 where none did). A stale element is reported with its latency.
 
 It does not establish that reads agree with each other in between, nor anything about sets with removals.
 """
@@ -74,7 +74,7 @@ LATENCY = ("stable latency", "lost latency")
 """The same, one count for each bin of a logarithmic histogram: `stable latency 17`."""
 
 QUANTILES = {"0": 0.0, "0.5": 0.5, "0.95": 0.95, "0.99": 0.99, "1": 1.0}
-"""Those that Jepsen's set-full tells."""
+"""Those that Jepsen's set-full reports."""
 
 
 MEANINGS: Mapping[str, Meaning] = {

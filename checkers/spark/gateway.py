@@ -3,7 +3,7 @@
 PySpark starts it in the middle of a function that an interrupt leaves without a trace of it: the JVM then waits for
 ever for a file that is gone, and holds whatever pipe it was given. Here it is under a guard (`harness.lifetime.guard`)
 from the first moment, in a session of its own together with all Python workers, writes nothing but into a directory of
-this process, and PySpark is told where it listens.
+this process, and PySpark is given the port on which it listens.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _kept_in(place: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return {**settings, java: f"{settings.get(java, '')} -Djava.io.tmpdir={place}".strip()}
 
 
-def _read(told: bytes) -> tuple[int, str]:
+def _read(message: bytes) -> tuple[int, str]:
     """Port and secret, as the JVM writes them: two numbers of four bytes, big-endian, and so many bytes of text."""
-    port, length = struct.unpack_from(">ii", told)
-    return port, told[8 : 8 + length].decode()
+    port, length = struct.unpack_from(">ii", message)
+    return port, message[8 : 8 + length].decode()

@@ -1,6 +1,6 @@
 """One Spark session a process: quick to start, quiet, with workers that run what this process runs.
 
-Locally the JVM only moves bytes between Python workers, so it is told to compile little, to collect garbage on one
+Locally the JVM only moves bytes between Python workers, so it is set to compile little, to collect garbage on one
 thread and to take Spark's own classes on trust, which starts it in half the time. On other masters the project's own
 packages travel with the job, with the kernels that were compiled here; Python, pyarrow and numba must be there.
 """
@@ -79,7 +79,8 @@ def _say_nothing(request: Any, client_address: Any) -> None:
 
 
 def _make_context(settings: Mapping[str, str]) -> None:
-    """Not in the main thread, for there PySpark makes Ctrl-C its own, and takes it from whoever runs a storm."""
+    """Not in the main thread, for there PySpark makes Ctrl-C its own, and takes it from the caller that runs a
+    storm."""
     from pyspark import SparkConf, SparkContext
 
     failures: list[BaseException] = []

@@ -12,7 +12,7 @@ from checkers.plan import Checker
 from checkers.repeats import parts
 from checkers.transactions.checker import ListAppend
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from harness.generator import Generator
 from harness.seed import Seed
 from harness.workload import Workload
@@ -22,7 +22,7 @@ from workloads.random_transactions import TransactionSettings, final_reads, rand
 
 @dataclass(frozen=True, kw_only=True)
 class ListAppendSettings(TransactionSettings):
-    model: Model = Model.STRICT_SERIALIZABLE
+    model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
     """The consistency model that is demanded."""
 
 

@@ -14,7 +14,7 @@ from checkers.repeats import parts
 from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from harness.bounds import Bounds
 from harness.generator import Generator
 from harness.seed import Seed
@@ -26,7 +26,7 @@ from workloads.random_transactions import TransactionSettings, final_reads, rand
 @dataclass(frozen=True, kw_only=True)
 class RwRegisterSettings(TransactionSettings):
     keys: Annotated[int, Bounds(1, 10_000)] = 20
-    model: Model = Model.STRICT_SERIALIZABLE
+    model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
     """The consistency model that is demanded."""
     assume: frozenset[Assumption] = frozenset()
     """What the system is known to promise of each key."""

@@ -23,7 +23,7 @@ from checkers.transactions.evidence.explained import (
 from checkers.transactions.evidence.shown_transactions import involved
 from checkers.transactions.isolation.plan import Answer
 from checkers.transactions.meanings import NO_ORDER
-from checkers.transactions.model.lattice import Model, weakest
+from checkers.transactions.model.lattice import ConsistencyModel, weakest
 from checkers.verdict import AnomalySummary, Verdict
 
 
@@ -58,7 +58,7 @@ def order_anomalies(
     return anomalies
 
 
-def names_of(workload: str, inferred: Inference, model: Model, proof: CompactProof) -> Names:
+def names_of(workload: str, inferred: Inference, model: ConsistencyModel, proof: CompactProof) -> Names:
     names = inferred.key_names(proof.keys)
     keys = [names[number] for number in proof.keys]
     return Names(model=model.value, workload=workload, start=proof.start, keys=keys)

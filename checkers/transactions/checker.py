@@ -54,7 +54,7 @@ from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
 from checkers.transactions.meanings import NO_ORDER, OF_LISTS, OF_REGISTERS
-from checkers.transactions.model.lattice import Model, forbidden
+from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 
@@ -66,25 +66,25 @@ COUNTS = (*LEFT_OUT, list_append.UNORDERED, rw_register.READS)
 
 SERIAL = frozenset(
     {
-        Model.REPEATABLE_READ,
-        Model.SERIALIZABLE,
-        Model.STRONG_SESSION_SERIALIZABLE,
-        Model.STRICT_SERIALIZABLE,
+        ConsistencyModel.REPEATABLE_READ,
+        ConsistencyModel.SERIALIZABLE,
+        ConsistencyModel.STRONG_SESSION_SERIALIZABLE,
+        ConsistencyModel.STRICT_SERIALIZABLE,
     }
 )
 """Models that a history of lists keeps if it has none of the anomalies that they forbid: where no dependencies make a
 cycle, they leave an order of all transactions, which orders those versions too whose order no read shows."""
 
 BY_CYCLES = SERIAL | {
-    Model.READ_UNCOMMITTED,
-    Model.STRONG_SESSION_READ_UNCOMMITTED,
-    Model.PL_2,
-    Model.CONSISTENT_VIEW,
-    Model.PARALLEL_SNAPSHOT_ISOLATION,
-    Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION,
-    Model.SNAPSHOT_ISOLATION,
-    Model.STRONG_SESSION_SNAPSHOT_ISOLATION,
-    Model.STRONG_SNAPSHOT_ISOLATION,
+    ConsistencyModel.READ_UNCOMMITTED,
+    ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED,
+    ConsistencyModel.PL_2,
+    ConsistencyModel.CONSISTENT_VIEW,
+    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION,
+    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION,
+    ConsistencyModel.SNAPSHOT_ISOLATION,
+    ConsistencyModel.STRONG_SESSION_SNAPSHOT_ISOLATION,
+    ConsistencyModel.STRONG_SNAPSHOT_ISOLATION,
 }
 """Likewise, if reads show the order of all versions. Two versions behind the longest read may follow each other in one
 order only, or in none, if some cycles are allowed and others are not."""
@@ -114,7 +114,7 @@ class Known:
 class _Transactions(ABC):
     """Judges transactions against a model."""
 
-    model: Model = Model.STRICT_SERIALIZABLE
+    model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
 
     @property
     @abstractmethod
@@ -124,7 +124,7 @@ class _Transactions(ABC):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
     @abstractmethod
-    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
         """Models that are kept if nothing that was found rules them out."""
 
     @abstractmethod
@@ -186,7 +186,7 @@ class ListAppend(_Transactions):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_lists(request, engine)
 
-    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
         return SERIAL if known.unordered else BY_CYCLES
 
     def _is_empty(self, known: Known) -> bool:
@@ -212,7 +212,7 @@ class RwRegister(_Transactions):
     def _assumed(self) -> Sequence[str]:
         return sorted(assumption.value for assumption in self.assume)
 
-    def _kept_without_cycles(self, known: Known) -> frozenset[Model]:
+    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
         return frozenset()
 
     def _is_empty(self, known: Known) -> bool:
@@ -239,7 +239,7 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     )
 
 
-def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: Model) -> Known:
+def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel) -> Known:
     if not known.standing.undecided(demanded):
         return known
     given = answers(engine, inferred.resolved, demanded, known.standing)
@@ -248,12 +248,12 @@ def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: Mo
         standing = standing.deciding(one.model, one.verdict)
     if not given:
         # There is nothing that an order would have to explain.
-        standing = standing.keeping(*(model for model in Model if model not in standing.broken))
+        standing = standing.keeping(*(model for model in ConsistencyModel if model not in standing.broken))
     return replace(known, standing=standing, answers=given)
 
 
 def _result(
-    demanded: Model, known: Known, anomalies: Mapping[str, AnomalySummary], reasons: tuple[str, ...]
+    demanded: ConsistencyModel, known: Known, anomalies: Mapping[str, AnomalySummary], reasons: tuple[str, ...]
 ) -> CheckerResult:
     standing = known.standing
     verdict = standing.verdict(demanded)
@@ -281,7 +281,7 @@ def _result(
     )
 
 
-def _values(models: Iterable[Model]) -> list[str]:
+def _values(models: Iterable[ConsistencyModel]) -> list[str]:
     return [model.value for model in models]
 
 
@@ -297,7 +297,7 @@ def _left_open(answer: Answer) -> str:
 
 
 def _certified(
-    model: Model,
+    model: ConsistencyModel,
     unnamed: Names,
     request: CheckRequest,
     engine: Engine,

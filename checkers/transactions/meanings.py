@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from checkers.anomaly import Meaning
 from checkers.transactions.elle.graph.cycles import FAMILIES, VARIANTS
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 
 NO_ORDER = "not-"
 """Anomalies are called so, and then a model, where no order of the transactions explains the history in it."""
@@ -63,7 +63,7 @@ OF_ORDERS: Mapping[str, Meaning] = {
         says=f"No order of the transactions explains what they read as {model.value} demands.",
         usually="The system promises a weaker model under this configuration, or reads come from replicas that lag.",
     )
-    for model in Model
+    for model in ConsistencyModel
 }
 _OF_TRANSACTIONS: Mapping[str, Meaning] = {
     "G1a": Meaning(

@@ -167,7 +167,7 @@ def _judged(workload: Workload) -> Entry:
 
 
 def _models() -> list[Entry]:
-    from checkers.transactions.model.lattice import ALIASES, PROMISES, Model
+    from checkers.transactions.model.lattice import ALIASES, PROMISES, ConsistencyModel
 
     return [
         {
@@ -178,7 +178,7 @@ def _models() -> list[Entry]:
             "forbids": list(PROMISES[model].forbids),
             "source": PROMISES[model].source,
         }
-        for model in Model
+        for model in ConsistencyModel
     ]
 
 

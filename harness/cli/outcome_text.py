@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkers.anomaly import Anomaly
-from checkers.transactions.model.lattice import Model, weakest
+from checkers.transactions.model.lattice import ConsistencyModel, weakest
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of
@@ -103,7 +103,7 @@ def _told(anomaly: Anomaly) -> Sequence[str]:
 
 def _models(standing: Mapping[str, Any]) -> list[str]:
     """Those ruled out by what was found, and those only because they imply one of them, apart."""
-    ruled_out = [Model(name) for name in standing["ruled_out"]]
+    ruled_out = [ConsistencyModel(name) for name in standing["ruled_out"]]
     first = weakest(ruled_out)
     words = ", ".join(model.value for model in first) or "none"
     hence = [model.value for model in ruled_out if model not in first]

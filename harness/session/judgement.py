@@ -19,8 +19,7 @@ from checkers.names import TRANSACTIONAL
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import Repeats
 from checkers.statistics import Statistics
-from checkers.transactions.model.lattice import ALIASES, model_named
-from checkers.transactions.model.lattice import Model as TransactionModel
+from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity
 from harness.errors import UsageError
 from harness.jepsen import Shape, convert
@@ -88,7 +87,7 @@ def transactional() -> tuple[str, ...]:
 
 def consistency_models() -> tuple[str, ...]:
     """What --consistency-model takes, other names of the same model included."""
-    return (*(model.value for model in TransactionModel), *ALIASES)
+    return (*(model.value for model in ConsistencyModel), *ALIASES)
 
 
 def demands(workload: str, consistency_model: str | None, assume: Sequence[str]) -> tuple[str, ...]:

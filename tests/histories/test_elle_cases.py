@@ -17,7 +17,7 @@ from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model, model_named
+from checkers.transactions.model.lattice import ConsistencyModel, model_named
 from checkers.transactions.verify import verified
 from checkers.verdict import CheckerResult, Verdict
 from harness.jepsen import Shape, convert
@@ -102,12 +102,12 @@ def written(events: list[Event], directory: Path) -> Path:
     return directory / "history.parquet"
 
 
-def models(case: dict[str, Any]) -> list[Model]:
+def models(case: dict[str, Any]) -> list[ConsistencyModel]:
     named = case["opts"].get("consistency-models", ["strict-serializable"])
-    return [Model.STRICT_SERIALIZABLE] if named is None else [model_named(name) for name in named]
+    return [ConsistencyModel.STRICT_SERIALIZABLE] if named is None else [model_named(name) for name in named]
 
 
-def checker(case: dict[str, Any], model: Model, events: list[Event]) -> ListAppend | RwRegister:
+def checker(case: dict[str, Any], model: ConsistencyModel, events: list[Event]) -> ListAppend | RwRegister:
     if case["checker"] == "list-append":
         return ListAppend(model=model)
     opts = case["opts"]

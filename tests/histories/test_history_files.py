@@ -18,7 +18,7 @@ from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.meanings import NO_ORDER
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.session.judgement import checker_for
@@ -34,29 +34,29 @@ FILES = sorted(FOLDER.glob("*/*.history"))
 NEVER_THE_WEAKEST = {
     "list-append": (
         # They are broken by cycles, which have names of their own: those at the bottom, and those at the top.
-        Model.READ_UNCOMMITTED,
-        Model.STRONG_SESSION_READ_UNCOMMITTED,
-        Model.PL_2,
-        Model.REPEATABLE_READ,
-        Model.SERIALIZABLE,
-        Model.STRONG_SESSION_SERIALIZABLE,
-        Model.STRICT_SERIALIZABLE,
+        ConsistencyModel.READ_UNCOMMITTED,
+        ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED,
+        ConsistencyModel.PL_2,
+        ConsistencyModel.REPEATABLE_READ,
+        ConsistencyModel.SERIALIZABLE,
+        ConsistencyModel.STRONG_SESSION_SERIALIZABLE,
+        ConsistencyModel.STRICT_SERIALIZABLE,
         # Beside cycles and what weaker models forbid they demand nothing: where a read shows which of two versions was
         # first, the lists that were read show it as well, or contradict it without any session.
-        Model.STRONG_SESSION_READ_COMMITTED,
-        Model.STRONG_SESSION_READ_ATOMIC,
+        ConsistencyModel.STRONG_SESSION_READ_COMMITTED,
+        ConsistencyModel.STRONG_SESSION_READ_ATOMIC,
         # It allows what consistent view does, which is weaker, but for reads called internal.
-        Model.PARALLEL_SNAPSHOT_ISOLATION,
+        ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION,
     ),
     "rw-register": (
         # Some order always keeps these, for no read shows the order of versions.
-        Model.READ_UNCOMMITTED,
-        Model.STRONG_SESSION_READ_UNCOMMITTED,
+        ConsistencyModel.READ_UNCOMMITTED,
+        ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED,
         # It demands that information flows one way. What flows in a cycle is called G1c, and needs no order.
-        Model.PL_2,
+        ConsistencyModel.PL_2,
         # Those allow what consistent view and repeatable read do, which are weaker, but for reads called internal.
-        Model.PARALLEL_SNAPSHOT_ISOLATION,
-        Model.SERIALIZABLE,
+        ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION,
+        ConsistencyModel.SERIALIZABLE,
     ),
 }
 SHOWN_BY_OTHER_NAMES = {

@@ -23,7 +23,7 @@ from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model, forbidden
+from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.assumptions import Assumptions
 from checkers.transactions.verify.cycles import forbids, name_of, require_step
@@ -38,7 +38,7 @@ from tests.references.transaction_histories import Transaction, committed_of, hi
 
 Version = int | None
 ASSUMPTIONS = [assumption.value for assumption in Assumption]
-JUDGED = [model.value for model in Model]
+JUDGED = [model.value for model in ConsistencyModel]
 
 
 def left(t: Transaction, key: str) -> list[Version]:
@@ -266,7 +266,7 @@ def change(one: Judged, forged: dict[str, Any], rng: random.Random) -> None:
 def test_the_verification_forbids_what_the_lattice_does() -> None:
     """Each knows by itself."""
     kinds = ("ww", "wr", "rw", "process", "realtime")
-    for model in Model:
+    for model in ConsistencyModel:
         for length in range(2, 5):
             for cycle in product(kinds, repeat=length):
                 of_transactions = bool({"ww", "wr", "rw"}.intersection(cycle))
@@ -280,7 +280,9 @@ def test_what_the_checker_certifies_under_assumptions_is_verified(tmp_path: Path
         rng = random.Random(seed)
         one = judged(seed, tmp_path, 6)
         if one is not None:
-            checker = RwRegister(model=rng.choice(list(Model)), assume=frozenset(rng.sample(list(Assumption), 2)))
+            checker = RwRegister(
+                model=rng.choice(list(ConsistencyModel)), assume=frozenset(rng.sample(list(Assumption), 2))
+            )
             said[certified_by_checker(one, checker, tmp_path / "certificate.json")] += 1
     assert said["order"] > 5 and said["proof"] > 1 and said["cycle"] > 5
 

@@ -30,7 +30,7 @@ from checkers.transactions.isolation.constraints.decide import decided
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as PARALLEL
 from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
 from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.demands import Family, Seen
 from checkers.transactions.verify.history import TransactionHistory, read_history
@@ -54,7 +54,7 @@ def weakly_decided(committed: Committed, level: str) -> Decision:
 
 
 def _parallel(committed: Committed, model: str) -> Decision:
-    return parallel_snapshot_decided(committed, Model(model))
+    return parallel_snapshot_decided(committed, ConsistencyModel(model))
 
 
 DECIDERS: dict[str, Callable[[Committed, str], Decision]] = {

@@ -14,7 +14,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.history.committed import NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import PROMISES, Model, implied
+from checkers.transactions.model.lattice import PROMISES, ConsistencyModel, implied
 from tests.references.commit_orders import (
     MODELS,
     History,
@@ -102,7 +102,7 @@ def weaker(name: str) -> set[str]:
     """The model, and all that it implies."""
     if name == "strong-session-PL-2":
         return {name, *weaker("PL-2"), *weaker("strong-session-read-uncommitted")}
-    found = {model.value for model in implied(Model(name))}
+    found = {model.value for model in implied(ConsistencyModel(name))}
     if {"strong-session-read-committed", "pram"} & found:
         found |= weaker("strong-session-PL-2")
     return found | (weaker(SAME[name]) if name in SAME else set())

@@ -30,7 +30,7 @@ from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.graph.cycles import NAMES
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
@@ -228,7 +228,7 @@ def test_both_engines_certify_the_same_under_assumptions(
     text: str, name: str, spark: SparkEngine, tmp_path: Path
 ) -> None:
     request = CheckRequest(history=write(tmp_path / "h.parquet", history_rows(parsed(text)), TRANSACTION))
-    checker = RwRegister(assume=frozenset({Assumption.LINEARIZABLE_KEYS}), model=Model.SERIALIZABLE)
+    checker = RwRegister(assume=frozenset({Assumption.LINEARIZABLE_KEYS}), model=ConsistencyModel.SERIALIZABLE)
     engines = (spark, InProcessEngine())
     written = [checker.certify(request, one, partial(output.write, tmp_path / one.name)) for one in engines]
     assert written == [f"cycle     {name}, assuming linearizable-keys,"] * 2

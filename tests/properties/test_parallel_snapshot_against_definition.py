@@ -15,7 +15,7 @@ from checkers.transactions.evidence.proof import Because, Proof, Step
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
 from tests.references.commit_orders import History, allowed, overwritten, paths, then
@@ -31,10 +31,13 @@ from tests.references.transaction_histories import (
     random_registers,
 )
 
-PLAIN, SESSIONS = Model.PARALLEL_SNAPSHOT_ISOLATION, Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION
+PLAIN, SESSIONS = (
+    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION,
+    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION,
+)
 
 
-def explains(model: Model, rows: Committed, order: list[int]) -> bool:
+def explains(model: ConsistencyModel, rows: Committed, order: list[int]) -> bool:
     """Whether versions in this order make no cycle of dependencies with at most one anti-dependency."""
     history = History(rows)
     place = {t: i for i, t in enumerate(order)}
@@ -49,7 +52,7 @@ def explains(model: Model, rows: Committed, order: list[int]) -> bool:
     return in_order and all(t != u for t, u in sees | then(frozenset(anti), sees))
 
 
-def convinces(model: Model, rows: Committed, proof: Proof, before: tuple[Step, ...] = ()) -> bool:
+def convinces(model: ConsistencyModel, rows: Committed, proof: Proof, before: tuple[Step, ...] = ()) -> bool:
     """Whether each step follows, and they end in cycles."""
     history = History(rows)
     steps = before + proof.steps
@@ -78,7 +81,7 @@ def joined(steps: tuple[Step, ...], numbers: tuple[int, ...], begin: int) -> int
     return begin
 
 
-def follows(model: Model, history: History, steps: tuple[Step, ...], number: int, *, is_case: bool) -> bool:
+def follows(model: ConsistencyModel, history: History, steps: tuple[Step, ...], number: int, *, is_case: bool) -> bool:
     step = steps[number]
     pair = step.source, step.target
     match step.because:
@@ -117,8 +120,8 @@ def test_an_order_need_not_put_readers_before_what_overwrites() -> None:
         assert decision.order is not None and explains(model, history, decision.order.tolist())
 
 
-def judge(seeds: range) -> Counter[tuple[Model, Verdict, bool]]:
-    seen: Counter[tuple[Model, Verdict, bool]] = Counter()
+def judge(seeds: range) -> Counter[tuple[ConsistencyModel, Verdict, bool]]:
+    seen: Counter[tuple[ConsistencyModel, Verdict, bool]] = Counter()
     for seed in seeds:
         history = random_committed(random.Random(seed))
         for model in (PLAIN, SESSIONS):
@@ -160,7 +163,7 @@ def test_certificates_are_verified(draw: Callable[..., list[Transaction]], workl
 
 
 def test_every_model_of_this_kind_is_decided() -> None:
-    assert set(MODELS) == {Model.CONSISTENT_VIEW, PLAIN, SESSIONS}
+    assert set(MODELS) == {ConsistencyModel.CONSISTENT_VIEW, PLAIN, SESSIONS}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_every_model_of_this_kind_is_decided() -> None:
         ("w(x,1)\n r(x,1) | w(y,1)\n r(y,1) | r(x,-)", SESSIONS, Verdict.INVALID),
     ],
 )
-def test_textbook_histories(text: str, model: Model, verdict: Verdict) -> None:
+def test_textbook_histories(text: str, model: ConsistencyModel, verdict: Verdict) -> None:
     assert parallel_snapshot_decided(committed(text), model).verdict is verdict
 
 

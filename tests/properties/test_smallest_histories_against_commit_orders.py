@@ -11,7 +11,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
-from checkers.transactions.model.lattice import Model, weakest
+from checkers.transactions.model.lattice import ConsistencyModel, weakest
 from tests.references.commit_orders import allowed
 from tests.references.history_language import WrittenHistory, parse_history
 from tests.references.transaction_histories import Operation, Transaction, committed_of
@@ -63,7 +63,7 @@ def _operation(part: dict[str, Any]) -> Operation:
 def test_the_smallest_histories_rule_out_what_no_order_explains(name: str, tmp_path: Path) -> None:
     written = HISTORIES[name]
     transactions = committed_of(transactions_of(written))
-    expected = [model for model in Model if not allowed(model.value, transactions)]
+    expected = [model for model in ConsistencyModel if not allowed(model.value, transactions)]
     request = CheckRequest(history=written.write(tmp_path / "history.parquet"))
     result = CHECKERS[written.checker].check(request, InProcessEngine())
     assert result.statistics["ruled_out"] == [model.value for model in expected]
@@ -75,17 +75,19 @@ def test_the_smallest_histories_rule_out_what_no_order_explains(name: str, tmp_p
     ("workload", "never"),
     [
         # Sessions add nothing to it that is not a cycle, or forbidden by weaker models.
-        ("list-append", {Model.STRONG_SESSION_READ_ATOMIC}),
+        ("list-append", {ConsistencyModel.STRONG_SESSION_READ_ATOMIC}),
         # Reads tell no order of versions that could contradict itself.
-        ("rw-register", {Model.READ_UNCOMMITTED, Model.STRONG_SESSION_READ_UNCOMMITTED}),
+        ("rw-register", {ConsistencyModel.READ_UNCOMMITTED, ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED}),
     ],
 )
-def test_each_model_is_the_weakest_that_some_smallest_history_breaks(workload: str, never: set[Model]) -> None:
-    weaker_alike = {Model.PARALLEL_SNAPSHOT_ISOLATION, Model.SERIALIZABLE}
+def test_each_model_is_the_weakest_that_some_smallest_history_breaks(
+    workload: str, never: set[ConsistencyModel]
+) -> None:
+    weaker_alike = {ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION, ConsistencyModel.SERIALIZABLE}
     """Consistent view and repeatable read demand as much of what crosses transactions."""
-    broken: set[Model] = set()
+    broken: set[ConsistencyModel] = set()
     for written in HISTORIES.values():
         if written.checker == workload:
             transactions = committed_of(transactions_of(written))
-            broken.update(weakest(model for model in Model if not allowed(model.value, transactions)))
-    assert broken == set(Model) - never - weaker_alike
+            broken.update(weakest(model for model in ConsistencyModel if not allowed(model.value, transactions)))
+    assert broken == set(ConsistencyModel) - never - weaker_alike

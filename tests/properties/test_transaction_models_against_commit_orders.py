@@ -13,7 +13,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from tests.references.commit_orders import allowed
 from tests.references.history_language import write_rows
 from tests.references.thousands import thousands
@@ -38,7 +38,7 @@ def judged_alike(checker: ListAppend | RwRegister, draw: Draw, path: Path, seeds
     counts: Counter[str] = Counter()
     for seed in seeds:
         drawn = draw(random.Random(seed))
-        expected = {model.value for model in Model if not allowed(model.value, committed_of(drawn))}
+        expected = {model.value for model in ConsistencyModel if not allowed(model.value, committed_of(drawn))}
         history = write_rows(history_rows(drawn), TRANSACTION, path)
         result = checker.check(CheckRequest(history=history), InProcessEngine())
         assert set(result.statistics["ruled_out"]) == expected, (seed, drawn)
@@ -54,4 +54,4 @@ def test_exactly_those_models_are_ruled_out_that_no_order_explains(
 ) -> None:
     some = seeds[::8]  # each takes as long as eight decisions
     counts = judged_alike(checker, draw, tmp_path / "history.parquet", some)
-    assert counts[Model.SERIALIZABLE.value] > len(some) // 6
+    assert counts[ConsistencyModel.SERIALIZABLE.value] > len(some) // 6

@@ -26,7 +26,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify.__main__ import main as verify
 from harness.record.history import history_schema
 from results.output import write
@@ -50,11 +50,15 @@ STRANGE_BYTES = (
     b"[" * 9999,
 )
 TEXTS = {
-    "order": ("w(x,1)\n r(x,1) w(x,2)\n r(x,2)", Model.SERIALIZABLE, ()),
-    "events": ("w(x,1)\n r(x,1) w(y,2)\n r(y,2)", Model.SNAPSHOT_ISOLATION, ()),
-    "proof": ("r(x,-) w(y,1)\n r(y,-) w(x,1)\n r(x,1) r(y,1)", Model.SERIALIZABLE, ()),
-    "anomaly": ("w(x,1)\n r(x,1) w(x,2)\n r(x,1) w(x,3)", Model.SERIALIZABLE, ()),
-    "cycle": ("[0,1] w(x,1) | [2,3] w(x,2)\n [4,5] r(x,2) | [6,7] r(x,1)", Model.SERIALIZABLE, ("linearizable-keys",)),
+    "order": ("w(x,1)\n r(x,1) w(x,2)\n r(x,2)", ConsistencyModel.SERIALIZABLE, ()),
+    "events": ("w(x,1)\n r(x,1) w(y,2)\n r(y,2)", ConsistencyModel.SNAPSHOT_ISOLATION, ()),
+    "proof": ("r(x,-) w(y,1)\n r(y,-) w(x,1)\n r(x,1) r(y,1)", ConsistencyModel.SERIALIZABLE, ()),
+    "anomaly": ("w(x,1)\n r(x,1) w(x,2)\n r(x,1) w(x,3)", ConsistencyModel.SERIALIZABLE, ()),
+    "cycle": (
+        "[0,1] w(x,1) | [2,3] w(x,2)\n [4,5] r(x,2) | [6,7] r(x,1)",
+        ConsistencyModel.SERIALIZABLE,
+        ("linearizable-keys",),
+    ),
 }
 
 Answer = tuple[int, str]

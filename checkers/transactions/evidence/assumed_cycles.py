@@ -18,7 +18,7 @@ from checkers.transactions.elle.graph.cycles import Cycle, Cycles
 from checkers.transactions.elle.inference import VersionSteps
 from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
 from checkers.transactions.elle.rw_register.precedences import Assumption, OrderedBy
-from checkers.transactions.model.lattice import Model, forbidden
+from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.verdict import AnomalySummary
 
 CYCLIC_VERSIONS = "cyclic-versions"
@@ -54,7 +54,7 @@ def contradiction(
     version_steps: VersionSteps,
     found: Cycles,
     findings: Mapping[str, AnomalySummary],
-    model: Model,
+    model: ConsistencyModel,
     limit: int,
 ) -> Contradiction | None:
     """A cycle that the model forbids, of at most so many steps if it is one of versions; None if there is none, or none
@@ -67,7 +67,7 @@ def _contradictions(
     version_steps: VersionSteps,
     found: Cycles,
     findings: Mapping[str, AnomalySummary],
-    model: Model,
+    model: ConsistencyModel,
     limit: int,
 ) -> Iterator[Contradiction]:
     broken = forbidden(model)

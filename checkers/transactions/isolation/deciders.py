@@ -19,27 +19,30 @@ from checkers.transactions.isolation.constraints.decide import decided
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as OF_MANY_ORDERS
 from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
 from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
-from checkers.transactions.model.lattice import Model, strongest
+from checkers.transactions.model.lattice import ConsistencyModel, strongest
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import Verdict
 
 COSTLY_TRANSACTIONS = 200_000
 """Of longer histories only weak levels are decided beside what was demanded."""
 
-OF_WRITES = {Model.READ_UNCOMMITTED: "PL-2", Model.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2"}
+OF_WRITES = {
+    ConsistencyModel.READ_UNCOMMITTED: "PL-2",
+    ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2",
+}
 """Reads show these nothing but the order of versions: what the level demands of a history without reads."""
 
-SERIALIZABLE_OF_ITEMS = (Model.REPEATABLE_READ,)
+SERIALIZABLE_OF_ITEMS = (ConsistencyModel.REPEATABLE_READ,)
 
 
 def decide(
-    committed: Committed, demanded: Model, position: LatticePosition
-) -> tuple[LatticePosition, Mapping[Model, Decision]]:
+    committed: Committed, demanded: ConsistencyModel, position: LatticePosition
+) -> tuple[LatticePosition, Mapping[ConsistencyModel, Decision]]:
     """The position after the deciders have been asked, and their decisions; VALID comes without an order or with one.
 
     Models that are left open without an entry were not asked: see COSTLY_TRANSACTIONS.
     """
-    decisions: dict[Model, Decision] = {}
+    decisions: dict[ConsistencyModel, Decision] = {}
     while left := [model for model in position.undecided(demanded) if model not in decisions]:
         affordable = [model for model in left if model is demanded or _is_cheap(model, committed)]
         if not affordable:
@@ -53,17 +56,17 @@ def decide(
     return position, decisions
 
 
-def _is_cheap(model: Model, committed: Committed) -> bool:
+def _is_cheap(model: ConsistencyModel, committed: Committed) -> bool:
     return model.value in LEVELS or model in OF_WRITES or len(committed) <= COSTLY_TRANSACTIONS
 
 
-def _weak(committed: Committed, models: Sequence[Model]) -> Mapping[Model, Decision]:
+def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[ConsistencyModel, Decision]:
     """All of them at once, for they share most of the work."""
     decisions = weak_levels(committed, [model.value for model in models])
     return {model: decisions[model.value] for model in models}
 
 
-def answer(committed: Committed, model: Model) -> Decision:
+def answer(committed: Committed, model: ConsistencyModel) -> Decision:
     """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
     if model in OF_WRITES:
         if not len(committed.known):
@@ -71,14 +74,14 @@ def answer(committed: Committed, model: Model) -> Decision:
         return weak_levels(_written(committed), [OF_WRITES[model]])[OF_WRITES[model]]
     if model.value in LEVELS:
         return weak_levels(committed, [model.value])[model.value]
-    if model is Model.CURSOR_STABILITY:
+    if model is ConsistencyModel.CURSOR_STABILITY:
         return cursor_stability_decided(committed)
     if model in SERIALIZABLE_OF_ITEMS:
-        return decided(committed, Model.SERIALIZABLE)
+        return decided(committed, ConsistencyModel.SERIALIZABLE)
     return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model)
 
 
-def ordered(committed: Committed, model: Model) -> Decision:
+def ordered(committed: Committed, model: ConsistencyModel) -> Decision:
     """The decision on one model, VALID with an order."""
     decision = answer(committed, model)
     if decision.verdict is not Verdict.VALID or decision.order is not None:

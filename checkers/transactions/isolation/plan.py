@@ -23,7 +23,7 @@ from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.committed_rows import RESOLVED, committed
 from checkers.transactions.isolation.deciders import answer, decide, ordered
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import EXAMPLES, Verdict
 
@@ -45,14 +45,16 @@ TOGETHER = RESOLVED.append(pa.field("all", pa.int8()))
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    model: Model
+    model: ConsistencyModel
     verdict: Verdict
     proof: CompactProof | None = None
     open: Sequence[Sequence[int]] = ()
     """Components that a bound left undecided: history indices of invocations."""
 
 
-def answers(engine: Engine, resolved: Dataset, demanded: Model, position: LatticePosition) -> tuple[Answer, ...]:
+def answers(
+    engine: Engine, resolved: Dataset, demanded: ConsistencyModel, position: LatticePosition
+) -> tuple[Answer, ...]:
     """Of every model that was asked for, in the order in which they were."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
@@ -60,12 +62,12 @@ def answers(engine: Engine, resolved: Dataset, demanded: Model, position: Lattic
         partial(answered, demanded=demanded, position=position),
         ANSWERS,
     )
-    return tuple(map(_answer, engine.gather(asked, len(Model)).to_pylist()))
+    return tuple(map(_answer, engine.gather(asked, len(ConsistencyModel)).to_pylist()))
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:
     return Answer(
-        model=Model(row["model"]),
+        model=ConsistencyModel(row["model"]),
         verdict=Verdict(row["verdict"]),
         proof=decoded_proof(row["proof"]) if row["proof"] else None,
         open=json.loads(row["open"]),
@@ -77,7 +79,7 @@ def together(rows: pa.Table) -> pa.Table:
     return rows.append_column(TOGETHER.field("all"), pa.array(np.zeros(rows.num_rows, dtype=np.int8)))
 
 
-def answered(rows: pa.Table, *, demanded: Model, position: LatticePosition) -> pa.Table:
+def answered(rows: pa.Table, *, demanded: ConsistencyModel, position: LatticePosition) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
     _, decisions = decide(transactions, demanded, position)
@@ -89,7 +91,7 @@ def _committed(rows: pa.Table) -> tuple[Committed, Int64]:
     return committed(rows), np.unique(rows["key"].to_numpy())
 
 
-def _answers(decisions: Mapping[Model, Decision], transactions: Committed, keys: Int64) -> pa.Table:
+def _answers(decisions: Mapping[ConsistencyModel, Decision], transactions: Committed, keys: Int64) -> pa.Table:
     rows = []
     for model, decision in decisions.items():
         events = _events(model)
@@ -101,11 +103,11 @@ def _answers(decisions: Mapping[Model, Decision], transactions: Committed, keys:
     return pa.Table.from_arrays(arrays, schema=ANSWERS)
 
 
-def _events(model: Model) -> int:
+def _events(model: ConsistencyModel) -> int:
     return Names(model=model.value, workload="", start=np.zeros(0, dtype=np.int64), keys=()).events
 
 
-def answer_alone(engine: Engine, resolved: Dataset, model: Model) -> Answer:
+def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER), ("all",), partial(answered_alone, model=model), ANSWERS
@@ -116,19 +118,19 @@ def answer_alone(engine: Engine, resolved: Dataset, model: Model) -> Answer:
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: Model) -> pa.Table:
+def answered_alone(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
     return _answers({model: answer(transactions, model)}, transactions, keys)
 
 
-def order_of(engine: Engine, resolved: Dataset, model: Model, limit: int) -> pa.Table:
+def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:
     """ORDER of a history that the model allows, at most so many rows."""
     orders = engine.grouped(engine.mapped(resolved, together, TOGETHER), ("all",), partial(placed, model=model), ORDER)
     return engine.gather(orders, limit).sort_by("place")
 
 
-def placed(rows: pa.Table, *, model: Model) -> pa.Table:
+def placed(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
     """Kernel over all rows of a history: its ORDER."""
     transactions = committed(rows)
     decision = ordered(transactions, model)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Model(Enum):
+class ConsistencyModel(Enum):
     """By the name that a user gives."""
 
     READ_UNCOMMITTED = "read-uncommitted"
@@ -57,17 +57,17 @@ class Model(Enum):
     STRICT_SERIALIZABLE = "strict-serializable"
 
 
-ALIASES: Mapping[str, Model] = {
-    "PL-1": Model.READ_UNCOMMITTED,
-    "PL-CS": Model.CURSOR_STABILITY,
-    "PL-2+": Model.CONSISTENT_VIEW,
-    "PL-2.99": Model.REPEATABLE_READ,
-    "PL-3": Model.SERIALIZABLE,
-    "PL-SI": Model.SNAPSHOT_ISOLATION,
-    "PL-SS": Model.STRICT_SERIALIZABLE,
-    "conflict-serializable": Model.SERIALIZABLE,
-    "monotonic-atomic-view": Model.READ_COMMITTED,
-    "strong-serializable": Model.STRICT_SERIALIZABLE,
+ALIASES: Mapping[str, ConsistencyModel] = {
+    "PL-1": ConsistencyModel.READ_UNCOMMITTED,
+    "PL-CS": ConsistencyModel.CURSOR_STABILITY,
+    "PL-2+": ConsistencyModel.CONSISTENT_VIEW,
+    "PL-2.99": ConsistencyModel.REPEATABLE_READ,
+    "PL-3": ConsistencyModel.SERIALIZABLE,
+    "PL-SI": ConsistencyModel.SNAPSHOT_ISOLATION,
+    "PL-SS": ConsistencyModel.STRICT_SERIALIZABLE,
+    "conflict-serializable": ConsistencyModel.SERIALIZABLE,
+    "monotonic-atomic-view": ConsistencyModel.READ_COMMITTED,
+    "strong-serializable": ConsistencyModel.STRICT_SERIALIZABLE,
 }
 """Other names of the same."""
 
@@ -76,7 +76,7 @@ ALIASES: Mapping[str, Model] = {
 class Promise:
     """What a model adds to the weaker ones that it implies."""
 
-    weaker: tuple[Model, ...] = ()
+    weaker: tuple[ConsistencyModel, ...] = ()
     """Those right below."""
     forbids: tuple[str, ...] = ()
     """Anomalies that none of the weaker ones forbids."""
@@ -84,135 +84,143 @@ class Promise:
     source: str
 
 
-PROMISES: Mapping[Model, Promise] = {
-    Model.READ_UNCOMMITTED: Promise(
+PROMISES: Mapping[ConsistencyModel, Promise] = {
+    ConsistencyModel.READ_UNCOMMITTED: Promise(
         forbids=("G0", "cyclic-versions", "duplicate-elements", "garbage-read"),
         about="each item's versions have one order, and what is read was written",
         source="Adya",
     ),
-    Model.PL_2: Promise(
-        weaker=(Model.READ_UNCOMMITTED,),
+    ConsistencyModel.PL_2: Promise(
+        weaker=(ConsistencyModel.READ_UNCOMMITTED,),
         forbids=("G1a", "G1b", "G1c", "dirty-update", "future-read", "incompatible-order"),
         about="only final writes of committed transactions are read, and information flows one way",
         source="Adya",
     ),
-    Model.READ_COMMITTED: Promise(
-        weaker=(Model.PL_2,),
+    ConsistencyModel.READ_COMMITTED: Promise(
+        weaker=(ConsistencyModel.PL_2,),
         about="once a transaction has read from another, its later reads do not miss what that one wrote",
         source="Biswas, Enea; Bailis et al. (VLDB 2014) call it monotonic atomic view",
     ),
-    Model.CURSOR_STABILITY: Promise(
-        weaker=(Model.PL_2,),
+    ConsistencyModel.CURSOR_STABILITY: Promise(
+        weaker=(ConsistencyModel.PL_2,),
         forbids=("lost-update",),
         about="no two transactions update what both have read in the same version",
         source="Berenson et al.; Adya",
     ),
-    Model.READ_ATOMIC: Promise(
-        weaker=(Model.READ_COMMITTED,),
+    ConsistencyModel.READ_ATOMIC: Promise(
+        weaker=(ConsistencyModel.READ_COMMITTED,),
         forbids=("internal",),
         about="of each transaction all effects are seen, or none",
         source="Bailis et al. (SIGMOD 2014); Cerone, Bernardi, Gotsman",
     ),
-    Model.READ_YOUR_WRITES: Promise(
-        weaker=(Model.PL_2,), about="a session's reads do not miss its earlier writes", source="Terry et al."
+    ConsistencyModel.READ_YOUR_WRITES: Promise(
+        weaker=(ConsistencyModel.PL_2,), about="a session's reads do not miss its earlier writes", source="Terry et al."
     ),
-    Model.MONOTONIC_READS: Promise(
-        weaker=(Model.PL_2,),
+    ConsistencyModel.MONOTONIC_READS: Promise(
+        weaker=(ConsistencyModel.PL_2,),
         about="a session's reads do not miss what its earlier reads have shown",
         source="Terry et al.",
     ),
-    Model.MONOTONIC_WRITES: Promise(
-        weaker=(Model.STRONG_SESSION_READ_UNCOMMITTED, Model.PL_2),
+    ConsistencyModel.MONOTONIC_WRITES: Promise(
+        weaker=(ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED, ConsistencyModel.PL_2),
         forbids=("G1c-process",),
         about="a session's writes take effect in order, everywhere",
         source="Terry et al.",
     ),
-    Model.WRITES_FOLLOW_READS: Promise(
-        weaker=(Model.PL_2,),
+    ConsistencyModel.WRITES_FOLLOW_READS: Promise(
+        weaker=(ConsistencyModel.PL_2,),
         about="who sees a write sees what its session had read before",
         source="Terry et al.",
     ),
-    Model.PRAM: Promise(
-        weaker=(Model.READ_YOUR_WRITES, Model.MONOTONIC_READS, Model.MONOTONIC_WRITES),
+    ConsistencyModel.PRAM: Promise(
+        weaker=(ConsistencyModel.READ_YOUR_WRITES, ConsistencyModel.MONOTONIC_READS, ConsistencyModel.MONOTONIC_WRITES),
         about="each session's order is seen by everybody",
         source="Brzezinski, Sobaniec, Wawrzyniak",
     ),
-    Model.STRONG_SESSION_READ_UNCOMMITTED: Promise(
-        weaker=(Model.READ_UNCOMMITTED,),
+    ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED: Promise(
+        weaker=(ConsistencyModel.READ_UNCOMMITTED,),
         forbids=("G0-process",),
         about="the order of versions keeps to that of sessions",
         source="Kingsbury, Alvaro",
     ),
-    Model.STRONG_SESSION_READ_COMMITTED: Promise(
-        weaker=(Model.READ_COMMITTED, Model.STRONG_SESSION_READ_UNCOMMITTED),
+    ConsistencyModel.STRONG_SESSION_READ_COMMITTED: Promise(
+        weaker=(ConsistencyModel.READ_COMMITTED, ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED),
         forbids=("G1c-process",),
         about="read committed in an order that keeps to that of sessions",
         source="Biswas, Enea; Kingsbury, Alvaro",
     ),
-    Model.STRONG_SESSION_READ_ATOMIC: Promise(
-        weaker=(Model.READ_ATOMIC, Model.STRONG_SESSION_READ_COMMITTED, Model.READ_YOUR_WRITES),
+    ConsistencyModel.STRONG_SESSION_READ_ATOMIC: Promise(
+        weaker=(
+            ConsistencyModel.READ_ATOMIC,
+            ConsistencyModel.STRONG_SESSION_READ_COMMITTED,
+            ConsistencyModel.READ_YOUR_WRITES,
+        ),
         about="of each transaction seen, and of each earlier one of the session, all effects are seen",
         source="Biswas, Enea",
     ),
-    Model.CAUSAL: Promise(
-        weaker=(Model.PRAM, Model.WRITES_FOLLOW_READS, Model.STRONG_SESSION_READ_ATOMIC),
+    ConsistencyModel.CAUSAL: Promise(
+        weaker=(
+            ConsistencyModel.PRAM,
+            ConsistencyModel.WRITES_FOLLOW_READS,
+            ConsistencyModel.STRONG_SESSION_READ_ATOMIC,
+        ),
         about="who sees an effect sees all its causes: what its session did and saw before, and so on",
         source="Biswas, Enea; Brzezinski, Sobaniec, Wawrzyniak",
     ),
-    Model.CONSISTENT_VIEW: Promise(
-        weaker=(Model.CURSOR_STABILITY, Model.READ_COMMITTED),
+    ConsistencyModel.CONSISTENT_VIEW: Promise(
+        weaker=(ConsistencyModel.CURSOR_STABILITY, ConsistencyModel.READ_COMMITTED),
         forbids=("G-single-item",),
         about="reads show a consistent state, though others may see another one (PL-2+)",
         source="Adya",
     ),
-    Model.PARALLEL_SNAPSHOT_ISOLATION: Promise(
-        weaker=(Model.CONSISTENT_VIEW, Model.READ_ATOMIC),
+    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION: Promise(
+        weaker=(ConsistencyModel.CONSISTENT_VIEW, ConsistencyModel.READ_ATOMIC),
         about="snapshots that are causal, and no two concurrent writers of an item",
         source="Cerone, Bernardi, Gotsman; Cerone, Gotsman",
     ),
-    Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Promise(
-        weaker=(Model.PARALLEL_SNAPSHOT_ISOLATION, Model.CAUSAL),
+    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Promise(
+        weaker=(ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION, ConsistencyModel.CAUSAL),
         forbids=("G-single-item-process",),
         about="parallel snapshot isolation whose snapshots hold what the session did before",
         source="Cerone, Gotsman",
     ),
-    Model.SNAPSHOT_ISOLATION: Promise(
-        weaker=(Model.PARALLEL_SNAPSHOT_ISOLATION,),
+    ConsistencyModel.SNAPSHOT_ISOLATION: Promise(
+        weaker=(ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION,),
         forbids=("G-nonadjacent-item",),
         about="reads from one snapshot of one order, and no two concurrent writers of an item",
         source="Berenson et al.; Cerone, Gotsman",
     ),
-    Model.STRONG_SESSION_SNAPSHOT_ISOLATION: Promise(
-        weaker=(Model.SNAPSHOT_ISOLATION, Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION),
+    ConsistencyModel.STRONG_SESSION_SNAPSHOT_ISOLATION: Promise(
+        weaker=(ConsistencyModel.SNAPSHOT_ISOLATION, ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION),
         forbids=("G-nonadjacent-item-process",),
         about="snapshot isolation whose snapshots hold what the session did before",
         source="Daudjee, Salem (VLDB 2006)",
     ),
-    Model.STRONG_SNAPSHOT_ISOLATION: Promise(
-        weaker=(Model.STRONG_SESSION_SNAPSHOT_ISOLATION,),
+    ConsistencyModel.STRONG_SNAPSHOT_ISOLATION: Promise(
+        weaker=(ConsistencyModel.STRONG_SESSION_SNAPSHOT_ISOLATION,),
         forbids=("G0-realtime", "G1c-realtime", "G-single-item-realtime", "G-nonadjacent-item-realtime"),
         about="snapshot isolation whose snapshots hold all that had ended before",
         source="Daudjee, Salem (VLDB 2006)",
     ),
-    Model.REPEATABLE_READ: Promise(
-        weaker=(Model.CURSOR_STABILITY, Model.READ_COMMITTED),
+    ConsistencyModel.REPEATABLE_READ: Promise(
+        weaker=(ConsistencyModel.CURSOR_STABILITY, ConsistencyModel.READ_COMMITTED),
         forbids=("G-single-item", "G-nonadjacent-item", "G2-item"),
         about="serializable as far as items go, though not predicates (PL-2.99)",
         source="Adya",
     ),
-    Model.SERIALIZABLE: Promise(
-        weaker=(Model.REPEATABLE_READ, Model.SNAPSHOT_ISOLATION),
+    ConsistencyModel.SERIALIZABLE: Promise(
+        weaker=(ConsistencyModel.REPEATABLE_READ, ConsistencyModel.SNAPSHOT_ISOLATION),
         about="one after the other, in some order",
         source="Bernstein, Hadzilacos, Goodman; Adya",
     ),
-    Model.STRONG_SESSION_SERIALIZABLE: Promise(
-        weaker=(Model.SERIALIZABLE, Model.STRONG_SESSION_SNAPSHOT_ISOLATION),
+    ConsistencyModel.STRONG_SESSION_SERIALIZABLE: Promise(
+        weaker=(ConsistencyModel.SERIALIZABLE, ConsistencyModel.STRONG_SESSION_SNAPSHOT_ISOLATION),
         forbids=("G2-item-process",),
         about="one after the other, in an order that keeps to that of sessions",
         source="Daudjee, Salem (ICDE 2004)",
     ),
-    Model.STRICT_SERIALIZABLE: Promise(
-        weaker=(Model.STRONG_SESSION_SERIALIZABLE, Model.STRONG_SNAPSHOT_ISOLATION),
+    ConsistencyModel.STRICT_SERIALIZABLE: Promise(
+        weaker=(ConsistencyModel.STRONG_SESSION_SERIALIZABLE, ConsistencyModel.STRONG_SNAPSHOT_ISOLATION),
         forbids=("G2-item-realtime",),
         about="one after the other, in an order that keeps to realtime",
         source="Adya; Bernstein, Hadzilacos, Goodman",
@@ -220,12 +228,12 @@ PROMISES: Mapping[Model, Promise] = {
 }
 
 
-def model_named(name: str) -> Model:
+def model_named(name: str) -> ConsistencyModel:
     """However it is spelt: `serializable`, `:serializable`, `Snapshot_Isolation`, `pl-3`. Raises ValueError."""
-    names = {_spelt(known): known for known in (*(model.value for model in Model), *ALIASES)}
+    names = {_spelt(known): known for known in (*(model.value for model in ConsistencyModel), *ALIASES)}
     known = names.get(_spelt(name))
     if known is not None:
-        return ALIASES[known] if known in ALIASES else Model(known)
+        return ALIASES[known] if known in ALIASES else ConsistencyModel(known)
     raise ValueError(f"no consistency model is called {name!r}; there are: {', '.join(names.values())}")
 
 
@@ -233,42 +241,44 @@ def _spelt(name: str) -> str:
     return name.strip().removeprefix(":").lower().replace("_", "-").replace(" ", "-")
 
 
-def implied(model: Model) -> tuple[Model, ...]:
-    """The model and all weaker ones, in the order of `Model`."""
-    return tuple(other for other in Model if other in _BELOW[model])
+def implied(model: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
+    """The model and all weaker ones, in the order of `ConsistencyModel`."""
+    return tuple(other for other in ConsistencyModel if other in _BELOW[model])
 
 
-def forbidden(model: Model) -> frozenset[str]:
+def forbidden(model: ConsistencyModel) -> frozenset[str]:
     """All anomalies that the model forbids."""
     return frozenset(name for weaker in _BELOW[model] for name in PROMISES[weaker].forbids)
 
 
-def stronger_too(models: Iterable[Model]) -> tuple[Model, ...]:
-    """These and all that imply one of them: what is ruled out where these are. In the order of `Model`."""
+def stronger_too(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
+    """These and all that imply one of them: what is ruled out where these are. In the order of `ConsistencyModel`."""
     broken = set(models)
-    return tuple(model for model in Model if not broken.isdisjoint(_BELOW[model]))
+    return tuple(model for model in ConsistencyModel if not broken.isdisjoint(_BELOW[model]))
 
 
-def ruled_out(anomalies: Iterable[str]) -> tuple[Model, ...]:
-    """All models that forbid one of the anomalies, in the order of `Model`."""
+def ruled_out(anomalies: Iterable[str]) -> tuple[ConsistencyModel, ...]:
+    """All models that forbid one of the anomalies, in the order of `ConsistencyModel`."""
     found = set(anomalies)
-    return tuple(model for model in Model if not found.isdisjoint(forbidden(model)))
+    return tuple(model for model in ConsistencyModel if not found.isdisjoint(forbidden(model)))
 
 
-def strongest(models: Iterable[Model]) -> tuple[Model, ...]:
-    """Those that no other of them implies, in the order of `Model`."""
+def strongest(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
+    """Those that no other of them implies, in the order of `ConsistencyModel`."""
     left = set(models)
-    return tuple(model for model in Model if model in left and not any(model in _BELOW[o] for o in left - {model}))
+    return tuple(
+        model for model in ConsistencyModel if model in left and not any(model in _BELOW[o] for o in left - {model})
+    )
 
 
-def weakest(models: Iterable[Model]) -> tuple[Model, ...]:
-    """Those that imply no other of them, in the order of `Model`."""
+def weakest(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
+    """Those that imply no other of them, in the order of `ConsistencyModel`."""
     left = set(models)
-    return tuple(model for model in Model if model in left and _BELOW[model] & left == {model})
+    return tuple(model for model in ConsistencyModel if model in left and _BELOW[model] & left == {model})
 
 
-def _below() -> dict[Model, frozenset[Model]]:
-    below: dict[Model, frozenset[Model]] = {}
+def _below() -> dict[ConsistencyModel, frozenset[ConsistencyModel]]:
+    below: dict[ConsistencyModel, frozenset[ConsistencyModel]] = {}
     open_models = list(PROMISES)
     while open_models:
         ready = [model for model in open_models if all(weaker in below for weaker in PROMISES[model].weaker)]
@@ -278,4 +288,4 @@ def _below() -> dict[Model, frozenset[Model]]:
     return below
 
 
-_BELOW: Mapping[Model, frozenset[Model]] = _below()
+_BELOW: Mapping[ConsistencyModel, frozenset[ConsistencyModel]] = _below()

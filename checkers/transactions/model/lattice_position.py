@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from checkers.transactions.model.lattice import Model, implied, ruled_out, stronger_too, strongest
+from checkers.transactions.model.lattice import ConsistencyModel, implied, ruled_out, stronger_too, strongest
 from checkers.verdict import Verdict
 
 
@@ -14,42 +14,42 @@ from checkers.verdict import Verdict
 class LatticePosition:
     """What is known so far; models outside both sets are undecided."""
 
-    broken: frozenset[Model] = frozenset()
+    broken: frozenset[ConsistencyModel] = frozenset()
     """Ruled out, with every one that implies one of them."""
-    kept: frozenset[Model] = frozenset()
+    kept: frozenset[ConsistencyModel] = frozenset()
     """Proved, with every one that they imply."""
 
-    def breaking(self, models: Iterable[Model]) -> LatticePosition:
+    def breaking(self, models: Iterable[ConsistencyModel]) -> LatticePosition:
         return replace(self, broken=self.broken.union(stronger_too(models)))
 
     def showing(self, anomalies: Iterable[str]) -> LatticePosition:
         """With these anomalies found."""
         return replace(self, broken=self.broken.union(ruled_out(anomalies)))
 
-    def keeping(self, *models: Model) -> LatticePosition:
+    def keeping(self, *models: ConsistencyModel) -> LatticePosition:
         return replace(self, kept=self.kept.union(*map(implied, models)))
 
-    def deciding(self, model: Model, verdict: Verdict) -> LatticePosition:
+    def deciding(self, model: ConsistencyModel, verdict: Verdict) -> LatticePosition:
         """With a decider's answer; UNKNOWN changes nothing."""
         if verdict is Verdict.UNKNOWN:
             return self
         return self.keeping(model) if verdict is Verdict.VALID else self.breaking([model])
 
-    def verdict(self, demanded: Model) -> Verdict:
+    def verdict(self, demanded: ConsistencyModel) -> Verdict:
         assert self.broken.isdisjoint(self.kept), "a model is proved and ruled out"
         if demanded in self.broken:
             return Verdict.INVALID
         return Verdict.VALID if demanded in self.kept else Verdict.UNKNOWN
 
-    def undecided(self, demanded: Model) -> tuple[Model, ...]:
-        """Of the demanded one and those it implies, in the order of `Model`."""
+    def undecided(self, demanded: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
+        """Of the demanded one and those it implies, in the order of `ConsistencyModel`."""
         return tuple(model for model in implied(demanded) if model not in self.broken and model not in self.kept)
 
-    def strongest(self, demanded: Model) -> tuple[Model, ...]:
+    def strongest(self, demanded: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
         """Of the demanded one and those it implies, the strongest that are not ruled out. What is stronger than the
         demand is not looked into, so nothing is claimed of it."""
         return strongest(set(implied(demanded)) - self.broken)
 
-    def in_order(self) -> tuple[Model, ...]:
+    def in_order(self) -> tuple[ConsistencyModel, ...]:
         """What is ruled out."""
-        return tuple(model for model in Model if model in self.broken)
+        return tuple(model for model in ConsistencyModel if model in self.broken)

@@ -15,7 +15,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import Refuted, verified
 from results.output import write
 from tests.references.history_language import write_rows
@@ -37,7 +37,7 @@ def written(text: str, directory: Path) -> Path:
 def certified(text: str, model: str, assumed: str, directory: Path) -> Any:
     """By the checker, and verified."""
     history, path = written(text, directory), directory / "certificate.json"
-    checker = RwRegister(model=Model(model), assume=frozenset({Assumption(assumed)}))
+    checker = RwRegister(model=ConsistencyModel(model), assume=frozenset({Assumption(assumed)}))
     said = checker.certify(CheckRequest(history=history), InProcessEngine(), partial(write, path))
     told = json.loads(path.read_text())
     verified(told, history)

@@ -14,7 +14,7 @@ from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.evidence.certificate import SHOWN_BY_READS
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.model.lattice import Model, forbidden
+from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.verify import DEMANDS, Refuted, verified
 from checkers.transactions.verify.witnesses import forbids
 from results.output import write
@@ -38,8 +38,8 @@ def anomaly(name: str, *transactions: int) -> dict[str, Any]:
 
 
 def test_it_knows_what_each_model_forbids_as_the_lattice_does() -> None:
-    assert set(DEMANDS) - {model.value for model in Model} == {"strong-session-PL-2"}
-    for model in Model:
+    assert set(DEMANDS) - {model.value for model in ConsistencyModel} == {"strong-session-PL-2"}
+    for model in ConsistencyModel:
         for name in SHOWN_BY_READS:
             assert forbids(DEMANDS[model.value], name) == (name in forbidden(model)), (model, name)
 
@@ -65,12 +65,18 @@ OWN_WRITE_UNREAD = ("w(x,1) r(x,2)\n w(x,2)", "w(x,1) r(x,-)", "a(x,1) r(x,[2])\
 @pytest.mark.parametrize("text", OWN_WRITE_UNREAD)
 def test_reads_against_own_writes_are_judged_by_atomic_models_alone(text: str, tmp_path: Path) -> None:
     history = written(text, tmp_path)
-    for model in (Model.PL_2, Model.PRAM, Model.CONSISTENT_VIEW, Model.REPEATABLE_READ, Model.READ_ATOMIC):
+    for model in (
+        ConsistencyModel.PL_2,
+        ConsistencyModel.PRAM,
+        ConsistencyModel.CONSISTENT_VIEW,
+        ConsistencyModel.REPEATABLE_READ,
+        ConsistencyModel.READ_ATOMIC,
+    ):
         told = certified(history, ListAppend(model=model) if "a(" in text else RwRegister(model=model))
-        assert told["verdict"] == ("invalid" if model is Model.READ_ATOMIC else "valid")
+        assert told["verdict"] == ("invalid" if model is ConsistencyModel.READ_ATOMIC else "valid")
         verified(told, history)
         order = {"verdict": "valid", "order": [0, 1][: text.count("\n") + 1]}
-        if model is Model.READ_ATOMIC:
+        if model is ConsistencyModel.READ_ATOMIC:
             with pytest.raises(Refuted):
                 verified(told | order, history)
         else:
@@ -122,7 +128,7 @@ def test_begins_and_commits_of_transactions_that_never_ended_are_certified(tmp_p
         TRANSACTION,
         tmp_path / "history.parquet",
     )
-    told = certified(history, RwRegister(model=Model.SNAPSHOT_ISOLATION))
+    told = certified(history, RwRegister(model=ConsistencyModel.SNAPSHOT_ISOLATION))
     assert len(told["order"]) == 6
     verified(told, history)
 
@@ -132,7 +138,7 @@ OUT_OF_SESSION = "[0,1] a(x,1) | [2,3] a(x,2)\n [4,5] r(x,[2,1])"
 
 
 def test_read_uncommitted_orders_writes_and_nothing_else(tmp_path: Path) -> None:
-    uncommitted, of_sessions = Model.READ_UNCOMMITTED, Model.STRONG_SESSION_READ_UNCOMMITTED
+    uncommitted, of_sessions = ConsistencyModel.READ_UNCOMMITTED, ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED
     history = written(OUT_OF_SESSION, tmp_path)
     told = certified(history, ListAppend(model=uncommitted))
     verified(told, history)

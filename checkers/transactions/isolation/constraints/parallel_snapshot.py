@@ -36,14 +36,14 @@ from checkers.transactions.isolation.constraints.saturation import (
     saturated,
 )
 from checkers.transactions.isolation.constraints.schedule import scheduled
-from checkers.transactions.model.lattice import Model
+from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
 from harness.compiled import compiled
 
 MODELS = {
-    Model.CONSISTENT_VIEW: Kept.NOTHING,
-    Model.PARALLEL_SNAPSHOT_ISOLATION: Kept.NOTHING,
-    Model.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
+    ConsistencyModel.CONSISTENT_VIEW: Kept.NOTHING,
+    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION: Kept.NOTHING,
+    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
 }
 
 STEPS = 1 << 28
@@ -52,7 +52,7 @@ CONFLICTS = 1_000
 """So many readers that see too much are looked at, an order."""
 
 
-def parallel_snapshot_decided(committed: Committed, model: Model) -> Decision:
+def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel) -> Decision:
     """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
     none of their steps is."""
     decision = _decided(committed, Kept.SESSION)

@@ -173,7 +173,7 @@ class DockerEnvironment:
         """Asks the engine, a few milliseconds a node: not for use while clients are served."""
         for node in self._nodes.values():
             node.look()
-        return {name: "\n".join(node.deaths) for name, node in self._nodes.items() if node.deaths}
+        return {name: "\n".join(node.deaths) for name, node in sorted(self._nodes.items()) if node.deaths}
 
     def _end(self, node: RemoteNode) -> None:
         try:
@@ -268,7 +268,7 @@ class DockerEnvironment:
     def _known(self, names: Any) -> None:
         for name in names:
             if name not in self._nodes:
-                raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._nodes)}")
+                raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._containers)}")
 
 
 def _effect(words: str, nothing: str) -> Effect:

@@ -67,7 +67,7 @@ class Places:
         bucket = bucket_of(mixed(block, mixed(self.queue * LEVELS + self.level)), buckets)
         columns = (np.broadcast_to(np.asarray(getattr(self, name)), len(self.offset)) for name in PLACES.names[1:])
         types = (field.type.to_pandas_dtype() for field in list(PLACES)[1:])
-        arrays = [pa.array(column.astype(dtype)) for column, dtype in zip(columns, types, strict=True)]
+        arrays = [pa.array(column.astype(dtype, copy=False)) for column, dtype in zip(columns, types, strict=True)]
         return pa.Table.from_arrays([pa.array(bucket), *arrays], schema=PLACES)
 
 

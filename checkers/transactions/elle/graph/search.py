@@ -15,7 +15,7 @@ may tie all of a history together. Of several dependencies between the same two 
 before WR before RW; an order between them counts beside it.
 
 It takes the transactions that may have been committed (NODES) and their dependencies (LINKS). It does not establish
-that a history without cycles satisfies a model: dependencies that nobody could infer are not there.
+that a history without cycles satisfies a model: dependencies that could not be inferred are not there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cursor stability: no version comes between the one that a transaction read and the one that it then wrote.
 
 That is what serializability demands of reads of keys that the transaction writes. All other reads only come behind
-what they read: as if each were of a key of its own, that nobody else writes.
+what they read: as if each were of a key of its own, that no other transaction writes.
 
 Source: Adya (1999), PL-CS: G1 and G-cursor.
 """
@@ -74,5 +74,5 @@ def _with_keys(proof: Proof, keys: int, named: Int32) -> Proof:
 def _with_key(step: Step, keys: int, named: Int32) -> Step:
     if step.key < keys:
         return step
-    assert step.because is Because.READ, "nobody else writes a read's own key"
+    assert step.because is Because.READ, "only its writer writes a read's own key"
     return replace(step, key=int(named[step.key - keys]))

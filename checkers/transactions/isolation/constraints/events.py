@@ -248,7 +248,7 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
 
 
 def _session_pairs(committed: Committed) -> tuple[Int32, Int32]:
-    """Neighbours in a session; an indefinite transaction follows the last definite one, and nobody follows it."""
+    """Neighbours in a session; an indefinite transaction follows the last definite one, and has no follower."""
     order = np.argsort(committed.session, kind="stable")[1:]
     session, definite = committed.session[order], committed.end[order] != NEVER
     rows = np.arange(len(order))

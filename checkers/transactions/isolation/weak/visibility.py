@@ -1,17 +1,17 @@
-"""What causal consistency forces: whoever sees a transaction sees its session before it, and all that it has seen.
+"""What causal consistency forces: to see a transaction is to see its session before it, and all that it has seen.
 
 Transactions are taken in an order of reads and sessions. Each has a clock: how much of each chain it sees. A chain is a
 session, or several, each of which began by seeing the one before to its end: many short sessions, as crashed clients
 leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
 them until they differ. Where that is too much for CELLS, or chains are too many, they are taken in turns of so many.
 
-What only its own session ever sees has no place in a chain, which nobody could take over from there.
+What only its own session ever sees has no place in a chain: no other session could take the chain over from there.
 
 For each read the newest visible versions of its key in each session are put before the one that was read. Of a version
 that has been read it is kept below which mark all versions of the key come before it: there no search for others goes
 on, once it is seen itself. So in a store that works a read looks at what was written while its writer's effects were
-under way, and not at all chains. What hardly anybody ever sees would hold the mark down: it is put aside, and looked at
-by every read of its key, until somebody sees it.
+under way, and not at all chains. What hardly any transaction ever sees would hold the mark down: it is put aside, and
+looked at by every read of its key, until one of them sees it.
 
 Cost: n transactions times chains at worst, as in Moldrup, Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation
 Tester" (PLDI 2025); each search in a session's versions takes the logarithm of their number.
@@ -45,7 +45,7 @@ CELLS = 1 << 27
 LEAST = 16
 """but at least so many chains."""
 WINDOW = 64
-"""A version that somebody does not see who sees one so much newer is put aside: hardly anybody ever will."""
+"""A version that a transaction does not see which sees one so much newer is put aside: hardly any other one will."""
 
 
 def visible(accesses: Accesses, order: Int32) -> Forced:
@@ -112,8 +112,8 @@ def _own_chain(state: State, t: int) -> tuple[int, int]:
 
 @inlined
 def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool]:
-    """The row with all that t sees: what its session saw, and what those saw that it reads from; and whether nobody
-    else will need it."""
+    """The row with all that t sees: what its session saw, and what those saw that it reads from; and whether no
+    other transaction will need it."""
     transactions, clocks, chains = state.transactions, state.clocks, state.chains
     p = transactions.before[t]
     row = clocks.row_of[p] if p != NOBODY else 0
@@ -237,7 +237,7 @@ def _put_on_chain(state: State, sight: Sight, t: int, round_: int) -> bool:
         return bool(transactions.public[t] and chains.turn[t] == 0)
     chains.last[t], chains.turn[t], chains.length[chain] = t, round_, chains.place[t]
     _list_versions(state, t)
-    # Whoever is the last one of its session that others will see leaves the chain to them.
+    # The last transaction of a session that others will see leaves the chain to them.
     if not chains.followed[t]:
         chains.ended[chains.ended_count[0]] = chain
         chains.ended_count[0] += 1
@@ -259,7 +259,7 @@ def _ended_chain(state: State, sight: Sight) -> int:
 
 @inlined
 def _new_chain(state: State) -> int:
-    """Of which nobody has seen anything."""
+    """Of which no clock has seen anything."""
     taken = state.chains.used[0]
     state.chains.used[0] = taken + 1
     for row in range(state.clocks.highest[0] + 1):
@@ -290,7 +290,7 @@ def _list_versions(state: State, t: int) -> None:
 
 @inlined
 def _release(state: State, sight: Sight, t: int, is_mine: bool) -> None:
-    """Gives up the clocks that nobody will ask for any more."""
+    """Gives up the clocks that will not be needed any more."""
     transactions, clocks = state.transactions, state.clocks
     p = transactions.before[t]
     if clocks.left[t] > 0:

@@ -71,7 +71,7 @@ class Clocks(NamedTuple):
     """int32[rows]"""
     free: Int32
     free_count: Int64
-    """The rows that nobody holds are free[:free_count[0]]."""
+    """The rows that are not held are free[:free_count[0]]."""
     highest: Int64
     """int64[1]: the last row that was ever held."""
     row_of: Int32

@@ -3,8 +3,8 @@ there, as components, and the proof if nothing will do.
 
 An order of events puts the versions of each key into an order. If that and the known edges make no cycle, there is an
 order that explains everything. Otherwise the cycles say which transactions matter: those on them, those they read
-from, and those that read from them, where one of several writers of a key is concerned. All that a component says is known
-or one of two orders of writers, so a component without an answer refutes the whole history.
+from, and those that read from them, where one of several writers of a key is concerned. All that a component says is
+known or one of two orders of writers, so a component without an answer refutes the whole history.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
+from checkers.causal.accesses import Accesses, dense
 from checkers.causal.causality import (
     CELLS,
     INITIAL,
@@ -49,20 +50,19 @@ from checkers.causal.causality import (
     Objects,
     Operations,
     Reads,
-    Writes,
     causal_order,
     causes_of,
     culprits,
     cycle_before,
 )
 from checkers.causal.spans import TXN, spans_schema, transactions
-from checkers.causal.uses import REWRITTEN, USES, registers, unexplained_reads, uses_of_registers
+from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import INFO, NONE, OK, Bool, Int64, codes, member, run_starts, witness_order
+from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.history.micro_operations import MICRO_OPERATION, R, W, micro_operations
+from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from checkers.verdict import EXAMPLES, CheckerResult
 
 BESIDE = ("position", "link")
@@ -217,7 +217,7 @@ class _History:
         """What reads show, and cycles."""
         if not len(self.thing):
             return
-        accesses = _Accesses.of(self, initial)
+        accesses = Accesses.of(self.table, self.thing, self.session, self.is_ok, initial)
         reads, shows = accesses.reads, accesses.reads.writer != INITIAL
         graph = self._causes(reads, shows)
         order = causal_order(graph)
@@ -313,7 +313,7 @@ class _History:
         positions of all operations, and then of all links."""
         position, link = (self.table[name].combine_chunks() for name in BESIDE)
         names = pc.dictionary_encode(pa.concat_arrays([position, link])).indices.fill_null(-1)
-        place_of = _dense(np.tile(self.thing, 2), names.to_numpy(zero_copy_only=False).astype(np.int64))
+        place_of = dense(np.tile(self.thing, 2), names.to_numpy(zero_copy_only=False).astype(np.int64))
         has_position = np.flatnonzero(self.is_ok & pc.is_valid(position).to_numpy(zero_copy_only=False))
         is_linked = pc.fill_null(pc.not_equal(link, INIT), False).to_numpy(zero_copy_only=False)
         positions = has_position[np.lexsort((self.end[has_position], place_of[has_position]))]
@@ -357,65 +357,3 @@ class _History:
                 )
             )
         findings.add(name, len(node), examples)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Accesses:
-    """Reads of what an operation did not write itself, and all writes."""
-
-    reads: Reads
-    label: pa.Array
-    """What to call the register of each read."""
-    ambiguous: int
-    """How many reads are left out, because what they show may have been written more than once."""
-    writes: Writes
-
-    @classmethod
-    def of(cls, history: _History, initial: int) -> _Accesses:
-        parts = micro_operations(history.table["txn"])
-        names = pc.dictionary_encode(parts.key).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        node = parts.transaction
-        register = _dense(history.thing[node], names)
-        writes = np.flatnonzero((parts.f == W) & (parts.value != NONE))
-        asked = np.flatnonzero((parts.f == R) & history.is_ok[node])
-        own = np.isin(_dense(node, register)[asked], _dense(node, register)[writes])
-        reads = asked[~own]
-        reads = reads[np.lexsort((parts.value[reads], register[reads], node[reads]))]
-        reads = reads[run_starts(node[reads], register[reads], parts.value[reads])]
-
-        of_value = _dense(register, parts.value)
-        by_value = writes[np.lexsort((node[writes], of_value[writes]))]
-        by_value = by_value[run_starts(of_value[by_value], node[by_value])]
-        writers = np.bincount(of_value[by_value], minlength=len(of_value) + 1)
-        writer_of = np.full(len(of_value) + 1, INITIAL, dtype=np.int64)
-        writer_of[of_value[by_value]] = node[by_value]
-        untouched = (parts.value[reads] == NONE) | (parts.value[reads] == initial)
-        tried = writers[of_value[reads]]
-        ambiguous = tried + untouched > 1
-        reads = reads[~ambiguous & (untouched | (tried == 1))]
-        keys = history.table["key"].combine_chunks().take(pa.array(node[reads]))
-        return cls(
-            reads=Reads(node[reads], register[reads], writer_of[of_value[reads]]),
-            label=registers(keys, parts.key.take(pa.array(reads))),
-            ambiguous=int(ambiguous.sum()),
-            writes=_in_runs(register, node, writes, history.session),
-        )
-
-
-def _in_runs(register: Int64, node: Int64, writes: Int64, session: Int64) -> Writes:
-    by_register = writes[np.lexsort((node[writes], register[writes]))]
-    by_register = by_register[run_starts(register[by_register], node[by_register])]
-    runs = np.flatnonzero(run_starts(register[by_register], session[node[by_register]]))
-    return Writes(
-        np.searchsorted(register[by_register[runs]], np.arange(int(register.max(initial=-1)) + 2)),
-        np.append(runs, len(by_register)),
-        node[by_register],
-    )
-
-
-def _dense(first: Int64, second: Int64) -> Int64:
-    """A number for each pair, ascending with the pairs, without gaps."""
-    order = np.lexsort((second, first))
-    numbers = np.empty(len(first), dtype=np.int64)
-    numbers[order] = np.cumsum(run_starts(first[order], second[order])) - 1
-    return numbers

@@ -15,7 +15,7 @@ within bounds makes the result UNKNOWN, with how far it came.
 
 It does not establish anything about operations on several objects at once (but a multi-register is one object).
 
-Objects to which no value is given twice are decided in O(n log n) (`unique`), others by a bounded search (`decision`).
+Objects to which no value is given twice are decided in O(n log n) (`objects`), others by a bounded search (`search`).
 Registers of integers are columns all the way, of any size (`registers`).
 
 Mutants it kills: vote-not-durable, local-read, ignore-append-result, serve-before-noop, empty-write-skips-log.

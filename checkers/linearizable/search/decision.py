@@ -41,12 +41,10 @@ from checkers.linearizable.search.kernel import (
     MISSING,
     STUCK,
     WIDE,
-    Allowance,
-    Given,
-    Reached,
     advance,
 )
 from checkers.linearizable.search.orders import order_of_trail
+from checkers.linearizable.search.progress import Allowance, Given, Reached
 from checkers.linearizable.search.timeline import Layout, Problem, layout
 from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER

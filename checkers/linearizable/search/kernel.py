@@ -15,8 +15,6 @@ The events of a history are followed one by one. For a register that is 0 at fir
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from checkers.kernels.columns import Int64
@@ -24,7 +22,6 @@ from checkers.linearizable.search.configurations import (
     PLACED,
     STATE,
     UNREAD,
-    Rows,
     Trail,
     add,
     clear,
@@ -45,12 +42,10 @@ from checkers.linearizable.search.events import (
     OVERWRITES,
     READS,
     UNCOUNTED,
-    Moves,
-    Present,
-    Timeline,
     ask,
     find,
 )
+from checkers.linearizable.search.progress import Allowance, Completion, Found, Given, Reached
 from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
 from harness.compiled import compiled, inlined
 
@@ -63,69 +58,6 @@ PATIENCE = 4
 
 DESPAIR = 16
 """And so many times that while nothing has been found."""
-
-
-class Allowance(NamedTuple):
-    """How much may be explored, in configurations."""
-
-    limit: int
-    """In all."""
-    room: int
-    """Held at once; and steps in the trail."""
-    kept: int
-    """Behind an event."""
-    cuts: bool
-    """Whether only the most promising ones are followed where an event leaves more than `kept`."""
-
-
-class Reached(NamedTuple):
-    """How far a search is."""
-
-    at: int
-    """The next event."""
-    current: Int64
-    """The configurations before it, of shape (count, width)."""
-    explored: int
-    trail: Trail
-
-
-class Given(NamedTuple):
-    """What is searched."""
-
-    line: Timeline
-    moves: Moves
-    present: Present
-    words: int
-    """Numbers that a bit set over the slots takes."""
-
-
-class Completion(NamedTuple):
-    """What can take effect before an operation completes, and room to look at it."""
-
-    slot: int
-    """Of the operation."""
-    reads: Int64
-    """Slots of the open reads."""
-    changes: Int64
-    """Slots of the other open operations, by their ends."""
-    overwrites: Int64
-    """Those of them that overwrite: a bit set of shape (words,)."""
-    possible: Int64
-    """Kinds of which indefinite operations began."""
-    tried: Int64
-    """By kind, which configuration it was tried in last."""
-    row: Int64
-    """Room for one configuration."""
-
-
-class Found(NamedTuple):
-    """What was found on the way to a completion; changed in place."""
-
-    lacking: Rows
-    """Configurations in which the operation has not taken effect."""
-    done: Rows
-    """Those in which it has, as they are when it has completed."""
-    trail: Trail
 
 
 @compiled

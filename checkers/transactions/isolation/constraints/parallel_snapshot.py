@@ -1,7 +1,7 @@
 """Parallel snapshot isolation, plain or with sessions: whether the versions of each key can be put into an order in
 which no cycle of dependencies has at most one anti-dependency. Of items alone, a consistent view is the same.
 
-Transactions see along paths of what they read, what their session did before and what was overwritten, and one that sees
+Transactions see along paths of what they read, what their session did before and what was overwritten; one that sees
 a writer of a key reads it or a later version. That alone forces most of the order of versions. What is left is tried in
 an order of transactions, and where a reader then sees what was overwritten too early, it is solved as a component.
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from harness.environments.environment import Environment
+from harness.environments.kind import Setting
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
@@ -47,7 +48,9 @@ def simulated_s_per_s(workload: str, seed: int, storm_s: float, runs: Path) -> f
 
     simulated_s: float
     before_s = time.process_time()
-    simulated_s, report = registry.environment("simulated").run(storm, seed=Seed(seed), recording=None)
+    nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    setting = Setting(nodes=nodes, seed=Seed(seed), say=lambda line: None)
+    simulated_s, report = registry.environment("simulated").run(storm, setting)
     took_s = time.process_time() - before_s
     if storm_s > 1:
         print(

@@ -54,7 +54,7 @@ def simulated_s_per_s(workload: str, seed: int, storm_s: float, runs: Path) -> f
     took_s = time.process_time() - before_s
     if storm_s > 1:
         print(
-            f"{workload}, seed {seed}: {simulated_s:.0f} simulated s, {report.facts['trace_events']:,} events, "
+            f"{workload}, seed {seed}: {simulated_s:.0f} simulated s, {report['trace_events']:,} events, "
             f"{took_s:.2f} s of processor time: {simulated_s / took_s:.1f} simulated s/s"
         )
     return simulated_s / took_s

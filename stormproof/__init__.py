@@ -25,15 +25,33 @@ from stormproof.packages import require_own_packages
 
 if TYPE_CHECKING:
     from checkers.anomaly import Anomaly as Anomaly
+    from checkers.anomaly import Meaning as Meaning
+    from checkers.evidence import Evidence as Evidence
+    from checkers.evidence import any_ok as any_ok
+    from checkers.findings import FINDINGS as FINDINGS
+    from checkers.findings import Example as Example
+    from checkers.findings import Findings as Findings
+    from checkers.findings import gathered_findings as gathered_findings
+    from checkers.findings import judged as judged
     from checkers.plan import Checker as Checker
     from checkers.plan import CheckRequest as CheckRequest
     from checkers.plan import Dataset as Dataset
     from checkers.plan import Engine as Engine
+    from checkers.repeats import Repeats as Repeats
+    from checkers.repeats import members as members
     from checkers.verdict import AnomalySummary as AnomalySummary
     from checkers.verdict import CheckerResult as CheckerResult
     from checkers.verdict import Verdict as Verdict
     from harness.bounds import Bounds as Bounds
     from harness.client import Client as Client
+    from harness.errors import CLIENT_CRASHED as CLIENT_CRASHED
+    from harness.errors import CLIENT_TIMEOUT as CLIENT_TIMEOUT
+    from harness.errors import CONNECT_FAILED as CONNECT_FAILED
+    from harness.errors import CONNECTION_LOST as CONNECTION_LOST
+    from harness.errors import NOT_FOUND as NOT_FOUND
+    from harness.errors import OUTCOME_UNKNOWN as OUTCOME_UNKNOWN
+    from harness.errors import PRECONDITION_FAILED as PRECONDITION_FAILED
+    from harness.errors import SERVICE_NOT_AVAILABLE as SERVICE_NOT_AVAILABLE
     from harness.errors import ErrorCode as ErrorCode
     from harness.errors import HarnessError as HarnessError
     from harness.errors import OperationError as OperationError
@@ -50,6 +68,7 @@ if TYPE_CHECKING:
     from harness.program import NamedImage as NamedImage
     from harness.program import PythonProgram as PythonProgram
     from harness.program import Succeeding as Succeeding
+    from harness.record.fault_log import FaultWindow as FaultWindow
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.session.outcome import Outcome as Outcome
@@ -86,15 +105,34 @@ if TYPE_CHECKING:
     from stormproof.scenarios import rocketmq as rocketmq
     from stormproof.scenarios import run as run
     from stormproof.scenarios import storm as storm
+    from system_under_test.runtime.host import ConnectFailed as ConnectFailed
+    from system_under_test.runtime.host import Connection as Connection
+    from system_under_test.runtime.host import ConnectionClosed as ConnectionClosed
     from system_under_test.runtime.host import Host as Host
 
 _NAMES = {
-    "checkers.anomaly": ("Anomaly",),
+    "checkers.anomaly": ("Anomaly", "Meaning"),
+    "checkers.evidence": ("Evidence", "any_ok"),
+    "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judged"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
+    "checkers.repeats": ("Repeats", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
     "harness.bounds": ("Bounds",),
     "harness.client": ("Client",),
-    "harness.errors": ("ErrorCode", "HarnessError", "OperationError", "UsageError"),
+    "harness.errors": (
+        "CLIENT_CRASHED",
+        "CLIENT_TIMEOUT",
+        "CONNECTION_LOST",
+        "CONNECT_FAILED",
+        "NOT_FOUND",
+        "OUTCOME_UNKNOWN",
+        "PRECONDITION_FAILED",
+        "SERVICE_NOT_AVAILABLE",
+        "ErrorCode",
+        "HarnessError",
+        "OperationError",
+        "UsageError",
+    ),
     "harness.generator": ("Generator", "drawn", "indexed", "invoke"),
     "harness.operation": ("Operation",),
     "harness.program": (
@@ -106,6 +144,7 @@ _NAMES = {
         "PythonProgram",
         "Succeeding",
     ),
+    "harness.record.fault_log": ("FaultWindow",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),
@@ -137,7 +176,7 @@ _NAMES = {
         "run",
         "storm",
     ),
-    "system_under_test.runtime.host": ("Host",),
+    "system_under_test.runtime.host": ("ConnectFailed", "Connection", "ConnectionClosed", "Host"),
 }
 """Module -> the names that it gives to users; the imports above say the same to type checkers."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

@@ -17,7 +17,7 @@ _BESIDE = Path(__file__).resolve().parents[1]
 
 @cache
 def require_own_packages() -> None:
-    """Raises ImportError that names each package which is hidden, and by what."""
+    """Raises ImportError that names each package which is hidden, and by what. (One that is missing says so itself.)"""
     hidden = [f"{name!r} by {', '.join(places)}" for name in PACKAGES if (places := _others(name))]
     if hidden:
         raise ImportError(
@@ -30,7 +30,7 @@ def _others(name: str) -> tuple[str, ...]:
     """Where Python finds a package of this name, if it is not the one that belongs to this installation."""
     found = _places(name)
     own = (_BESIDE / name).resolve()
-    return () if own in {place.resolve() for place in found} else tuple(map(str, found)) or ("nothing: it is missing",)
+    return () if own in {place.resolve() for place in found} else tuple(map(str, found))
 
 
 def _places(name: str) -> tuple[Path, ...]:

@@ -15,13 +15,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.client import Client
-from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
-from harness.operation import Operation
-from harness.program import PythonProgram
-from harness.record.fault_log import FaultWindow
-from harness.system import Declaration, LegalLoss, NodeSpec
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
+from stormproof import (
+    CLIENT_TIMEOUT,
+    CONNECT_FAILED,
+    CONNECTION_LOST,
+    PRECONDITION_FAILED,
+    Client,
+    ConnectFailed,
+    Connection,
+    ConnectionClosed,
+    Declaration,
+    FaultWindow,
+    Host,
+    LegalLoss,
+    NodeSpec,
+    Operation,
+    OperationError,
+    PythonProgram,
+)
 
 NAME, PORT = "memo-1", 7000
 ANSWER_TIMEOUT_S = 2.0

@@ -14,19 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from harness import errors
-from harness.bounds import Bounds
-from harness.client import Client
-from harness.errors import ErrorCode, OperationError
-from harness.operation import Operation
-from harness.program import Command, DebianPackages, Listening
-from harness.record.fault_log import FaultWindow
-from harness.system import Declaration, LegalLoss, NodeSpec
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
+import stormproof
+from stormproof import Client, ConnectFailed, Connection, ConnectionClosed, Host, NodeSpec, Operation, OperationError
 
 SERVERS, SENTINELS = ("r1", "r2", "r3"), ("s1", "s2", "s3")
 PORTS, ANSWER_TIMEOUT_S = {"servers": 6379, "sentinels": 26379}, 2.0
-IMAGE = DebianPackages(("redis-server", "redis-sentinel"))
+IMAGE = stormproof.DebianPackages(("redis-server", "redis-sentinel"))
 # Redis and Sentinel rewrite their own configuration; what they wrote stays when they are killed.
 START = ("sh", "-c", "test -e /node/redis.conf || cp /etc/start.conf /node/redis.conf; exec $0 /node/redis.conf")
 SERVER = """protected-mode no
@@ -48,14 +41,14 @@ sentinel failover-timeout redis 10000
 """
 CAS = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1"
 # Answered before the command is carried out, so it certainly did not happen.
-REFUSALS = {word: ErrorCode(word.lower(), definite=True) for word in ("READONLY", "NOREPLICAS", "LOADING")}
+REFUSALS = {word: stormproof.ErrorCode(word.lower(), definite=True) for word in ("READONLY", "NOREPLICAS", "LOADING")}
 
 
 class Refused(Exception):
     """An error that Redis answered: its first word is its code."""
 
 
-UNKNOWN = {Refused: errors.OUTCOME_UNKNOWN, TimeoutError: errors.CLIENT_TIMEOUT}
+UNKNOWN = {Refused: stormproof.OUTCOME_UNKNOWN, TimeoutError: stormproof.CLIENT_TIMEOUT}
 
 
 async def ask(connection: Connection, *words: str | int) -> Any:
@@ -111,7 +104,7 @@ class RedisClient:
             self._node = await primary(self._host, self._process)
             self._connection = await self._host.network.connect(f"{self._node}:{PORTS['servers']}", ANSWER_TIMEOUT_S)
         except ConnectFailed as error:
-            raise OperationError(errors.CONNECT_FAILED, str(error)) from error
+            raise OperationError(stormproof.CONNECT_FAILED, str(error)) from error
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -126,7 +119,7 @@ class RedisClient:
             value = await self._host.clock.within(ANSWER_TIMEOUT_S, carry_out(self._connection, operation))
         except (Refused, ConnectionClosed, TimeoutError) as error:
             await self.close()
-            code = REFUSALS.get(str(error).partition(" ")[0], UNKNOWN.get(type(error), errors.CONNECTION_LOST))
+            code = REFUSALS.get(str(error).partition(" ")[0], UNKNOWN.get(type(error), stormproof.CONNECTION_LOST))
             raise OperationError(code, str(error), node=self._node) from error
         return operation._replace(type="ok", value=value, node=self._node)
 
@@ -143,14 +136,14 @@ async def carry_out(connection: Connection, operation: Operation) -> Mapping[str
     elif operation.f == "write":
         await ask(connection, "SET", key, value["value"])
     elif not await ask(connection, "EVAL", CAS, 1, key, value["expected"], value["value"]):
-        raise OperationError(errors.PRECONDITION_FAILED)
+        raise OperationError(stormproof.PRECONDITION_FAILED)
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedisSettings:
-    min_replicas_to_write: Annotated[int, Bounds(0, 2)] = 0
-    min_replicas_max_lag: Annotated[int, Bounds(1, 60)] = 10
+    min_replicas_to_write: Annotated[int, stormproof.Bounds(0, 2)] = 0
+    min_replicas_max_lag: Annotated[int, stormproof.Bounds(1, 60)] = 10
 
 
 class RedisOnTrial:
@@ -163,9 +156,9 @@ class RedisOnTrial:
         servers = [_node(name, "servers", server + ("" if name == "r1" else FOLLOW)) for name in SERVERS]
         return (*servers, *(_node(name, "sentinels", SENTINEL) for name in SENTINELS))
 
-    def cluster(self, settings: RedisSettings) -> Declaration:
+    def cluster(self, settings: RedisSettings) -> stormproof.Declaration:
         groups = ("servers", "sentinels")
-        return Declaration(groups=groups, data=groups[:1], voters=groups[1:], roles={"primary": "servers"})
+        return stormproof.Declaration(groups=groups, data=groups[:1], voters=groups[1:], roles={"primary": "servers"})
 
     def client(self, workload: str, settings: RedisSettings, host: Host, process: int) -> Client:
         return RedisClient(host, process)
@@ -187,13 +180,15 @@ class RedisOnTrial:
             return {"primary": (await primary(host, 0),)}
         return {}
 
-    def legal_loss(self, settings: RedisSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-        return LegalLoss()
+    def legal_loss(self, settings: RedisSettings, struck: tuple[stormproof.FaultWindow, ...]) -> stormproof.LegalLoss:
+        return stormproof.LegalLoss()
 
 
 def _node(name: str, group: str, config: str) -> NodeSpec:
     argv = (*START, "redis-server" if group == "servers" else "redis-sentinel")
-    command = Command(argv=argv, image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(PORTS[group]))
+    command = stormproof.Command(
+        argv=argv, image=IMAGE, files={"/etc/start.conf": config}, ready=stormproof.Listening(PORTS[group])
+    )
     return NodeSpec(name=name, groups=(group,), program=command, ports=(PORTS[group],))
 
 

@@ -1,8 +1,9 @@
 """The files that a Python program needs where it runs: of its package, and of every package that it imports.
 
-Imports are read, not carried out: those of any module that the program reaches, also inside of functions. Packages
-are taken whole, so that what one loads by name is there as well. What is not installed here is left out: where it is
-needed, the program itself says so.
+Imports are read, not carried out: those of any module that the program reaches, also inside of functions, but none
+that is for type checkers only. Packages are taken whole, so that what one loads by name is there as well. A name that
+a package imports when it is first asked for (a module's `__getattr__`) is asked for here. What is not installed here
+is left out: where it is needed, the program itself says so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,19 +57,34 @@ def _packages(modules: Sequence[str], elsewhere: set[str]) -> list[str]:
         pending += [module.rpartition(".")[0]] if "." in module else []
         if file.suffix == ".py":
             package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-            pending += _imported(ast.parse(file.read_bytes()), package)
+            for imported, name in _imported(ast.parse(file.read_bytes()), package):
+                pending += [imported, f"{imported}.{name}", *_behind(imported, name)] if name else [imported]
     return sorted({module.partition(".")[0] for module in seen})
 
 
-def _imported(tree: ast.AST, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(tree: ast.AST, package: str) -> Iterator[tuple[str, str]]:
+    """(module, the name that is imported of it, empty where it is imported itself)."""
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
             module = ".".join(filter(None, (above, node.module)))
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            yield from ((module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from _imported(ast.Module([other], []), package)
+        else:
+            yield from _imported(node, package)
+
+
+def _behind(module: str, name: str) -> tuple[str, ...]:
+    """Where a name comes from that a module imports when it is first asked for; nothing for other names."""
+    file = _file(module)
+    if file is None or file.suffix != ".py" or b"def __getattr__(" not in file.read_bytes():
+        return ()
+    value = getattr(import_module(module), name, None)
+    return (getattr(value, "__module__", type(value).__module__),)
 
 
 def _file(module: str) -> Path | None:

@@ -69,15 +69,9 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module
 
 
-def imported(tree: ast.AST) -> tuple[set[str], set[str]]:
-    """What a module imports while it is imported itself, and what in functions or for types alone."""
-    late: set[int] = set()
-    for node in ast.walk(tree):
-        for_types = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        if for_types or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            late.update(inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Import | ast.ImportFrom))
-    now = {module for line, module in imports(tree) if line not in late and module in MODULES}
-    return now, {module for _, module in imports(tree) if module in MODULES} - now
+def imported(source: str) -> set[str]:
+    """The project's own modules that a module imports, at once, in functions or for types alone."""
+    return {module for _, module in imports(ast.parse(source)) if module in MODULES}
 
 
 def cycles(arrows: dict[str, set[str]]) -> list[list[str]]:
@@ -158,29 +152,14 @@ def test_only_the_real_host_touches_the_world(name: str) -> None:
     assert touches(MODULES[name].read_text(encoding="utf-8")) == []
 
 
-IMPORTED = {name: imported(ast.parse(path.read_text(encoding="utf-8"))) for name, path in MODULES.items()}
-
-# Modules that import each other in functions or for types alone.
-LATE_CYCLES = [
-    ["harness.cli.completion", "harness.cli.main"],
-    [f"harness.environments.simulated.{name}" for name in ("connection", "network", "process", "wire")],
-    [
-        *(f"system_under_test.rocketmq.broker.ha.{name}" for name in ("master_connection", "mastership")),
-        "system_under_test.rocketmq.broker.ha.slave_client",
-        "system_under_test.rocketmq.broker.parts",
-    ],
-]
-
-
 def test_no_modules_import_each_other() -> None:
-    assert cycles({name: now for name, (now, _) in IMPORTED.items()}) == []
-    assert cycles({name: now | late for name, (now, late) in IMPORTED.items()}) == LATE_CYCLES
+    assert cycles({name: imported(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}) == []
 
 
 def test_modules_that_import_each_other_would_be_found() -> None:
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == [["a", "b", "c"]]
     source = "import harness.run\nif TYPE_CHECKING:\n    import harness.client\ndef f():\n    import harness.seed"
-    assert imported(ast.parse(source)) == ({"harness.run"}, {"harness.client", "harness.seed"})
+    assert imported(source) == {"harness.run", "harness.client", "harness.seed"}
 
 
 def test_a_forbidden_import_would_be_found() -> None:

@@ -20,8 +20,8 @@ from click.shell_completion import (
     shell_complete,
 )
 
-from harness.cli.main import ASKED_TO_COMPLETE, PROGRAM
 from harness.cli.options import example
+from harness.cli.program import ASKED_TO_COMPLETE, PROGRAM
 from harness.cli.usage import OneOf
 from harness.session.output_file import STANDARD_OUTPUT, write
 

@@ -22,14 +22,12 @@ from harness.cli.arrow import start_arrow
 from harness.cli.compiling import announce_compiling
 from harness.cli.console import remark, remark_at_once, remark_traceback, settle
 from harness.cli.exit_code import ExitCode
+from harness.cli.program import ASKED_TO_COMPLETE, PROGRAM
 from harness.cli.usage import in_words, refuse_empty
 from harness.errors import HarnessError, UsageError
 from harness.lifetime import interruption
 from harness.nearest import unknown
 
-PROGRAM = "stormproof"
-ASKED_TO_COMPLETE = "_STORMPROOF_COMPLETE"
-"""The variable in which a shell's script asks what can follow."""
 _SECTIONS = {
     "Storms": {
         "run": "Put a system through a storm; did it keep its promises?",

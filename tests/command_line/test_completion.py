@@ -18,7 +18,8 @@ import click
 import pytest
 
 from harness.cli.completion import Bash, answer
-from harness.cli.main import ASKED_TO_COMPLETE, group
+from harness.cli.main import group
+from harness.cli.program import ASKED_TO_COMPLETE
 from tests.command_line.answers import Stormproof
 
 HEAVY = ("numba", "pandas", "plotly", "pyarrow", "pyspark")

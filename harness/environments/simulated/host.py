@@ -16,8 +16,8 @@ from harness.environments.simulated.clock import SimulatedClock
 from harness.environments.simulated.connection import Endpoint
 from harness.environments.simulated.disk import SimulatedDisk
 from harness.environments.simulated.loop import NANOSECONDS
-from harness.environments.simulated.network import SimulatedListener, SimulatedNetwork
-from harness.environments.simulated.process import Process
+from harness.environments.simulated.network import SimulatedNetwork
+from harness.environments.simulated.process import Process, SimulatedListener
 from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import SeamExceptions
 from harness.seed import Seed

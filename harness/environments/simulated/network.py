@@ -19,39 +19,12 @@ from typing import Any
 
 from harness.environments.simulated.connection import Endpoint, Pipe
 from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
-from harness.environments.simulated.process import Machine, Process
+from harness.environments.simulated.process import Machine, Process, SimulatedListener
 from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import SeamExceptions
 from harness.environments.simulated.wire import Wire
 from harness.seed import Seed
 from harness.trace import Trace
-
-
-class SimulatedListener:
-    """`Listener` of the seam."""
-
-    __slots__ = ("accept", "port", "process", "spawn")
-
-    def __init__(
-        self,
-        process: Process,
-        port: int,
-        accept: Callable[[Any], Coroutine[Any, Any, None]],
-        spawn: Callable[[Coroutine[Any, Any, None], str], object],
-    ) -> None:
-        self.process = process
-        self.port = port
-        self.accept = accept
-        self.spawn = spawn
-
-    @property
-    def open(self) -> bool:
-        return self.process.alive and self.process.machine.listeners.get(self.port) is self
-
-    def close(self) -> None:
-        listeners = self.process.machine.listeners
-        if listeners.get(self.port) is self:
-            del listeners[self.port]
 
 
 class _Attempt:

@@ -1,4 +1,4 @@
-"""Machines and the processes that run on them.
+"""Machines, the processes that run on them, and the ports at which these listen.
 
 A machine is what survives a crash: a name, a disk, a clock, a power switch. A process is one life of a
 program on it. Whatever a process does runs in a context that names it, so that the loop can hold it still
@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from harness.environments.simulated.clock import MachineClock
+from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
-
-if TYPE_CHECKING:
-    from harness.environments.simulated.clock import MachineClock
-    from harness.environments.simulated.connection import Endpoint
-    from harness.environments.simulated.disk_store import DiskStore
-    from harness.environments.simulated.network import SimulatedListener
 
 
 class Machine:
@@ -35,6 +31,14 @@ class Machine:
         self.process: Process | None = None
         self.lives = 0
         self.listeners: dict[int, SimulatedListener] = {}
+
+
+class OpenConnection(Protocol):
+    """A process's side of a connection, as the kernel ends it together with the process."""
+
+    def process_killed(self) -> None: ...
+
+    def power_lost(self) -> None: ...
 
 
 class Process:
@@ -67,7 +71,7 @@ class Process:
         self.runs = True
         self.root: asyncio.Task[Any] | None = None
         self.tasks: dict[asyncio.Task[Any], None] = {}
-        self.connections: dict[Endpoint, None] = {}
+        self.connections: dict[OpenConnection, None] = {}
         self.context: Context = copy_context()
         self.context.run(OWNER.set, self)
         self.loop = loop
@@ -118,3 +122,30 @@ class Process:
         self.runs = False
         self._parked.clear()
         self.loop.bury(self)
+
+
+class SimulatedListener:
+    """`Listener` of the seam."""
+
+    __slots__ = ("accept", "port", "process", "spawn")
+
+    def __init__(
+        self,
+        process: Process,
+        port: int,
+        accept: Callable[[Any], Coroutine[Any, Any, None]],
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+    ) -> None:
+        self.process = process
+        self.port = port
+        self.accept = accept
+        self.spawn = spawn
+
+    @property
+    def open(self) -> bool:
+        return self.process.alive and self.process.machine.listeners.get(self.port) is self
+
+    def close(self) -> None:
+        listeners = self.process.machine.listeners
+        if listeners.get(self.port) is self:
+            del listeners[self.port]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.slave_client import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochMap, truncation_point

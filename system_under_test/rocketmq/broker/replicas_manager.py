@@ -250,11 +250,11 @@ class ReplicasManager:
             self._host,
             store,
             self._config,
-            self._parts,
             own_id=broker_id,
             master_epoch=info.master_epoch,
             epoch_start_offset=newest.start_offset,
             view=SetView(confirmed=view),
+            own_acked_offset=self._parts.own_acked_offset,
         )
         self._ha.begin_mastership(mastership)
         self._keeping = self._spawn(self._keeper.keep(mastership), "SyncStateSet")

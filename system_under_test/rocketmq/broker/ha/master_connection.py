@@ -6,9 +6,8 @@ connection reads acks. What is in flight is bounded by a window over unacked byt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from system_under_test.rocketmq.broker.caught_up import CaughtUp
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.wire import (
     ACK_SIZE,
     SlaveHandshake,
@@ -19,9 +18,6 @@ from system_under_test.rocketmq.broker.ha.wire import (
 )
 from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
 from system_under_test.runtime.host import Connection, ConnectionClosed
-
-if TYPE_CHECKING:
-    from system_under_test.rocketmq.broker.ha.mastership import Mastership
 
 
 class MasterConnection:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
@@ -21,9 +22,25 @@ from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgr
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
-if TYPE_CHECKING:
-    from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
-    from system_under_test.rocketmq.broker.parts import BrokerParts
+
+class SlaveConnection(Protocol):
+    """What a mastership needs of the connection to one of its slaves."""
+
+    broker_id: int
+    heard_ns: int
+
+    @property
+    def progress(self) -> SlaveProgress | None:
+        """None until the first ack."""
+        ...
+
+    def pump(self) -> None: ...
+
+    def tell_confirm_offset(self) -> None: ...
+
+    def housekeep(self, now_ns: int) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Mastership:
@@ -34,17 +51,16 @@ class Mastership:
         host: Host,
         store: MessageStore,
         config: BrokerConfig,
-        parts: BrokerParts,
         *,
         own_id: int,
         master_epoch: int,
         epoch_start_offset: int,
         view: SetView,
+        own_acked_offset: Callable[[MessageStore, BrokerConfig], int],
     ) -> None:
         self.host = host
         self.store = store
         self.config = config
-        self.parts = parts
         self.own_id = own_id
         self.master_epoch = master_epoch
         self.epoch_start_offset = epoch_start_offset
@@ -53,9 +69,10 @@ class Mastership:
         self.set_due = asyncio.Event()
         """The SyncStateSet may have to change."""
         self.confirm_moved = asyncio.Event()
+        self._own_acked_offset = own_acked_offset
         self._view = view
         self._must_ack = view.must_ack
-        self._connections: dict[int, MasterConnection] = {}
+        self._connections: dict[int, SlaveConnection] = {}
         self._acked: dict[int, int] = {}
         self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
         host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
@@ -83,7 +100,7 @@ class Mastership:
             connection.pump()
         self.advance()
 
-    def attach(self, connection: MasterConnection) -> None:
+    def attach(self, connection: SlaveConnection) -> None:
         """A slave has shaken hands. Of two connections of one slave the newest counts."""
         older = self._connections.pop(connection.broker_id, None)
         if older is not None:
@@ -91,14 +108,14 @@ class Mastership:
             older.close()
         self._connections[connection.broker_id] = connection
 
-    def detach(self, connection: MasterConnection) -> None:
+    def detach(self, connection: SlaveConnection) -> None:
         """The connection has ended. Its acks go with it: who comes back may hold less than it acked."""
         if self._connections.get(connection.broker_id) is connection:
             del self._connections[connection.broker_id]
             self._acked.pop(connection.broker_id, None)
             self.set_due.set()
 
-    def acked(self, connection: MasterConnection, offset: int) -> None:
+    def acked(self, connection: SlaveConnection, offset: int) -> None:
         broker_id = connection.broker_id
         if self.ended or self._connections.get(broker_id) is not connection:
             return
@@ -113,7 +130,7 @@ class Mastership:
         if self.ended:
             return
         acked = self._acked
-        acked[self.own_id] = self.parts.own_acked_offset(self.store, self.config)
+        acked[self.own_id] = self._own_acked_offset(self.store, self.config)
         must_ack = self.must_ack()
         least = least_acked_offset(must_ack, acked)
         confirm_offset = master_confirm_offset(self.confirm_offset, least)

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
 from system_under_test.rocketmq.broker.ha.wire import SLAVE_HANDSHAKE_SIZE, WireError, decode_slave_handshake
+from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
 from system_under_test.storage.message_store import MessageStore
-
-if TYPE_CHECKING:
-    from system_under_test.rocketmq.broker.parts import BrokerParts
 
 
 class HAService:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
+from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.wire import (
     MASTER_HANDSHAKE_HEADER_SIZE,
     TRANSFER_HEADER_SIZE,
@@ -28,54 +28,14 @@ from system_under_test.rocketmq.broker.ha.wire import (
     encode_ack,
     encode_slave_handshake,
 )
+from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, DiskFull, Host
 from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.message_store import MessageStore
 
-if TYPE_CHECKING:
-    from system_under_test.rocketmq.broker.parts import BrokerParts
-
 
 class NoCommonPoint(Exception):
     """The own log and the master's have no epoch in common: a human has to decide."""
-
-
-class Appender(Protocol):
-    """Takes what the master sent, in order, and says what may be acked."""
-
-    @property
-    def end_offset(self) -> int:
-        """Where the next bytes have to begin; 0 for an empty log, which may begin anywhere."""
-        ...
-
-    async def append(self, offset: int, data: bytes) -> int:
-        """The offset to ack."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class AppendThenAck:
-    """Written first, durable as well where so configured, acked then."""
-
-    def __init__(self, host: Host, store: MessageStore, config: BrokerConfig) -> None:
-        self._store = store
-        self._flush = config.ack_after_flush
-        self._flush_wait_s = config.flush_wait_s
-
-    @property
-    def end_offset(self) -> int:
-        return self._store.max_offset
-
-    async def append(self, offset: int, data: bytes) -> int:
-        store = self._store
-        store.append_replicated(offset, data)
-        if self._flush:
-            await store.flush_to(store.max_offset, self._flush_wait_s)
-        return store.max_offset
-
-    def close(self) -> None:
-        pass
 
 
 class SlaveClient:

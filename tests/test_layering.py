@@ -200,6 +200,28 @@ def test_no_room_of_transactions_imports_a_later_one(room: str) -> None:
             assert not under(module, above), f"{name}:{line} imports {module}"
 
 
+LONGEST_FUNCTION_LINES = 60
+
+
+def long_functions(source: str) -> list[str]:
+    return [
+        f"line {node.lineno}: {node.name} has {lines} lines"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION_LINES
+    ]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_function_is_longer_than_a_page(name: str) -> None:
+    assert long_functions(MODULES[name].read_text(encoding="utf-8")) == []
+
+
+def test_a_long_function_would_be_found() -> None:
+    assert long_functions("def f():\n" + "    pass\n" * 60) == ["line 1: f has 61 lines"]
+    assert long_functions("def f():\n" + "    pass\n" * 59) == []
+
+
 def test_no_two_test_files_have_one_name() -> None:
     """Without packages a test file is known by its name alone: two of one name could not be collected together."""
     files = [path.name for folder in ("tests", "examples") for path in (ROOT / folder).rglob("test_*.py")]

@@ -12,7 +12,6 @@ from typing import Any
 
 from harness.client import Client
 from harness.errors import UsageError
-from harness.program import PythonProgram
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
@@ -26,19 +25,14 @@ from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
-    BROKER_PORT,
     CONTROLLER_PORT,
-    HA_PORT,
-    NAMESERVER_PORT,
-    RAFT_PORT,
     TOPIC,
     RocketmqSettings,
     addresses,
-    broker_names,
     controller_names,
-    milliseconds,
     node_of,
 )
 
@@ -60,81 +54,7 @@ class Rocketmq:
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         if mutant is not None:
             find_mutant(mutant)
-        planted = {"mutant": mutant} if mutant else {}
-        controllers = controller_names(settings)
-        peers = ";".join(f"{name}-{name}:{RAFT_PORT}" for name in controllers)
-
-        def ms(default_ms: int) -> int:
-            return milliseconds(default_ms, settings)
-
-        nodes = [
-            NodeSpec(
-                name=name,
-                groups=("controllers",),
-                program=PythonProgram(
-                    main="system_under_test.rocketmq.node:nameserver",
-                    config={
-                        "listenPort": NAMESERVER_PORT,
-                        "enableControllerInNamesrv": True,
-                        "controllerPort": CONTROLLER_PORT,
-                        "controllerDLegerGroup": "controllers",
-                        "controllerDLegerPeers": peers,
-                        "controllerDLegerSelfId": name,
-                        "controllerStorePath": "controller",
-                        "enableElectUncleanMaster": settings.unclean_election,
-                        "notifyBrokerRoleChanged": settings.notify_role_changed,
-                        "brokerHeartbeatTimeout": ms(10_000),
-                        "scanInactiveMasterInterval": ms(5_000),
-                        "raftHeartbeatInterval": 200,
-                        "raftMinElectionTimeout": 1_000,
-                        "raftMaxElectionTimeout": 2_000,
-                        **planted,
-                    },
-                ),
-                ports=(NAMESERVER_PORT, CONTROLLER_PORT),
-            )
-            for name in controllers
-        ]
-        brokers = broker_names(settings)
-        for position, name in enumerate(brokers):
-            nodes.append(
-                NodeSpec(
-                    name=name,
-                    groups=("brokers",),
-                    program=PythonProgram(
-                        main="system_under_test.rocketmq.node:broker",
-                        config={
-                            "brokerName": BROKER_GROUP,
-                            "brokerClusterName": "stormproof",
-                            "listenPort": BROKER_PORT,
-                            "haListenPort": HA_PORT,
-                            "namesrvAddr": ";".join(addresses(controllers, NAMESERVER_PORT)),
-                            "enableControllerMode": True,
-                            "controllerAddr": ";".join(addresses(controllers, CONTROLLER_PORT)),
-                            "allAckInSyncStateSet": settings.all_ack,
-                            "inSyncReplicas": settings.in_sync_replicas,
-                            "minInSyncReplicas": settings.min_in_sync_replicas,
-                            "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
-                            "ackAfterFlush": settings.ack_durable,
-                            "asyncLearner": position >= len(brokers) - settings.learners,
-                            "mappedFileSizeCommitLog": settings.segment_bytes,
-                            "topics": {TOPIC: settings.topic_queues},
-                            "brokerHeartbeatInterval": ms(1_000),
-                            "syncBrokerMetadataPeriod": ms(5_000),
-                            "checkSyncStateSetPeriod": ms(5_000),
-                            "syncControllerMetadataPeriod": ms(10_000),
-                            "haMaxTimeSlaveNotCatchup": ms(15_000),
-                            "haSendHeartbeatInterval": ms(5_000),
-                            "haHousekeepingInterval": ms(20_000),
-                            "registerNameServerPeriod": ms(30_000),
-                            **planted,
-                        },
-                    ),
-                    ports=(BROKER_PORT,),
-                    replica=True,
-                )
-            )
-        return tuple(nodes)
+        return node_specs(settings, {"mutant": mutant} if mutant else {})
 
     def cluster(self, settings: RocketmqSettings) -> Declaration:
         return Declaration(

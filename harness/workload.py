@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from harness.errors import UsageError
 from harness.generator import Generator
 from harness.seed import Seed
 
@@ -20,6 +21,18 @@ from harness.seed import Seed
 @dataclass(frozen=True, kw_only=True)
 class NoSettings:
     """Of a workload with nothing to set."""
+
+
+def any_settings(settings: Any) -> None:
+    """Of a workload that can be run with whatever its settings may be."""
+
+
+def refused_in_run(workload: str, setting: str, given: object, *, expected: str) -> UsageError:
+    """The refusal of a setting that is true of histories recorded elsewhere and not of what a run records."""
+    return UsageError(
+        f"setting {setting} in a run of {workload}: expected {expected}, got {given}; leave it out of the run "
+        f"(of a history recorded elsewhere: stormproof check HISTORY --workload {workload} --set {setting}={given})"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +48,8 @@ class Workload:
     """From its settings: name -> checkers.plan.Checker."""
     settings_type: type = NoSettings
     """A frozen dataclass with what `--set` takes, of the generator and of the checkers."""
+    require_runnable: Callable[[Any], None] = any_settings
+    """Raises UsageError for settings that a run cannot make true: its history would be judged for what it is not."""
     repeats: tuple[Any, ...] = ()
     """checkers.repeats.Repeats: what completions may only repeat of what was asked, or it is no history."""
     evidence: tuple[Any, ...] = ()

@@ -21,29 +21,43 @@ from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke
 from harness.operation import Operation
 from harness.seed import Seed
-from harness.workload import Workload
+from harness.workload import Workload, refused_in_run
 from workloads.final_reads import OK_SHARE, each_until_ok
 
 OPENING_BALANCE = 10
 ACCOUNTS = 8
 """In a run, where no other number is set."""
 MOST_MOVED = 5
+FEWEST_ACCOUNTS = 2
+"""In a run: a transfer needs two."""
 MOST_ACCOUNTS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class BankSettings:
     total: Annotated[int | None, INT64] = None
-    """What all accounts hold together; otherwise what the first read shows."""
+    """What all accounts hold together; otherwise what the first read shows. In a run: the opening balance of each."""
     accounts: Annotated[int | None, INT64] = None
-    """There are so many, from 0 on; in a history that was not run here any may be shown unless this is set."""
+    """There are so many, from 0 on; in a history that was not run here any may be shown unless this is set.
+    In a run from FEWEST_ACCOUNTS to MOST_ACCOUNTS."""
     overdraft: Overdraft = Overdraft.FORBIDDEN
     read_share: Annotated[float, Bounds(0, 0.9)] = 0.5
 
     @property
     def account_count(self) -> int:
-        """In a run: transfers need two, and a read shows all of them."""
-        return ACCOUNTS if self.accounts is None else min(max(2, self.accounts), MOST_ACCOUNTS)
+        """In a run: a read shows all of them."""
+        return ACCOUNTS if self.accounts is None else self.accounts
+
+
+def require_runnable(settings: BankSettings) -> None:
+    count = settings.account_count
+    if not FEWEST_ACCOUNTS <= count <= MOST_ACCOUNTS:
+        expected = f"from {FEWEST_ACCOUNTS} to {MOST_ACCOUNTS}, as many as a read can show"
+        raise refused_in_run("bank", "accounts", count, expected=expected)
+    opening = count * OPENING_BALANCE
+    if settings.total not in (None, opening):
+        expected = f"{opening}, which {count} accounts of {OPENING_BALANCE} hold together"
+        raise refused_in_run("bank", "total", settings.total, expected=expected)
 
 
 def _read(accounts: int) -> Operation:
@@ -84,6 +98,7 @@ WORKLOAD = Workload(
     repeats=(members("transfer", of=("from", "to", "amount")),),
     evidence=(shows_members("read", "balances", "that shows balances"),),
     checkers=checkers,
+    require_runnable=require_runnable,
     generator=generator,
     final_generator=final_generator,
     required_ok={"transfer": 20, "read": 20},

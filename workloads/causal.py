@@ -18,7 +18,7 @@ from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke
 from harness.operation import Operation
 from harness.seed import Seed
-from harness.workload import Workload
+from harness.workload import Workload, refused_in_run
 from workloads.final_reads import OK_SHARE, each_until_ok
 from workloads.random_transactions import TransactionSettings, micro_operation, random_micro_operations
 
@@ -29,7 +29,12 @@ class CausalSettings(TransactionSettings):
     """Registers of an object."""
     objects: Annotated[int, Bounds(1, 1_000)] = 5
     initial: Annotated[int, INT64] = 0
-    """What a register holds before its first write, beside null."""
+    """What a register holds before its first write, beside null; 0 in a run, where no transaction writes it."""
+
+
+def require_runnable(settings: CausalSettings) -> None:
+    if settings.initial != 0:
+        raise refused_in_run("causal", "initial", settings.initial, expected="0, which no transaction writes")
 
 
 def _transaction(object_: int, parts: list[Any]) -> Operation:
@@ -64,6 +69,7 @@ WORKLOAD = Workload(
     repeats=(members("write"), parts("txn", written=("w", "append"))),
     evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
     checkers=checkers,
+    require_runnable=require_runnable,
     generator=generator,
     final_generator=final_generator,
     required_ok={"txn": 40},

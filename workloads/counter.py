@@ -20,20 +20,25 @@ from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke
 from harness.operation import Operation
 from harness.seed import Seed
-from harness.workload import Workload
+from harness.workload import Workload, refused_in_run
 from workloads.final_reads import OK_SHARE, each_until_ok
 
 
 @dataclass(frozen=True, kw_only=True)
 class CounterSettings:
     initial: Annotated[int, INT64] = 0
-    """What counters of a history that was not run here begin with."""
+    """What counters begin with; 0 in a run."""
     counters: Annotated[int, Bounds(1, 1_000)] = 5
     read_share: Annotated[float, Bounds(0, 0.9)] = 0.5
 
 
 MOST_ADDED = 5
 """At once."""
+
+
+def require_runnable(settings: CounterSettings) -> None:
+    if settings.initial != 0:
+        raise refused_in_run("counter", "initial", settings.initial, expected="0, with which every counter begins")
 
 
 def _read(position: int) -> Operation:
@@ -67,6 +72,7 @@ WORKLOAD = Workload(
     repeats=(members("add"),),
     evidence=(shows_a_value("read"),),
     checkers=checkers,
+    require_runnable=require_runnable,
     generator=generator,
     final_generator=final_generator,
     required_ok={"add": 20, "read": 20},

@@ -157,7 +157,8 @@ class Parts:
 
 
 def resolve(scenario: Scenario) -> Parts:
-    """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, or wrong values."""
+    """Look everything up and check it. Raises UsageError for unknown names, settings, mutants, wrong values, or a
+    setting of the workload that a run cannot make true."""
     require_names(scenario)
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
     if scenario.workload not in chosen_system.workloads:
@@ -177,13 +178,15 @@ def resolve(scenario: Scenario) -> Parts:
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
         raise UsageError(unknown("setting", name, sorted(known)))
+    workload_settings = typed_settings(chosen_workload.settings_type, scenario.settings)
+    chosen_workload.require_runnable(workload_settings)
     return Parts(
         system=chosen_system,
         system_settings=system_settings,
         declaration=declaration,
         vocabulary=words,
         workload=chosen_workload,
-        workload_settings=typed_settings(chosen_workload.settings_type, scenario.settings),
+        workload_settings=workload_settings,
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )

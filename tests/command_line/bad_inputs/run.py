@@ -69,6 +69,10 @@ rocketmq --set send_share=: -0.1 1.1 nan inf => setting send_share takes a numbe
 rocketmq --workload register --set keys=: 0 -1 10001 x => setting keys takes a whole number from 1 to 10000, got
 rocketmq --workload register --set read_share=: -1 2 nan => setting read_share takes a number from 0 to 1, got
 rocketmq --workload register --set cas_share=: 0.5 1 => read_share and cas_share must leave a share for writes, got
+rocketmq --workload counter --set initial=: 5 -1 => run of counter: expected 0, with which every counter begins, got
+rocketmq --workload causal --set initial=: 7 => setting initial in a run of causal: expected 0, which no transaction
+rocketmq --workload bank --set accounts=: 1 0 -5 1001 => setting accounts in a run of bank: expected from 2 to 1000, as
+rocketmq --workload bank --set total=: 100 0 => expected 80, which 8 accounts of 10 hold together, got
 rocketmq --nemesis kill --set interval_s=: 0 -1 0.1 nan inf 1e9 => interval_s takes a number from 0.5 to 86400
 rocketmq --nemesis kill --set shortest_fault_s=: 0 -1 nan => shortest_fault_s takes a number from 0.01 to 86400
 rocketmq --nemesis kill --set longest_fault_s=: 0 inf => setting longest_fault_s takes a number from 0.01 to 86400, got

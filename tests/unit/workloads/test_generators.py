@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.errors import UsageError
 from harness.generator import limit, perfect, simulate
 from harness.operation import Operation
+from harness.record.scenario import Scenario
 from harness.seed import Seed
-from harness.session.resolve import typed_settings, workloads
+from harness.session.judgement import of_workload
+from harness.session.resolve import resolve, typed_settings, workloads
 from harness.session.resolve import workload as workload_named
 from workloads.log import WORKLOAD as LOG
 from workloads.log import FinalRead, FinalReads, LogSettings, queue_key
@@ -77,6 +81,29 @@ def test_a_pair_of_registers_is_written_once_each_and_read_in_between() -> None:
     parts = [part for operation in operations if operation.value for part in operation.value["txn"]]
     written = [part["key"] for part in parts if part["f"] == "w"]
     assert len(written) == len(set(written)) == 40
+
+
+@pytest.mark.parametrize(
+    ("workload", "elsewhere", "here"),
+    [
+        ("counter", {"initial": 5}, {"initial": 0}),
+        ("causal", {"initial": 7}, {"initial": 0}),
+        ("bank", {"accounts": 1}, {"accounts": 2}),
+        ("bank", {"accounts": 1_001}, {"accounts": 1_000}),
+        ("bank", {"accounts": 4, "total": 80}, {"accounts": 4, "total": 40}),
+    ],
+    ids=str,
+)
+def test_a_setting_that_a_run_cannot_make_true_is_for_histories_recorded_elsewhere(
+    workload: str, elsewhere: dict[str, int], here: dict[str, int]
+) -> None:
+    run = Scenario(system="rocketmq", workload=workload, seed=1)
+    with pytest.raises(UsageError, match=r"expected .*, got .*leave it out of the run .*stormproof check HISTORY"):
+        resolve(replace(run, settings=elsewhere))
+    assert of_workload(workload, [f"{name}={value}" for name, value in elsewhere.items()]).checkers
+    assert resolve(replace(run, settings=here)).workload_settings == typed_settings(
+        workload_named(workload).settings_type, here
+    )
 
 
 def test_values_repeat_where_they_need_not_be_unique() -> None:

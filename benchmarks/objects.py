@@ -229,7 +229,7 @@ def answers_exchanged(story: Story, taking: int) -> Int64:
     return result
 
 
-def told_empty(story: Story, taking: int) -> Int64:
+def answered_empty(story: Story, taking: int) -> Int64:
     """A take found nothing, though what it took had been there long before it began."""
     when, result = story.timeline, story.result.copy()
     put = np.flatnonzero(story.f != taking)
@@ -242,7 +242,7 @@ def told_empty(story: Story, taking: int) -> Int64:
     raise ValueError("no value stayed long enough")
 
 
-def told_again(story: Story, taking: int) -> Int64:
+def answered_again(story: Story, taking: int) -> Int64:
     """A read returned what had been there long before."""
     first, second = _far_apart(story, taking)
     result = story.result.copy()
@@ -277,10 +277,10 @@ class Atomic:
 
 OBJECTS: Mapping[str, Atomic] = {
     "fifo-queue": Atomic(functions=("enqueue", "dequeue"), run=fifo_queue, asking=1, plant=answers_exchanged),
-    "unordered-queue": Atomic(functions=("enqueue", "dequeue"), run=unordered_queue, asking=1, plant=told_empty),
-    "priority-queue": Atomic(functions=("enqueue", "dequeue"), run=priority_queue, asking=1, plant=told_empty),
-    "stack": Atomic(functions=("push", "pop"), run=stack, asking=1, plant=told_empty),
-    "register": Atomic(functions=("read", "write"), run=register, asking=0, plant=told_again),
+    "unordered-queue": Atomic(functions=("enqueue", "dequeue"), run=unordered_queue, asking=1, plant=answered_empty),
+    "priority-queue": Atomic(functions=("enqueue", "dequeue"), run=priority_queue, asking=1, plant=answered_empty),
+    "stack": Atomic(functions=("push", "pop"), run=stack, asking=1, plant=answered_empty),
+    "register": Atomic(functions=("read", "write"), run=register, asking=0, plant=answered_again),
 }
 
 

@@ -622,10 +622,10 @@ def _record(s: State, i: int, ended: int, rows: Records, row: int, operations: R
         session.size,
     )
     for j in range(session.size):
-        told, operation = operations[recorded + j], s[OPERATIONS][i, j]
-        told.is_write, told.is_last = operation.is_write, operation.is_last
-        told.key = s[KEYS][operation.key].name
-        told.value, told.writer, told.version = operation.value, operation.writer, operation.version
+        entry, operation = operations[recorded + j], s[OPERATIONS][i, j]
+        entry.is_write, entry.is_last = operation.is_write, operation.is_last
+        entry.key = s[KEYS][operation.key].name
+        entry.value, entry.writer, entry.version = operation.value, operation.writer, operation.version
     return recorded + session.size
 
 

@@ -34,8 +34,8 @@ def test_a_group_shares_a_worker_after_the_fast_tests_and_before_the_slow_ones(t
     command = [sys.executable, "-m", "pytest", *options[1].split(), "-v", "-p", "no:cacheprovider", "test_them.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    told = re.findall(r"^\[(gw\d)\].*PASSED \S*::test_(fast|grouped|slow)", ran.stdout, re.MULTILINE)
-    assert len(told) == 17
-    assert len({worker for worker, kind in told if kind == "grouped"}) == 1, told
-    of_that_worker = [kind for worker, kind in told if (worker, "grouped") in told]
+    passed = re.findall(r"^\[(gw\d)\].*PASSED \S*::test_(fast|grouped|slow)", ran.stdout, re.MULTILINE)
+    assert len(passed) == 17
+    assert len({worker for worker, kind in passed if kind == "grouped"}) == 1, passed
+    of_that_worker = [kind for worker, kind in passed if (worker, "grouped") in passed]
     assert of_that_worker == sorted(of_that_worker, key=["fast", "grouped", "slow"].index)

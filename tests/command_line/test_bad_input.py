@@ -18,7 +18,7 @@ from tests.command_line.answers import Answer, Stormproof
 WRONG_USAGE, HARNESS_FAILED = 254, 255
 
 
-def told(answer: Answer) -> str:
+def message_of(answer: Answer) -> str:
     """The one line on standard error."""
     (line,) = answer.err.splitlines()
     assert line.startswith("stormproof: ")
@@ -54,18 +54,18 @@ def told(answer: Answer) -> str:
 def test_wrong_usage_is_254_and_nothing_is_run(stormproof: Stormproof, arguments: str, words: str) -> None:
     answer = stormproof(*arguments.split())
     assert answer.code == WRONG_USAGE
-    assert words in told(answer)
+    assert words in message_of(answer)
     assert not Path("runs").exists()
 
 
 def test_an_unknown_shape_of_a_fault_is_answered_with_near_ones(stormproof: Stormproof) -> None:
     answer = stormproof("run", "rocketmq", "--nemesis", "isolate primery every 10 for 5")
     assert answer.code == WRONG_USAGE
-    assert "'primery' is no target that can follow 'isolate'" in told(answer)
-    assert told(answer).endswith("; did you mean 'isolate primary every 10 for 5'?")
+    assert "'primery' is no target that can follow 'isolate'" in message_of(answer)
+    assert message_of(answer).endswith("; did you mean 'isolate primary every 10 for 5'?")
     answer = stormproof("run", "rocketmq", "--nemesis", "isolate primary every 5 for 10")
     assert answer.code == WRONG_USAGE
-    assert "a fault of 10 s is not over when the next interval begins" in told(answer)
+    assert "a fault of 10 s is not over when the next interval begins" in message_of(answer)
     assert not Path("runs").exists()
 
 
@@ -87,7 +87,7 @@ def test_what_is_wrong_in_a_suite_is_named_before_anything_is_run(
     Path("mine.toml").write_text(text)
     answer = stormproof("suite", "mine.toml")
     assert answer.code == WRONG_USAGE
-    assert words in told(answer)
+    assert words in message_of(answer)
     assert not Path("runs").exists()
 
 
@@ -107,8 +107,8 @@ def test_a_history_that_is_none_is_254(
     broken.write_bytes(damage((stored_run / "history.parquet").read_bytes()))  # type: ignore[operator]
     answer = stormproof("check", broken, "--workload", "log", "--engine", "inprocess")
     assert answer.code == WRONG_USAGE
-    assert words in told(answer)
-    assert "broken.parquet: " in told(answer)
+    assert words in message_of(answer)
+    assert "broken.parquet: " in message_of(answer)
 
 
 def test_a_malformed_row_is_named(stormproof: Stormproof, stored_run: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_malformed_row_is_named(stormproof: Stormproof, stored_run: Path) -> N
     pq.write_table(table.set_column(0, table.schema.field("index"), pa.array(index)), "odd.parquet")
     answer = stormproof("check", "odd.parquet", "--workload", "log", "--engine", "inprocess")
     assert answer.code == WRONG_USAGE
-    assert "odd.parquet: row 17: " in told(answer)
+    assert "odd.parquet: row 17: " in message_of(answer)
 
 
 def old_java(home: Path, version: str) -> Path:
@@ -136,7 +136,7 @@ def test_this_process_and_a_master_contradict_each_other(
     words = command.replace("STORED", str(stored_run)).split()
     answer = stormproof(*words, "--engine", "inprocess", "--master", "local[2]")
     assert answer.code == WRONG_USAGE
-    assert "--engine inprocess checks in this process, --master local[2] on Spark: leave one" in told(answer)
+    assert "--engine inprocess checks in this process, --master local[2] on Spark: leave one" in message_of(answer)
     assert not Path("runs").exists()
 
 
@@ -160,7 +160,7 @@ def test_without_a_java_that_is_new_enough_spark_is_refused_before_anything_is_r
     monkeypatch.setattr(java.find_java, "__defaults__", (os.environ, tmp_path / "no-jdks"))
     answer = stormproof(*f"{command} {asked}".replace("STORED", str(stored_run)).split())
     assert answer.code == HARNESS_FAILED
-    line = told(answer)
+    line = message_of(answer)
     assert f"Spark needs Java 17 or newer, and {what}" in line
     assert "apt-get install openjdk-17-jre-headless" in line
     assert "--engine inprocess" in line
@@ -173,8 +173,8 @@ def test_without_a_docker_engine_a_run_in_containers_is_255(
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
     answer = stormproof("run", "rocketmq", "--environment", "docker", "--engine", "inprocess")
     assert answer.code == HARNESS_FAILED
-    assert "no Docker engine answers" in told(answer)
-    assert "use --environment simulated" in told(answer)
+    assert "no Docker engine answers" in message_of(answer)
+    assert "use --environment simulated" in message_of(answer)
     assert stormproof("cleanup").code == HARNESS_FAILED  # what containers are left could not be looked at
 
 
@@ -201,12 +201,12 @@ def test_a_disk_that_fills_up_ends_a_run_with_what_is_safe_and_with_room_it_gets
     long = ["--time-limit", "600", "--rate", "400", "--engine", "inprocess", "--seed", "3"]
     answer = stormproof("run", "rocketmq", *long, "--runs", small_disk)
     assert answer.code == HARNESS_FAILED
-    assert "No space left on device; the first " in told(answer)
-    assert "operations are safe there, make room and `check` them" in told(answer)
+    assert "No space left on device; the first " in message_of(answer)
+    assert "operations are safe there, make room and `check` them" in message_of(answer)
     check = ["check", small_disk / "latest", "--engine", "inprocess"]
     full = stormproof(*check)
     assert full.code == HARNESS_FAILED
-    assert "No space left on device" in told(full)
+    assert "No space left on device" in message_of(full)
     subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
     roomy = stormproof(*check)
     assert roomy.code == 2

@@ -17,10 +17,10 @@ from tests.command_line.answers import Stormproof
 IN_PROCESS = ("--engine", "inprocess")
 INTEGERS = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 
-Told = tuple[int, str, str, Any]
+Event = tuple[int, str, str, Any]
 """Process, type, f, value."""
 
-TAKEN_IN_ORDER: list[Told] = [
+TAKEN_IN_ORDER: list[Event] = [
     (0, "invoke", "enqueue", 7),
     (1, "invoke", "enqueue", 8),
     (0, "ok", "enqueue", 7),
@@ -32,7 +32,7 @@ TAKEN_IN_ORDER: list[Told] = [
     (3, "invoke", "dequeue", None),
     (3, "ok", "dequeue", None),
 ]
-OVERTAKEN: list[Told] = [
+OVERTAKEN: list[Event] = [
     (0, "invoke", "enqueue", 7),
     (0, "ok", "enqueue", 7),
     (1, "invoke", "enqueue", 8),
@@ -42,19 +42,19 @@ OVERTAKEN: list[Told] = [
 ]
 
 
-def as_edn(events: list[Told], path: Path, value: str = "{}") -> Path:
+def as_edn(events: list[Event], path: Path, value: str = "{}") -> Path:
     lines = []
-    for process, kind, f, told in events:
-        text = "nil" if told is None else value.format(told)
+    for process, kind, f, content in events:
+        text = "nil" if content is None else value.format(content)
         lines.append(f"{{:process {process}, :type :{kind}, :f :{f}, :value {text}}}")
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def as_parquet(events: list[Told], path: Path) -> Path:
+def as_parquet(events: list[Event], path: Path) -> Path:
     rows = [
-        {"index": i, "time": i, "process": process, "type": kind, "f": f, "key": "q", "value": {"value": told}}
-        for i, (process, kind, f, told) in enumerate(events)
+        {"index": i, "time": i, "process": process, "type": kind, "f": f, "key": "q", "value": {"value": content}}
+        for i, (process, kind, f, content) in enumerate(events)
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=history_schema(INTEGERS)), path)
     return path
@@ -101,13 +101,15 @@ def test_orders_of_a_history_too_large_to_gather_them_are_refused_before_it_is_j
 
 
 @pytest.mark.parametrize(("value", "shown"), [("{}", "{}"), ('"element {}"', '"element {}"')])
-def test_elements_are_told_as_people_wrote_them(stormproof: Stormproof, tmp_path: Path, value: str, shown: str) -> None:
+def test_elements_are_shown_as_they_were_written(
+    stormproof: Stormproof, tmp_path: Path, value: str, shown: str
+) -> None:
     history = as_edn(OVERTAKEN, tmp_path / "history.edn", value)
     answer = stormproof("check", history, "--model", "fifo-queue", "--json", *IN_PROCESS)
     assert answer.code == 1
     assert answer.json["anomalies"] == {"nonlinearizable": 1}
-    told = (Path(answer.json["directory"]) / "verdict.json").read_text()
-    because = json.loads(told)["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"][0]["because"]
+    content = (Path(answer.json["directory"]) / "verdict.json").read_text()
+    because = json.loads(content)["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"][0]["because"]
     overtaken = f"{shown.format(8)} was dequeued (operation 4, completed by 5)"
     assert f"but {overtaken}, and {shown.format(7)} was not taken before" in because
     assert because.endswith(f"would have had to return {shown.format(7)}")

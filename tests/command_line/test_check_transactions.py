@@ -13,22 +13,22 @@ from tests.command_line.answers import Answer, Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
 
-Told = tuple[int, str, str]
+Event = tuple[int, str, str]
 """Process, type, and the micro-operations as EDN."""
 
-WRITE_SKEW: list[Told] = [
+WRITE_SKEW: list[Event] = [
     (0, "invoke", "[[:r 1 nil] [:w 2 5]]"),
     (1, "invoke", "[[:r 2 nil] [:w 1 6]]"),
     (0, "ok", "[[:r 1 nil] [:w 2 5]]"),
     (1, "ok", "[[:r 2 nil] [:w 1 6]]"),
 ]
-SKEWED_LISTS: list[Told] = [
+SKEWED_LISTS: list[Event] = [
     (0, "invoke", "[[:append 1 1] [:r 2 nil]]"),
     (1, "invoke", "[[:append 2 1] [:r 1 nil]]"),
     (0, "ok", "[[:append 1 1] [:r 2 []]]"),
     (1, "ok", "[[:append 2 1] [:r 1 nil]]"),
 ]
-OWN_WRITE_UNSEEN: list[Told] = [
+OWN_WRITE_UNSEEN: list[Event] = [
     (0, "invoke", "[[:w 1 5]]"),
     (0, "ok", "[[:w 1 5]]"),
     (0, "invoke", "[[:r 1 nil]]"),
@@ -36,15 +36,15 @@ OWN_WRITE_UNSEEN: list[Told] = [
 ]
 
 
-def edn(events: list[Told], path: Path) -> Path:
-    lines = [f"{{:process {process}, :type :{kind}, :f :txn, :value {told}}}\n" for process, kind, told in events]
+def edn(events: list[Event], path: Path) -> Path:
+    lines = [f"{{:process {process}, :type :{kind}, :f :txn, :value {value}}}\n" for process, kind, value in events]
     path.write_text("".join(lines))
     return path
 
 
 @pytest.mark.parametrize(("workload", "events"), [("rw-register", WRITE_SKEW), ("list-append", SKEWED_LISTS)])
 def test_write_skew_is_no_serializable_history_and_one_of_snapshots(
-    stormproof: Stormproof, tmp_path: Path, workload: str, events: list[Told]
+    stormproof: Stormproof, tmp_path: Path, workload: str, events: list[Event]
 ) -> None:
     history, certificate = edn(events, tmp_path / "history.edn"), tmp_path / "certificate.json"
 
@@ -78,7 +78,7 @@ def test_a_session_that_does_not_see_its_own_write_breaks_all_that_know_sessions
 
 
 def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -> None:
-    reversed_read: list[Told] = [
+    reversed_read: list[Event] = [
         (0, "invoke", "[[:w 1 5]]"),
         (0, "ok", "[[:w 1 5]]"),
         (0, "invoke", "[[:w 1 6]]"),
@@ -96,13 +96,13 @@ def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -
     assert assuming.json["anomalies"] == {"cyclic-versions": 1}
     certifying = stormproof(*plainly, "--assume", "sequential-keys", "--certify", certificate)
     assert f"cycle     cyclic-versions, assuming sequential-keys, in {certificate}" in certifying.out
-    told = json.loads(certificate.read_text())
-    assert told["assumed"] == ["sequential-keys"]
-    verified(told, next(tmp_path.rglob("history.parquet")))
+    stated = json.loads(certificate.read_text())
+    assert stated["assumed"] == ["sequential-keys"]
+    verified(stated, next(tmp_path.rglob("history.parquet")))
 
 
 @pytest.mark.parametrize(
-    ("workload", "told", "reason"),
+    ("workload", "value", "reason"),
     [
         ("rw-register", "[[:w 1 5] [:w 1 5]]", "5 is written to 1 again"),
         ("rw-register", "[[:append 1 5]]", "micro-operation 0 is neither r nor w"),
@@ -123,9 +123,9 @@ def test_an_assumption_orders_versions(stormproof: Stormproof, tmp_path: Path) -
     ],
 )
 def test_what_is_no_history_of_transactions_is_refused_with_its_place(
-    stormproof: Stormproof, tmp_path: Path, workload: str, told: str, reason: str
+    stormproof: Stormproof, tmp_path: Path, workload: str, value: str, reason: str
 ) -> None:
-    events = [(3, "invoke", told), (3, "ok", told)]
+    events = [(3, "invoke", value), (3, "ok", value)]
     answer = stormproof("check", edn(events, tmp_path / "history.edn"), "--workload", workload, *IN_PROCESS)
     assert answer.code == 254
     assert reason in answer.err and "line 1, row 0" in answer.err
@@ -134,8 +134,8 @@ def test_what_is_no_history_of_transactions_is_refused_with_its_place(
 
 @pytest.mark.parametrize("workload", ["rw-register", "list-append"])
 def test_what_nobody_wrote_is_an_anomaly_and_no_crash(stormproof: Stormproof, tmp_path: Path, workload: str) -> None:
-    told = "[[:r 1 7]]" if workload == "rw-register" else "[[:r 1 [7]]]"
-    history = edn([(0, "invoke", "[[:r 1 nil]]"), (0, "ok", told)], tmp_path / "history.edn")
+    value = "[[:r 1 7]]" if workload == "rw-register" else "[[:r 1 [7]]]"
+    history = edn([(0, "invoke", "[[:r 1 nil]]"), (0, "ok", value)], tmp_path / "history.edn")
     certificate = tmp_path / "certificate.json"
     answer = stormproof("check", history, "--workload", workload, "--json", "--certify", certificate, *IN_PROCESS)
     assert answer.code == 1
@@ -174,7 +174,7 @@ def test_demands_that_mean_nothing_are_refused(
     assert reason in answer.err
 
 
-INTERLEAVED: list[Told] = [
+INTERLEAVED: list[Event] = [
     (0, "invoke", "[[:append 1 1] [:append 2 1]]"),
     (1, "invoke", "[[:append 1 2] [:append 2 2]]"),
     (0, "ok", "[[:append 1 1] [:append 2 1]]"),
@@ -184,7 +184,9 @@ INTERLEAVED: list[Told] = [
 ]
 
 
-def test_an_anomaly_is_told_step_by_step_with_the_read_that_shows_it(stormproof: Stormproof, tmp_path: Path) -> None:
+def test_an_anomaly_is_explained_step_by_step_with_the_read_that_shows_it(
+    stormproof: Stormproof, tmp_path: Path
+) -> None:
     history = edn(INTERLEAVED, tmp_path / "history.edn")
     answer = stormproof("check", history, "--workload", "list-append", *IN_PROCESS)
     assert answer.code == 1
@@ -233,8 +235,8 @@ def test_an_anomaly_is_told_step_by_step_with_the_read_that_shows_it(stormproof:
         ),
     ],
 )
-def test_what_one_read_of_a_register_shows_is_told_with_key_and_transactions(
-    stormproof: Stormproof, tmp_path: Path, events: list[Told], name: str, because: str
+def test_an_anomaly_of_one_read_of_a_register_is_explained_with_key_and_transactions(
+    stormproof: Stormproof, tmp_path: Path, events: list[Event], name: str, because: str
 ) -> None:
     history = edn(events, tmp_path / "history.edn")
     answer = stormproof("check", history, "--workload", "rw-register", *IN_PROCESS)

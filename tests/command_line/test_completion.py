@@ -167,11 +167,11 @@ def test_nothing_heavy_is_imported_while_somebody_waits_for_a_name(line: str, tm
     )
     words = ["stormproof", *line.split(" ")]
     asked = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1), ASKED_TO_COMPLETE: "bash_complete"}
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **asked}, cwd=tmp_path, capture_output=True, text=True
     )
-    assert told.stderr == ""
-    *names, heavy = told.stdout.splitlines()
+    assert finished.stderr == ""
+    *names, heavy = finished.stdout.splitlines()
     assert names
     assert heavy == "heavy"
 

@@ -118,13 +118,13 @@ REPEATED: dict[str, list[str]] = {
 
 
 def edn(*operations: str, ended: str = "ok") -> str:
-    """Operations of one client, each `f asked => told`."""
+    """Operations of one client, each `f asked => returned`."""
     lines = []
     for operation in operations:
         f, _, values = operation.partition(" ")
-        asked, _, told = values.partition(" => ")
+        asked, _, returned = values.partition(" => ")
         lines.append(f"{{:process 0, :type :invoke, :f :{f}, :value {asked}}}")
-        lines.append(f"{{:process 0, :type :{ended}, :f :{f}, :value {told}}}")
+        lines.append(f"{{:process 0, :type :{ended}, :f :{f}, :value {returned}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -191,14 +191,14 @@ def test_however_it_was_recorded(stormproof: Stormproof, name: str) -> None:
 
 
 @pytest.mark.parametrize("row_group_size", [1, 2, 3, 1_000])
-def test_in_a_history_of_ours_the_first_is_told_wherever_it_is_cut(
+def test_in_a_stored_history_the_first_is_reported_wherever_it_is_cut(
     stormproof: Stormproof, row_group_size: int, tmp_path: Path
 ) -> None:
     lines = []
     for number in range(4):
         lines += [f"{{:process {p}, :type :invoke, :f :write, :value {number}{p}}}" for p in range(5)]
-        told = [f"{{:process {p}, :type :ok, :f :write, :value {number}{p}}}" for p in reversed(range(5))]
-        lines += told
+        completions = [f"{{:process {p}, :type :ok, :f :write, :value {number}{p}}}" for p in reversed(range(5))]
+        lines += completions
     lines[25] = lines[25].replace(":value 24", ":value 25")
     lines[37] = lines[37].replace(":value 32", ":value 77")
     Path("whole.edn").write_text("\n".join(lines).replace(":value 25", ":value 24").replace(":value 77", ":value 32"))

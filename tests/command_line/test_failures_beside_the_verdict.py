@@ -41,7 +41,7 @@ class BreaksDown:
             raise OSError(28, "No space left on device", "nodes/b1/node.log")
 
 
-def test_a_teardown_that_fails_is_told_beside_the_verdict(
+def test_a_teardown_that_fails_is_reported_beside_the_verdict(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "environment_of", lambda scenario, parts: LosesItsLogs())
@@ -51,7 +51,7 @@ def test_a_teardown_that_fails_is_told_beside_the_verdict(
     assert answer.err == "stormproof: the harness failed: the nodes' logs could not be brought home\n"
 
 
-def test_what_failed_first_is_told_and_no_verdict_is_made_up(
+def test_the_first_failure_is_reported_and_no_verdict_is_made_up(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "environment_of", lambda scenario, parts: BreaksDown())
@@ -63,7 +63,7 @@ def test_what_failed_first_is_told_and_no_verdict_is_made_up(
     assert "the harness failed: the engine went away" in again.out
 
 
-def test_a_report_that_cannot_be_drawn_is_told_beside_the_verdict(
+def test_a_report_that_cannot_be_drawn_is_reported_beside_the_verdict(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch, stored_run: Path
 ) -> None:
     monkeypatch.setattr(outcome, "write_report", lambda directory: "the report could not be written: no ink")

@@ -1,4 +1,4 @@
-"""Histories of others, good and bad, as a user hands them in: what is no history is told with its place."""
+"""Histories of others, good and bad, as a user hands them in: what is no history is refused with its place."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
     ]
     answer = stormproof("check", *(path for path, *_ in expected), "--model", "cas-register", "--json", *engine)
     assert answer.code == 1
-    told = [json.loads(line) for line in answer.out.splitlines()]
-    assert [(line["path"], line["verdict"], line["exit_code"]) for line in told] == [line[:3] for line in expected]
-    for line, (_, _, _, words) in zip(told, expected, strict=True):
+    printed = [json.loads(line) for line in answer.out.splitlines()]
+    assert [(line["path"], line["verdict"], line["exit_code"]) for line in printed] == [line[:3] for line in expected]
+    for line, (_, _, _, words) in zip(printed, expected, strict=True):
         assert words in line.get("error", "")
         assert line["seconds"] >= 0
-    assert told[3]["anomalies"] == {"nonlinearizable": 1}
-    assert told[8]["reasons"] == ["nothing happened: the history is empty"]
+    assert printed[3]["anomalies"] == {"nonlinearizable": 1}
+    assert printed[8]["reasons"] == ["nothing happened: the history is empty"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         ("\ufeff; a mark\r\n" + WRITE + "{:process 0, :type", "line 4, row 2", "the text ends within an operation"),
     ],
 )
-def test_what_is_no_history_is_told_with_place_and_reason(
+def test_what_is_no_history_is_refused_with_place_and_reason(
     stormproof: Stormproof, text: str, place: str, reason: str
 ) -> None:
     Path("h").write_text(text)
@@ -109,7 +109,7 @@ def test_what_is_no_history_is_told_with_place_and_reason(
     assert line.endswith(")")  # byte and column
 
 
-def test_a_value_that_a_model_does_not_know_is_told_with_its_line(stormproof: Stormproof) -> None:
+def test_a_value_that_a_model_does_not_know_is_refused_with_its_line(stormproof: Stormproof) -> None:
     Path("h.edn").write_text("; counts\n" + WRITE.replace(":write, :value 1", ':add, :value "a"'))
     answer = stormproof("check", "h.edn", "--model", "counter", "--engine", "inprocess")
     assert answer.code == 254
@@ -133,14 +133,16 @@ def test_a_value_that_a_model_does_not_know_is_told_with_its_line(stormproof: St
     ],
 )
 @pytest.mark.parametrize("key", ["", "5", '"a b"', ":k", "[1 :x]", "nil", "#{1}"])
-def test_values_and_keys_of_any_kind_are_told_apart(stormproof: Stormproof, value: str, other: str, key: str) -> None:
-    def text(told: str) -> str:
+def test_values_and_keys_of_any_kind_are_distinguished(
+    stormproof: Stormproof, value: str, other: str, key: str
+) -> None:
+    def text(answer: str) -> str:
         held = f":key {key}, :value" if key else ":value"
         operations = (
             ("invoke", "write", value),
             ("ok", "write", value),
             ("invoke", "read", "nil"),
-            ("ok", "read", told),
+            ("ok", "read", answer),
         )
         return "".join(f"{{:process 0, :type :{kind}, :f :{f}, {held} {given}}}\n" for kind, f, given in operations)
 
@@ -164,6 +166,6 @@ def test_pairs_are_keys_and_values_tagged_or_not(stormproof: Stormproof, tag: st
 
 
 def test_help_tells_formats_and_exit_codes(stormproof: Stormproof) -> None:
-    told = " ".join(stormproof("check", "--help").out.split())
+    printed = " ".join(stormproof("check", "--help").out.split())
     for words in ("EDN", "JSON", "gzip", ".parquet", ".arrows", "0 valid, 1 invalid, 2 unknown, 254", "255"):
-        assert words in told
+        assert words in printed

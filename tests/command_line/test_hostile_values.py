@@ -27,14 +27,14 @@ def require_printable(answer: Answer) -> None:
 
 @pytest.fixture
 def forged(tmp_path: Path) -> Path:
-    """One key, written 1 and read 2: INVALID, told with the key and with what the operations were."""
+    """One key, written 1 and read 2: INVALID, explained with the key and the operations."""
     rows = [("invoke", "write", 1), ("ok", "write", 1), ("invoke", "read", None), ("ok", "read", 2)]
-    told = [
+    operations = [
         {"process": 0, "type": kind, "f": f, "key": HOSTILE, "value": value, "time": at}
         for at, (kind, f, value) in enumerate(rows)
     ]
     path = tmp_path / "history.json"
-    path.write_text("\n".join(map(json.dumps, told)))
+    path.write_text("\n".join(map(json.dumps, operations)))
     return path
 
 
@@ -103,7 +103,7 @@ def test_a_name_that_is_no_text_is_shown_and_read(stormproof: Stormproof, forged
         ('"node": "\\ud83d"', "node must be string, it is"),
     ],
 )
-def test_half_of_a_surrogate_pair_is_no_text_and_told_with_its_row(
+def test_half_of_a_surrogate_pair_is_no_text_and_refused_with_its_row(
     stormproof: Stormproof, tmp_path: Path, part: str, words: str
 ) -> None:
     history = tmp_path / "history.json"

@@ -40,7 +40,7 @@ def imported(*words: str, cwd: Path) -> tuple[int, set[str]]:
 
 def reported(words: Sequence[str], cwd: Path) -> tuple[int, list[str]]:
     read, write = os.pipe()
-    with open(read) as told:
+    with open(read) as report:
         process = subprocess.Popen(
             [sys.executable, "-c", REPORTED, str(write), *words],
             cwd=cwd,
@@ -49,7 +49,7 @@ def reported(words: Sequence[str], cwd: Path) -> tuple[int, list[str]]:
             stderr=subprocess.DEVNULL,
         )
         os.close(write)
-        code, modules = json.loads(told.read())
+        code, modules = json.loads(report.read())
         process.wait()
     return code, modules
 

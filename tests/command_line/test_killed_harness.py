@@ -80,7 +80,7 @@ def test_a_run_killed_in_its_storm_gets_a_verdict_over_what_was_recorded(
     assert stormproof("check", run, "--engine", "inprocess").code == 2, "a second look must not make it whole"
 
 
-def test_a_torn_tail_is_dropped_and_told(killed: Path, tmp_path: Path, stormproof: Stormproof) -> None:
+def test_a_torn_tail_is_dropped_and_reported(killed: Path, tmp_path: Path, stormproof: Stormproof) -> None:
     run = Path(shutil.copytree(killed, tmp_path / "run"))
     stream = run / "history.arrows"
     stream.write_bytes(stream.read_bytes()[:-1_001])

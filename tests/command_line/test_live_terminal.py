@@ -49,15 +49,15 @@ def test_a_storm_shows_how_far_it_is_and_leaves_its_lines_alone_on_the_terminal(
 
 
 def test_without_a_terminal_there_is_no_escape_sequence(tmp_path: Path) -> None:
-    told = subprocess.run(
+    finished = subprocess.run(
         [*STORMPROOF, *STORM, "--time-limit", "20", "--runs", str(tmp_path), "--progress"],
         env={**PLAIN, "TERM": "xterm"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "checked in" in told.stderr
-    assert not {"\x1b", "\r"} & set(told.stdout + told.stderr)
+    assert "checked in" in finished.stderr
+    assert not {"\x1b", "\r"} & set(finished.stdout + finished.stderr)
 
 
 def what_happened(runs: Path, progress: Progress) -> dict[str, str]:

@@ -73,9 +73,9 @@ def stormproof(installed: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
 def test_the_example_is_judged_by_what_it_keeps(installed: Path, keep: str, code: int) -> None:
     nemesis = "kill all every 8 for 2" if keep == "memory" else "kill all every 8 for 2,power off all every 9 for 2"
     run = ["run", "memo", "--workload", "register", "--nemesis", nemesis, "--set", f"keep={keep}"]
-    ended, told = stormproof(installed, *run, "--time-limit", "40", "--seed", "1", "--engine", "inprocess")
-    assert (ended, told["exit_code"]) == (code, code), told
-    assert bool(told["anomalies"]["linearizable"]) is (keep == "memory")
+    ended, printed = stormproof(installed, *run, "--time-limit", "40", "--seed", "1", "--engine", "inprocess")
+    assert (ended, printed["exit_code"]) == (code, code), printed
+    assert bool(printed["anomalies"]["linearizable"]) is (keep == "memory")
 
 
 def test_it_is_listed_beside_our_own(installed: Path) -> None:

@@ -17,7 +17,7 @@ from tests.command_line.answers import Stormproof
 IN_PROCESS = ("--engine", "inprocess")
 
 Operation = tuple[str, str, str, str]
-"""How it ended (open: nobody saw that), f, what was asked and what was told, in EDN."""
+"""How it ended (open: without a completion), f, what was asked and what was answered, in EDN."""
 
 TXN_OF_WRITES: Operation = ("ok", "txn", "[[:w x 1] [:w y 1]]", "[[:w x 1] [:w y 1]]")
 
@@ -151,10 +151,10 @@ def write(path: Path, operations: list[Operation]) -> None:
     lines = []
     process = 0
     key = "" if any(f == "txn" for _, f, _, _ in operations) else ", :key :k"
-    for ended, f, asked, told in operations:
+    for ended, f, asked, returned in operations:
         lines.append(f"{{:process {process}, :type :invoke, :f :{f}{key}, :value {asked}}}")
         if ended != "open":
-            lines.append(f"{{:process {process}, :type :{ended}, :f :{f}{key}, :value {told}}}")
+            lines.append(f"{{:process {process}, :type :{ended}, :f :{f}{key}, :value {returned}}}")
         process += ended in ("info", "open")
     path.write_text("\n".join(lines) + "\n")
 
@@ -181,8 +181,8 @@ def test_without_evidence_it_is_unknown_and_with_a_little_it_is_valid(
         write(Path(paths[-1]), [*nothing, *proof])
     write(Path("open.edn"), [("open", *one[1:]) for proof in proofs for one in proof])
     answer = stormproof("check", *paths, "open.edn", option, name, "--json", *IN_PROCESS)
-    empty, *told, unseen = (json.loads(line) for line in answer.out.splitlines())
-    assert [(one["verdict"], one["reasons"]) for one in told] == [("valid", [])] * len(proofs)
+    empty, *printed, unseen = (json.loads(line) for line in answer.out.splitlines())
+    assert [(one["verdict"], one["reasons"]) for one in printed] == [("valid", [])] * len(proofs)
     for one in (empty, unseen):
         assert (one["verdict"], one["exit_code"]) == ("unknown", 2), one
         words = f"nothing could have contradicted {option.removeprefix('--')} {name}; that takes "
@@ -209,8 +209,8 @@ def test_a_vacuous_pass_that_is_accepted_says_so_in_all_that_tells_of_it(stormpr
     assert reason.startswith(NOTHING)
     assert f"accepted as vacuous: {NOTHING}" in (directory / "report.html").read_text()
 
-    told = json.loads(stormproof("check", "nothing.edn", *judged_as, "--json").out)
-    assert (told["verdict"], told["reasons"], told["accepted_as_vacuous"]) == ("valid", [], [reason])
+    printed = json.loads(stormproof("check", "nothing.edn", *judged_as, "--json").out)
+    assert (printed["verdict"], printed["reasons"], printed["accepted_as_vacuous"]) == ("valid", [], [reason])
     stale = json.loads(stormproof("check", "stale.edn", *judged_as, "--json").out)
     assert (stale["verdict"], "accepted_as_vacuous" in stale) == ("invalid", False)
 
@@ -242,5 +242,5 @@ def test_a_suite_may_be_accepted_as_vacuous(stormproof: Stormproof) -> None:
     answer = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous")
     assert answer.code == 0
     assert "accepted as vacuous: too little happened: " in answer.out
-    told = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous", "--json").json
-    assert told["scenarios"][0]["accepted_as_vacuous"]
+    printed = stormproof("suite", "s.toml", *IN_PROCESS, "--accept-vacuous", "--json").json
+    assert printed["scenarios"][0]["accepted_as_vacuous"]

@@ -107,8 +107,8 @@ def test_a_stream_of_a_killed_run_is_read_and_nothing_is_written_beside_it(storm
     events = [("invoke", "write", 1), ("ok", "write", 1), ("invoke", "read", None), ("ok", "read", 1)]
     writer = HistoryWriter(Path("live.arrows"), pa.struct([("value", pa.int64())]))
     for number, (kind, f, value) in enumerate(events):
-        told = {"value": value} if value else None
-        writer.append(Operation(index=number, process=0, type=kind, f=f, value=told, key=None, time=number))
+        content = {"value": value} if value else None
+        writer.append(Operation(index=number, process=0, type=kind, f=f, value=content, key=None, time=number))
     writer.flush()
     Path("killed").mkdir()
     shutil.copy("live.arrows", "killed/history.arrows")

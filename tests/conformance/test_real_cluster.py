@@ -130,11 +130,11 @@ def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: 
         process.send_signal(signal.SIGTERM)
     assert [process.wait(timeout=20) for process in cluster.processes.values()] == [0, 0, 0]
     events = write_node_events(tmp_path, tmp_path / "node-events.parquet")
-    told = ReplicationChecker().check(
+    result = ReplicationChecker().check(
         CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=events)), InProcessEngine()
     )
-    assert told.verdict is Verdict.VALID, told
-    counts = told.statistics["events"]
+    assert result.verdict is Verdict.VALID, result
+    counts = result.statistics["events"]
     assert counts["elected"] >= 2
-    assert counts["written"] >= 2, "each replica told the checksum of a piece"
+    assert counts["written"] >= 2, "each replica reported the checksum of a piece"
     assert min(counts[name] for name in ("role", "confirmed", "recovered", "identity", "leader")) >= 1

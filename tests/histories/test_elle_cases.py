@@ -69,7 +69,7 @@ def with_invocations(events: list[Event]) -> list[Event]:
             continue
         invoked = next((other for other in open_events if asked(other) == asked(event)), None)
         if invoked is None:
-            unanswered = [[f, key, None if f == "r" else told] for f, key, told in event["value"]]
+            unanswered = [[f, key, None if f == "r" else value] for f, key, value in event["value"]]
             invoked = event | {"type": "invoke", "value": unanswered}
             complete.append(invoked)
         else:
@@ -86,7 +86,7 @@ def unwritten_reads(events: list[Event]) -> bool:
     """Whether a register is read as what nobody tried to write: Elle takes that for its initial value."""
     parts = [tuple(part) for event in events if event["type"] != "fail" for part in event["value"]]
     tried = {tuple(part[1:]) for event in events for part in event["value"] if part[0] == "w"}
-    return any(f == "r" and told is not None and (key, told) not in tried for f, key, told in parts)
+    return any(f == "r" and value is not None and (key, value) not in tried for f, key, value in parts)
 
 
 def completions(events: list[Event]) -> list[int]:

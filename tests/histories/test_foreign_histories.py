@@ -96,11 +96,11 @@ def test_logs_of_a_key_value_store_are_judged_as_maps(
 
 
 def edn(*operations: str) -> str:
-    """Operations of one process, each `f asked told`."""
+    """Operations of one process, each `f asked returned`."""
     lines = []
     for operation in operations:
-        f, asked, told = operation.split(" ", 2)
-        for kind, value in (("invoke", asked), ("ok", told)):
+        f, asked, returned = operation.split(" ", 2)
+        for kind, value in (("invoke", asked), ("ok", returned)):
             lines.append(f"{{:process 0, :type :{kind}, :f :{f}, :value {value.replace('_', ' ')}}}\n")
     return "".join(lines)
 
@@ -179,10 +179,10 @@ def test_each_model_and_each_workload_judges_what_others_recorded(
 
 
 def test_links_of_a_causal_register_are_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = "{:process 0, :type :invoke, :f :%s, :value [7 %s]}\n{:process 0, :type :ok, :f :%s, :value [7 %s], "
+    template = "{:process 0, :type :invoke, :f :%s, :value [7 %s]}\n{:process 0, :type :ok, :f :%s, :value [7 %s], "
     for name, link in (("valid", 1), ("invalid", 9)):
-        text = told % ("write", 1, "write", 1) + ":position 1, :link :init}\n"
-        text += told % ("read", "nil", "read", 1) + f":position 1, :link {link}}}\n"
+        text = template % ("write", 1, "write", 1) + ":position 1, :link :init}\n"
+        text += template % ("read", "nil", "read", 1) + f":position 1, :link {link}}}\n"
         (tmp_path / f"{name}.edn").write_text(text)
         code, (answer,) = checked(capsys, [tmp_path / f"{name}.edn"], "--workload", "causal", "--runs", str(tmp_path))
         assert (answer["verdict"], answer["anomalies"]) == (name, {"broken-link": 1} if code else {})
@@ -270,8 +270,8 @@ def test_an_operation_that_the_model_has_not_is_malformed(tmp_path: Path, capsys
 
 def test_help_names_all_models_and_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["check", "--help"]) == 0
-    told = "".join(capsys.readouterr().out.split())
-    assert all(name in told for name in (*MODELS, *names("workloads")))
+    printed = "".join(capsys.readouterr().out.split())
+    assert all(name in printed for name in (*MODELS, *names("workloads")))
 
 
 def test_a_history_checked_alone_gets_a_report_with_what_it_became(
@@ -340,7 +340,7 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         ([], "say what it is one of with --workload"),
     ],
 )
-def test_a_wrong_question_is_told_in_one_line(
+def test_a_wrong_question_is_refused_in_one_line(
     options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "h.edn").write_text(WRITE)

@@ -109,8 +109,8 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "folder", ["causal-reverse", "counter", "log", "monotonic", "object", "queue", "register", "set"]
 )
-def test_what_has_no_name_is_told_of_without_one(folder: str, tmp_path: Path) -> None:
-    told = 0
+def test_explanations_about_an_object_without_name_leave_no_gap(folder: str, tmp_path: Path) -> None:
+    sentences = 0
     for file in FILES:
         written = parse_history(file.read_text())
         keys = {row.get("key") for row in written.rows}
@@ -121,10 +121,10 @@ def test_what_has_no_name_is_told_of_without_one(folder: str, tmp_path: Path) ->
         assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
         examples = [anomaly.because for summary in result.anomalies.values() for anomaly in summary.examples]
         for sentence in (*examples, *reasons):
-            told += 1
+            sentences += 1
             assert sentence == sentence.strip(" :") and "  " not in sentence, (file, sentence)
             assert not any(gap in sentence for gap in (" ,", " :", " of None", "None:")), (file, sentence)
-    assert told
+    assert sentences
 
 
 @pytest.mark.parametrize("model", OBJECTS)
@@ -174,7 +174,7 @@ def test_every_anomaly_has_its_smallest_history(workload: str) -> None:
         ("0 info send q0 1 error=client-timeout", "it was never acknowledged, and was shown before it was safe"),
     ],
 )
-def test_a_dirty_read_is_told_as_far_as_it_is_known(sent: str, fate: str, tmp_path: Path) -> None:
+def test_a_dirty_read_is_explained_by_the_fate_of_its_write(sent: str, fate: str, tmp_path: Path) -> None:
     text = (FOLDER / "log" / "dirty-read.history").read_text().replace("0 info send q0 1 error=client-timeout", sent)
     assert sent in text
     request = CheckRequest(history=parse_history(text).write(tmp_path / "history.parquet"))

@@ -39,8 +39,8 @@ def parse(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     events = []
     for line in body.splitlines():
         second, node, event, *fields = line.split()
-        told = {name: value_of(value) for name, value in (field.split("=") for field in fields)}
-        events.append((node, {"time": round(float(second) * 1e9), "event": event, **told}))
+        values = {name: value_of(value) for name, value in (field.split("=") for field in fields)}
+        events.append((node, {"time": round(float(second) * 1e9), "event": event, **values}))
     return verdict, events
 
 

@@ -44,7 +44,7 @@ def drawn(
             name = draw.choice(names)
             signals = (first,)
             if number // len(SIGNALS) % 2:
-                # Killed twice is told to end and then killed, in the middle of tidying up.
+                # Killed twice means: asked to end by SIGTERM and then killed, in the middle of tidying up.
                 signals = (signal.SIGTERM, first) if first is signal.SIGKILL else (first, draw.choice(SIGNALS[:3]))
             yield Attempt(
                 world=world,

@@ -25,7 +25,7 @@ class PlantedBug:
     anomalies: frozenset[str]
     """At least one of them must be found for the bug to count as caught."""
     nemesis: tuple[str, ...]
-    told_by_nodes: frozenset[str] = frozenset()
+    shown_by_nodes: frozenset[str] = frozenset()
     """What the nodes' own events show of it, whatever clients noticed; empty for a bug that they do not show."""
     first_seed: int = 0
     """Of a storm that is known to expose it: `make test` begins with this one, `make mutants` with 0."""
@@ -61,7 +61,7 @@ PLANTED_BUGS = (
         mutant="flush-lie",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
-        told_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        shown_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
         nemesis=("power off primary every 10 for 2",),
         settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
@@ -69,7 +69,7 @@ PLANTED_BUGS = (
         mutant="ack-before-append",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
-        told_by_nodes=frozenset({"confirmed-lost"}),
+        shown_by_nodes=frozenset({"confirmed-lost"}),
         first_seed=1,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
@@ -77,21 +77,21 @@ PLANTED_BUGS = (
         mutant="dispatch-to-max",
         guarantee="no uncommitted message is read (DR)",
         anomalies=DIRTY,
-        told_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
+        shown_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
         nemesis=("isolate primary every 12 for 6",),
     ),
     PlantedBug(
         mutant="silent-unclean",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
-        told_by_nodes=frozenset({"unclean-election"}),
+        shown_by_nodes=frozenset({"unclean-election"}),
         nemesis=("isolate one of brokers every 14 for 9", "kill majority of brokers every 6 for 4"),
     ),
     PlantedBug(
         mutant="vote-not-durable",
         guarantee="metadata is linearizable (NL)",
         anomalies=NOT_LINEARIZABLE,
-        told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
+        shown_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         first_seed=1,
         nemesis=FORGETFUL_VOTERS,
         workload="register",
@@ -100,14 +100,14 @@ PLANTED_BUGS = (
         mutant="ignore-demotion",
         guarantee="one master at a time, acknowledged messages survive (DM, LA)",
         anomalies=LOST,
-        told_by_nodes=frozenset({"fenced-write"}),
+        shown_by_nodes=frozenset({"fenced-write"}),
         nemesis=("isolate primary every 15 for 8",),
     ),
     PlantedBug(
         mutant="shrink-first",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
-        told_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
+        shown_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
         nemesis=("isolate primary with one of controllers every 20 for 10", "isolate primary every 13 for 8"),
         settings={"min_in_sync_replicas": 1},
     ),
@@ -115,7 +115,7 @@ PLANTED_BUGS = (
         mutant="truncate-by-epoch-only",
         guarantee="replicas hold the same messages at the same offsets (DIV)",
         anomalies=DIVERGED,
-        told_by_nodes=frozenset({"diverging-logs"}),
+        shown_by_nodes=frozenset({"diverging-logs"}),
         first_seed=1,
         nemesis=("isolate primary every 12 for 6",),
         # With one queue what follows the dirty tail goes on in the queue's order, so the replica serves it; with
@@ -143,7 +143,7 @@ PLANTED_BUGS = (
         mutant="vote-not-durable",
         guarantee="what the controllers agreed on stays (LA)",
         anomalies=frozenset({"incompatible-order"}),
-        told_by_nodes=frozenset({"two-leaders", "epoch-back"}),
+        shown_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         first_seed=1,
         nemesis=FORGETFUL_VOTERS,
         workload="list-append",
@@ -159,7 +159,7 @@ PLANTED_BUGS = (
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",
         anomalies=frozenset({"lost"}),
-        told_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        shown_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
         nemesis=("power off primary every 10 for 2",),
         workload="queue",
         settings={"brokers": 1, "min_in_sync_replicas": 1},

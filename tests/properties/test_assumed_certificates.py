@@ -46,8 +46,8 @@ def left(t: Transaction, key: str) -> list[Version]:
     return [] if t.kind == "fail" else written[-1:]  # type: ignore[return-value]
 
 
-def told(transactions: list[Transaction], t: Transaction, key: str) -> list[Version]:
-    """The first version that it was told, before it wrote the key itself."""
+def read_before_writing(transactions: list[Transaction], t: Transaction, key: str) -> list[Version]:
+    """The first version that it read, before it wrote the key itself."""
     versions = [None, *(value for u in transactions if u is not t for value in left(u, key))]
     for f, of, value in t.operations if t.kind == "ok" else ():
         if (f, of) == ("w", key):
@@ -60,10 +60,10 @@ def told(transactions: list[Transaction], t: Transaction, key: str) -> list[Vers
 def ordered(transactions: list[Transaction], assumed: list[str]) -> Iterator[tuple[str, Version, Version]]:
     """(key, a version, one that it precedes by what is assumed)."""
     for key in sorted({key for t in transactions for _, key, _ in t.operations}):
-        touched = {t.start: [*told(transactions, t, key), *left(t, key)] for t in transactions}
+        touched = {t.start: [*read_before_writing(transactions, t, key), *left(t, key)] for t in transactions}
         for t in transactions:
             if "wfr-keys" in assumed:
-                yield from ((key, a, b) for a in told(transactions, t, key) for b in left(t, key))
+                yield from ((key, a, b) for a in read_before_writing(transactions, t, key) for b in left(t, key))
             for u in transactions:
                 in_time = t.kind == "ok" and t.end is not None and t.end < u.start
                 in_session = in_time and t.session == u.session
@@ -163,7 +163,7 @@ def witnesses(one: Judged, key: str, a: Version, b: Version, because: str) -> It
         yield from ([t.start] for t in near if left(t, key) == [b])
         return
     for t in near:
-        touched = [*told(one.transactions, t, key), *left(t, key)]
+        touched = [*read_before_writing(one.transactions, t, key), *left(t, key)]
         yield from ([t.start, u.start] for u in near if a in touched and t.end is not None and t.end < u.start)
 
 
@@ -292,13 +292,13 @@ def certified_by_checker(one: Judged, checker: RwRegister, path: Path) -> str:
     request, engine = CheckRequest(history=one.path), InProcessEngine()
     verdict = checker.check(request, engine).verdict
     checker.certify(request, engine, partial(write, path))
-    told = json.loads(path.read_text())
-    assert verdict is Verdict.UNKNOWN or told["verdict"] == verdict.value
-    verified_against(told, one.history)
-    if "cycle" in told:
-        assert set(told["assumed"]) <= {assumption.value for assumption in checker.assume}
-        assert not one.allows(told["model"], told["assumed"])
-    return next(name for name in ("order", "proof", "anomaly", "cycle") if name in told)
+    certificate = json.loads(path.read_text())
+    assert verdict is Verdict.UNKNOWN or certificate["verdict"] == verdict.value
+    verified_against(certificate, one.history)
+    if "cycle" in certificate:
+        assert set(certificate["assumed"]) <= {assumption.value for assumption in checker.assume}
+        assert not one.allows(certificate["model"], certificate["assumed"])
+    return next(name for name in ("order", "proof", "anomaly", "cycle") if name in certificate)
 
 
 def test_no_order_allows_what_is_certified_under_assumptions(tmp_path: Path) -> None:

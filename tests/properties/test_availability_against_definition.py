@@ -113,13 +113,13 @@ def test_figures_are_those_of_the_outages(tmp_path: Path, monkeypatch: pytest.Mo
             if ordered:
                 median = ordered[(len(ordered) + 1) // 2 - 1]
                 assert median * 31 / 32 <= row["p50_ns"] <= median
-        told = {
+        reported = {
             (row["fault"], kind, finished): figures["outages" if finished else "unfinished"]
             for row in result.statistics["faults"]
             for kind, figures in row["recovery"].items()
             for finished in (True, False)
         }
-        assert {what: count for what, count in told.items() if count} == dict(causes)
+        assert {what: count for what, count in reported.items() if count} == dict(causes)
         too_long = [o for outages in defined.values() for o in outages if o.ended_ns - o.began_ns > 2_000 * MS]
         assert sum(summary.count for summary in result.anomalies.values()) == len(too_long)
         slow += len(too_long)

@@ -77,9 +77,9 @@ def names_of(model: str, transactions: list[Transaction], committed: Committed, 
     return Names(model=model, workload=workload, start=committed.start, keys=keys)
 
 
-def refuted(told: Any, history: TransactionHistory) -> bool:
+def refuted(certificate: Any, history: TransactionHistory) -> bool:
     try:
-        verified_against(told, history)
+        verified_against(certificate, history)
     except Refuted:
         return True
     return False
@@ -109,7 +109,7 @@ class Judge:
         rng = random.Random(seed)
         transactions, committed = drawn(rng, most)
         path = write_rows(history_rows(transactions), TRANSACTION, self.directory / "history.parquet")
-        lists = any(f == "append" or isinstance(told, tuple) for t in transactions for f, _, told in t.operations)
+        lists = any(f == "append" or isinstance(value, tuple) for t in transactions for f, _, value in t.operations)
         history = read_history(path, lists=lists)
         for model in models:
             decision = DECIDERS[model](committed, model)
@@ -117,45 +117,45 @@ class Judge:
             if decision.order is None and decision.proof is None:
                 self.said[f"{decision.verdict.value}, uncertified"] += 1
                 continue
-            told = json.loads(certificate(decision, names))
-            verified_against(told, history)
+            stated = json.loads(certificate(decision, names))
+            verified_against(stated, history)
             self.said[decision.verdict.value] += 1
             if decision.verdict is Verdict.VALID:
-                self.tamper_with_order(rng, told, committed, history)
+                self.tamper_with_order(rng, stated, committed, history)
             else:
                 assert decision.proof is not None
                 assert because(explained_proof(decision.proof, names, {}))
-                self.proofs[model] = [*self.proofs[model][-2:], told]
-                self.said["weaker steps"] += self.tamper_with_proof(rng, told, history)
+                self.proofs[model] = [*self.proofs[model][-2:], stated]
+                self.said["weaker steps"] += self.tamper_with_proof(rng, stated, history)
 
     def tamper_with_order(
-        self, rng: random.Random, told: Any, committed: Committed, history: TransactionHistory
+        self, rng: random.Random, stated: Any, committed: Committed, history: TransactionHistory
     ) -> None:
-        model, order = told["model"], told["order"]
+        model, order = stated["model"], stated["order"]
         for proof in self.proofs[model]:
             assert refuted(proof, history)
         for forged in (order[1:], [*order, *order[:1]], [*order, history.start[0].item() + 10_000]):
-            assert not order or refuted({**told, "order": forged}, history)
+            assert not order or refuted({**stated, "order": forged}, history)
         swapped = list(order)
         for _ in range(rng.randint(1, 3)):
             if len(order) > 1:
                 i, j = rng.sample(range(len(order)), 2)
                 swapped[i], swapped[j] = swapped[j], swapped[i]
-        if refuted({**told, "order": swapped}, history):
+        if refuted({**stated, "order": swapped}, history):
             self.said["refuted orders"] += 1
             return
         if DEMANDS[model].family is Family.SNAPSHOT:
             swapped = [int(event[1:]) for event in swapped if event[0] == "c"]
         silent = set(swapped) - set(committed.start.tolist())
-        assert not silent and allowed(model, one_order(committed, swapped, model)), (told, swapped)
+        assert not silent and allowed(model, one_order(committed, swapped, model)), (stated, swapped)
 
-    def tamper_with_proof(self, rng: random.Random, told: Any, history: TransactionHistory) -> int:
+    def tamper_with_proof(self, rng: random.Random, stated: Any, history: TransactionHistory) -> int:
         """How many changes are not refuted: a proof may be longer than it need be, and has other ways."""
         accepted = 0
         for name, value in (("verdict", "valid"), ("order", [])):
-            assert refuted({**told, "verdict": "valid", name: value}, history)
-        blocks = told["proof"]
-        assert refuted({**told, "proof": blocks[:-1]}, history)
+            assert refuted({**stated, "verdict": "valid", name: value}, history)
+        blocks = stated["proof"]
+        assert refuted({**stated, "proof": blocks[:-1]}, history)
         for _ in range(4):
             forged = json.loads(json.dumps(blocks))
             block = rng.choice(forged)
@@ -168,7 +168,7 @@ class Judge:
             elif change in step:
                 others = [other.get(change) for some in forged for other in some["steps"]]
                 step[change] = rng.choice(others)
-            accepted += forged != blocks and not refuted({**told, "proof": forged}, history)
+            accepted += forged != blocks and not refuted({**stated, "proof": forged}, history)
         return accepted
 
 

@@ -90,7 +90,7 @@ def by_the_book(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def told(transactions: Committed) -> dict[str, Any]:
+def as_columns(transactions: Committed) -> dict[str, Any]:
     columns = {
         name: getattr(transactions, name).tolist() for name in ("start", "end", "session", "first", "key", "writer")
     }
@@ -101,7 +101,7 @@ def agree(seed: int) -> None:
     rows = random_rows(random.Random(seed))
     random.Random(seed).shuffle(rows)
     table = pa.Table.from_pylist(rows, schema=RESOLVED)
-    assert told(committed(table)) == by_the_book(rows), f"seed {seed}"
+    assert as_columns(committed(table)) == by_the_book(rows), f"seed {seed}"
 
 
 def test_committed_transactions_are_those_of_the_reference() -> None:

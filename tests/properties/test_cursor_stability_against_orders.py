@@ -23,8 +23,8 @@ def reads_named(committed: Committed, proof: Proof) -> bool:
         for reader, key, writer in zip(committed.transaction, committed.key, committed.writer, strict=True)
         if writer != WRITES
     }
-    told = {(step.source, step.target, step.key) for step in proof.steps if step.because is Because.READ}
-    return told <= reads and all(reads_named(committed, case) for case in proof.cases or ())
+    named = {(step.source, step.target, step.key) for step in proof.steps if step.because is Because.READ}
+    return named <= reads and all(reads_named(committed, case) for case in proof.cases or ())
 
 
 def judged_alike(seeds: range) -> Counter[Verdict]:

@@ -37,8 +37,8 @@ def test_figures_and_anomalies_are_those_of_the_definition(
         anomalies, lateness, counts = defined_delays(rows, tolerance_ms * MS, latest_ms * MS)
         assert {name: summary.count for name, summary in result.anomalies.items()} == dict(anomalies)
         assert {name: result.statistics[name] for name in counts} == dict(counts)
-        told = result.statistics["lateness"]["first delivery"]
+        reported = result.statistics["lateness"]["first delivery"]
         for name, exact in (("p50_ns", lateness[(len(lateness) + 1) // 2 - 1]), ("max_ns", lateness[-1])):
-            assert exact * 31 / 32 - 1000 <= told[name] <= exact
+            assert exact * 31 / 32 - 1000 <= reported[name] <= exact
         names += anomalies
     assert min(names[name] for name in ("delivered-early", "delivered-late")) > 100

@@ -100,8 +100,8 @@ class Plans:
         found = self.engine.union(
             self.engine.mapped(self.micro(), transaction_findings, FINDINGS), self.of_keys(key_findings, FINDINGS)
         )
-        told = gathered_findings(self.engine, found)
-        return {name: summary.count for name, summary in told.items() if name not in (LEFT_OUT, UNORDERED)}
+        summaries = gathered_findings(self.engine, found)
+        return {name: summary.count for name, summary in summaries.items() if name not in (LEFT_OUT, UNORDERED)}
 
     def edges(self) -> Counter[Edge]:
         edges = self.engine.gather(self.of_keys(list_edges, EDGES), LIMIT)
@@ -135,19 +135,19 @@ def agree(path: Path, seed: int, histories: int) -> Counter[str]:
     assert plans.edges() == made_up.edges
     resolved, names = plans.resolved(), first_of_keys(made_up.rows)
     columns = (resolved[name].to_pylist() for name in ("start", "key", "place", "read_from"))
-    told = [(start, names[key], place, source) for start, key, place, source in zip(*columns, strict=True)]
-    assert len(told) == len(set(told))
-    assert set(told) == made_up.resolved
+    reads = [(start, names[key], place, source) for start, key, place, source in zip(*columns, strict=True)]
+    assert len(reads) == len(set(reads))
+    assert set(reads) == made_up.resolved
     return made_up.names
 
 
-def test_a_few_hundred_histories_are_told_as_defined(tmp_path: Path) -> None:
+def test_findings_edges_and_reads_of_a_few_hundred_histories_are_as_defined(tmp_path: Path) -> None:
     names = agree(tmp_path / "h.parquet", 1, 300)
     assert min(names[name] for name in NAMES) > 1, names
 
 
 @thousands()
-def test_a_thousand_histories_are_told_as_defined(seeds: range, tmp_path: Path) -> None:
+def test_findings_edges_and_reads_of_a_thousand_histories_are_as_defined(seeds: range, tmp_path: Path) -> None:
     agree(tmp_path / "h.parquet", seeds.start, len(seeds))
 
 
@@ -172,11 +172,11 @@ def test_neither_the_order_of_rows_nor_how_they_are_split_changes_anything(tmp_p
     assert one.reasons(edges) == five.reasons(edges)
 
 
-def test_one_pass_tells_all_findings_and_edges(tmp_path: Path) -> None:
+def test_one_pass_finds_all_findings_and_edges(tmp_path: Path) -> None:
     plans = Plans(write_lists(many(10, 60).rows, tmp_path / "h.parquet"), buckets=3)
     engine = plans.engine
-    told = engine.mapped(plans.micro(), partial(rows_with_findings, buckets=3), ROWS)
-    with engine.kept(engine.grouped(told, ("bucket",), list_outcomes, BUNDLES)) as outcomes:
+    with_findings = engine.mapped(plans.micro(), partial(rows_with_findings, buckets=3), ROWS)
+    with engine.kept(engine.grouped(with_findings, ("bucket",), list_outcomes, BUNDLES)) as outcomes:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
         links = engine.gather(of_outcomes(engine, outcomes, "links"), LIMIT)
     of_transactions = engine.mapped(plans.micro(), transaction_findings, FINDINGS)

@@ -102,12 +102,12 @@ def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: py
             ordered = sorted(faults, key=lambda fault: (fault.start_ns, fault.stop_ns))
             name = next((fault.name for fault in ordered if fault.stop_ns >= time), "no fault")
             expected.setdefault(name, []).append(time)
-        told = {row["fault"]: row for row in result.statistics.get("data_at_risk", ())}
-        assert {name: row["lost"] for name, row in told.items()} == {name: len(at) for name, at in expected.items()}
+        reported = {row["fault"]: row for row in result.statistics.get("data_at_risk", ())}
+        assert {name: row["lost"] for name, row in reported.items()} == {name: len(at) for name, at in expected.items()}
         for name, times in expected.items():
-            assert told[name]["span_ns"] == times[-1] - times[0]
+            assert reported[name]["span_ns"] == times[-1] - times[0]
             if name != "no fault":
-                assert told[name]["reach_ns"] == max(0, int(name.split()[1]) - times[0])
+                assert reported[name]["reach_ns"] == max(0, int(name.split()[1]) - times[0])
         runs_with_losses += bool(lost)
     assert runs_with_losses > 10
 

@@ -34,8 +34,8 @@ def random_rows(rng: random.Random) -> list[Row]:
         else:
             tried = open_ones.pop(process)
             kind = rng.choice(["ok", "ok", "fail", "info"])
-            told = [_answered(rng, part) for part in tried] if kind == "ok" else tried
-            rows.append(_row(process, kind, rng.choice([told, told, None])))
+            completed = [_answered(rng, part) for part in tried] if kind == "ok" else tried
+            rows.append(_row(process, kind, rng.choice([completed, completed, None])))
     return [row | {"index": index} for index, row in enumerate(rows)]
 
 
@@ -67,23 +67,23 @@ def expected(rows: list[Row]) -> list[tuple[Any, ...]]:
         process = row["process"]
         begun = open_ones.pop(process, None)
         if begun is not None:
-            found.append(_told(begun, row))
+            found.append(_transaction(begun, row))
         if row["type"] == "invoke":
             open_ones[process] = row
     return sorted(found)
 
 
-def _told(begun: Row, ended: Row) -> tuple[Any, ...]:
+def _transaction(begun: Row, ended: Row) -> tuple[Any, ...]:
     kind = ("invoke", "ok", "fail", "info").index(ended["type"] or "info")
     end = NEVER if ended["type"] is None else ended["index"]
     answer = (ended.get("value") or {}).get("txn") if kind == 1 else None
     parts = answer or (begun["value"] or {"txn": []})["txn"]
-    told = [
+    read_or_written = [
         (place, FUNCTIONS.index(part["f"]), part["key"], part["value"], part["values"])
         for place, part in enumerate(parts)
         if answer or part["f"] != "r"
     ]
-    return (begun["index"], end, begun["process"], kind, told)
+    return (begun["index"], end, begun["process"], kind, read_or_written)
 
 
 def found_by_plan(path: Path) -> list[tuple[Any, ...]]:
@@ -96,12 +96,12 @@ def found_by_plan(path: Path) -> list[tuple[Any, ...]]:
     found = []
     for parts in transactions.values():
         first = parts[0]
-        told = [
+        read_or_written = [
             (part["place"], part["f"], part["key"], None if part["value"] == NONE else part["value"], part["values"])
             for part in parts
             if part["f"] > NOTHING
         ]
-        found.append((first["start"], first["end"], first["process"], first["type"], told))
+        found.append((first["start"], first["end"], first["process"], first["type"], read_or_written))
     return sorted(found)
 
 

@@ -42,7 +42,7 @@ class Call:
 def brute_force(spans: Spans) -> bool:
     """Try every order that respects time, with and without each indefinite operation."""
     everything = range(len(spans))
-    told = np.where(spans.f == READ, spans.result, spans.argument).tolist()
+    values = np.where(spans.f == READ, spans.result, spans.argument).tolist()
     assert spans.expected is not None
     expects = spans.expected.tolist()
 
@@ -53,8 +53,8 @@ def brute_force(spans: Spans) -> bool:
             if any(spans.end[j] < spans.start[i] for j in left):
                 continue
             f = spans.f[i]
-            fits = f == WRITE or (value == (told[i] if f == READ else expects[i])) == (f != CAS_MISS)
-            if fits and explained(value if f == CAS_MISS else told[i], left - {i}):
+            fits = f == WRITE or (value == (values[i] if f == READ else expects[i])) == (f != CAS_MISS)
+            if fits and explained(value if f == CAS_MISS else values[i], left - {i}):
                 return True
             if spans.end[i] == NEVER and explained(value, left - {i}):
                 return True
@@ -184,12 +184,12 @@ def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool, seeds:
 def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
     histories = several(range(5_000), unique=False)
     ignoring = {key: by_search(spans) for key, spans in registers(histories)}
-    told = 0
+    differing = 0
     for key, spans in registers(histories, FailedCas.ANSWER):
         expected = brute_force(spans)
         assert by_search(spans, FailedCas.ANSWER) is expected, histories[int(key)]
-        told += expected is not ignoring.get(key, True)
-    assert told > 5, "a failed cas must decide some of them"
+        differing += expected is not ignoring.get(key, True)
+    assert differing > 5, "a failed cas must decide some of them"
 
 
 @thousands()

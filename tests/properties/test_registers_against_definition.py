@@ -65,11 +65,11 @@ def local_findings_agree(seed: int) -> None:
     found.pop(READS)
     assert found == sum((reference.findings() for reference in references), Counter()), f"seed {seed}"
 
-    told = resolved(rows, buckets=1).to_pylist()
-    names = key_names(rows, codes=frozenset(row["key"] for row in told), buckets=1).to_pylist()
+    rows_resolved = resolved(rows, buckets=1).to_pylist()
+    names = key_names(rows, codes=frozenset(row["key"] for row in rows_resolved), buckets=1).to_pylist()
     name = {row["key"]: row["name"] for row in names}
-    resolutions = {(row["start"], row["place"], name[row["key"]], row["read_from"]) for row in told}
-    assert len(resolutions) == len(told)
+    resolutions = {(row["start"], row["place"], name[row["key"]], row["read_from"]) for row in rows_resolved}
+    assert len(resolutions) == len(rows_resolved)
     assert resolutions == set().union(*(reference.resolved() for reference in references)), f"seed {seed}"
 
 
@@ -182,13 +182,13 @@ def as_deciders_see_it(transactions: Committed) -> list[tuple[object, ...]]:
     """Of each transaction with operations: its ends, its session, its operations; keys and sessions by their order."""
     keys = np.unique(transactions.key, return_inverse=True)[1].tolist()
     starts, writers = transactions.start.tolist(), transactions.writer.tolist()
-    told = []
+    seen = []
     for t in np.flatnonzero(np.diff(transactions.first)).tolist():
         mine = range(transactions.first[t], transactions.first[t + 1])
         operations = [(keys[i], "w" if writers[i] == WRITES else starts[writers[i]]) for i in mine]
-        told.append((starts[t], int(transactions.end[t]), int(transactions.session[t]), operations))
-    sessions = {session: i for i, session in enumerate(sorted({session for _, _, session, _ in told}))}
-    return [(start, end, sessions[session], operations) for start, end, session, operations in told]
+        seen.append((starts[t], int(transactions.end[t]), int(transactions.session[t]), operations))
+    sessions = {session: i for i, session in enumerate(sorted({session for _, _, session, _ in seen}))}
+    return [(start, end, sessions[session], operations) for start, end, session, operations in seen]
 
 
 TYPE = {"ok": OK, "info": INFO, "fail": FAIL}
@@ -204,7 +204,7 @@ def deciders_see_the_same(seed: int) -> None:
                 end=NEVER if t.end is None else t.end,
                 process=t.session,
                 type=TYPE[t.kind],
-                operations=tuple((f, key, told if isinstance(told, int) else None) for f, key, told in t.operations),
+                operations=tuple((f, key, value if isinstance(value, int) else None) for f, key, value in t.operations),
             ),
             number,
         )

@@ -69,12 +69,12 @@ def made_up_events(seed: int) -> list[Event]:
     events = {}
     for number in range(30):
         for t in random_transactions(rng):
-            told = [(f, f"{key}{number}", value) for f, key, value in t.operations]
-            asked = [(f, key, value if f == "w" else None) for f, key, value in told]
+            answered = [(f, f"{key}{number}", value) for f, key, value in t.operations]
+            asked = [(f, key, value if f == "w" else None) for f, key, value in answered]
             process = t.process + 100 * number
             events[t.start, number] = process, "invoke", asked
             if t.end < 1_000:
-                events[t.end, number] = process, TYPES[t.type], told
+                events[t.end, number] = process, TYPES[t.type], answered
     return [events[at] for at in sorted(events)]
 
 
@@ -92,9 +92,9 @@ def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
 
     edges = gathered(partial(register_edges, assumed=assumed), EDGES)
     operations = gathered(partial(resolved, buckets=buckets), RESOLVED)
-    told_along = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
+    with_findings = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
     kernel = partial(register_outcomes, assumed=assumed, buckets=buckets)
-    with engine.kept(engine.grouped(told_along, ("bucket",), kernel, BUNDLES)) as outcomes:
+    with engine.kept(engine.grouped(with_findings, ("bucket",), kernel, BUNDLES)) as outcomes:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
         of_keys = engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
         assert found == gathered_findings(engine, of_keys)
@@ -105,8 +105,8 @@ def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
     named = gathered(partial(key_names, codes=codes, buckets=buckets), NAMES)
     names = {row["key"]: row["name"] for row in named}
     assert len(names) == len(named) == len(set(names.values()))
-    told = sorted(tuple((row | {"key": names[row["key"]]}).values()) for row in operations)
-    return found, sorted(tuple(row.values()) for row in edges), told
+    external = sorted(tuple((row | {"key": names[row["key"]]}).values()) for row in operations)
+    return found, sorted(tuple(row.values()) for row in edges), external
 
 
 def test_nothing_depends_on_how_a_history_is_split(tmp_path: Path) -> None:
@@ -137,7 +137,9 @@ NOT_ONE = [
 
 def completed(operations: list[Event]) -> list[Event]:
     """Each with its invocation right before it."""
-    return [event for process, kind, told in operations for event in ((process, "invoke", told), (process, kind, told))]
+    return [
+        event for process, kind, parts in operations for event in ((process, "invoke", parts), (process, kind, parts))
+    ]
 
 
 @pytest.mark.parametrize(("operations", "position", "reason"), NOT_ONE)
@@ -157,7 +159,7 @@ def test_a_list_that_was_read_is_refused() -> None:
     assert found[-1]["because"] == "micro-operation 0 reads a list, where x is a register"
 
 
-def test_edges_are_told_with_their_reasons(tmp_path: Path) -> None:
+def test_edges_have_the_reasons_that_their_kind_needs(tmp_path: Path) -> None:
     events = completed(
         [
             (0, "ok", [("r", "x", None), ("r", "y", None)]),
@@ -171,8 +173,8 @@ def test_edges_are_told_with_their_reasons(tmp_path: Path) -> None:
     micro = micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine)
     rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
     kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
-    told = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
-    assert [tuple(row.values()) for row in told.to_pylist()] == [
+    reasons = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
+    assert [tuple(row.values()) for row in reasons.to_pylist()] == [
         (Dependency.WW, 2, 4, "x", 1, 2, 4),
         (Dependency.WR, 2, 4, "x", 1, None, 4),
         (Dependency.RW, 0, 2, "x", None, 1, None),

@@ -81,7 +81,7 @@ async def storm(environment: SimulatedEnvironment, draw: Any) -> None:
 
 
 @pytest.mark.parametrize("root", range(8))
-def test_every_request_ends_in_time_at_most_once_and_as_it_was_told(tmp_path: Path, root: int) -> None:
+def test_every_request_ends_in_time_and_is_executed_as_often_as_its_outcome_says(tmp_path: Path, root: int) -> None:
     seed = Seed(root)
     outcomes = Outcomes()
     EXECUTED.clear()

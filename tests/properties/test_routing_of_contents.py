@@ -40,12 +40,12 @@ def shaped(rows: Rows, shape: str) -> Rows:
     of = SHAPES[shape]
 
     def value(row: dict[str, Any]) -> Any:
-        told = row["value"]
-        if told is None or isinstance(told, bool):
-            return told
-        if row["f"] == "append" and isinstance(told, list):
-            return [told[0], of(told[1])]
-        return [of(element) for element in told] if isinstance(told, list) else of(told)
+        answer = row["value"]
+        if answer is None or isinstance(answer, bool):
+            return answer
+        if row["f"] == "append" and isinstance(answer, list):
+            return [answer[0], of(answer[1])]
+        return [of(element) for element in answer] if isinstance(answer, list) else of(answer)
 
     return [row | {"value": value(row)} for row in rows]
 
@@ -99,7 +99,7 @@ def test_contents_travel_as_the_columns_that_are_decided(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "f", "told"),
+    ("name", "f", "answer"),
     [
         ("set", "contains", 1),
         ("set", "read", None),
@@ -110,12 +110,12 @@ def test_contents_travel_as_the_columns_that_are_decided(name: str) -> None:
         ("append-log", "append", [False, 7]),
     ],
 )
-def test_answers_that_no_such_object_gives_are_left_to_the_search(name: str, f: str, told: Any) -> None:
+def test_answers_that_no_such_object_gives_are_left_to_the_search(name: str, f: str, answer: Any) -> None:
     row = {"process": 0, "f": f, "key": "k", "error": None}
     begun = None if f == "read" else 7
     rows = [
         row | {"index": 0, "type": "invoke", "value": begun},
-        row | {"index": 1, "type": "ok", "value": told},
+        row | {"index": 1, "type": "ok", "value": answer},
     ]
     assert not isinstance(asked(MODELS[name], kernel_rows(rows)), Question)
     judge(MODELS[name], rows)
@@ -140,9 +140,9 @@ def test_a_window_convicts_alone_and_ends_where_the_contents_first_failed(name: 
             inside = [one for one in operations_in(rows[: last + 1]) if one[0] in broken["operations"]]
             assert not has_order(model, inside), (rows, broken)
             [prefix] = json.loads(broken["details"])["longest_prefixes"]
-            for told in prefix["would_have_told"]:
+            for answer in prefix["would_have_told"]:
                 answers += 1
-                instead = [*rows[:last], rows[last] | {"value": json.loads(told)}]
+                instead = [*rows[:last], rows[last] | {"value": json.loads(answer)}]
                 assert has_order(model, operations_in(instead)), (rows, broken)
             order = replay.fault(rows[:last], {"k": prefix["order"]}, lambda: replay.OBJECTS[name](None), False)
             assert order is None, (rows, prefix, order)

@@ -134,9 +134,9 @@ def test_a_window_convicts_alone_and_ends_where_the_queue_first_failed(
             inside = [i for i in range(len(until)) if until.start[i] in broken["operations"]]
             assert not linearizable(model, until, (), inside), (rows, broken)
             [prefix] = json.loads(broken["details"])["longest_prefixes"]
-            for told in prefix["would_have_told"]:
+            for answer in prefix["would_have_told"]:
                 answers += 1
-                instead = [*rows[:last], rows[last] | {"value": json.loads(told)}]
+                instead = [*rows[:last], rows[last] | {"value": json.loads(answer)}]
                 fitting = spans_of(model, instead)
                 assert linearizable(model, fitting, (), range(len(fitting))), (rows, broken)
             order = replay.fault(rows[:last], {"k": prefix["order"]}, lambda: replay.OBJECTS[name](None), False)

@@ -67,8 +67,8 @@ def test_the_smallest_histories_rule_out_what_no_order_explains(name: str, tmp_p
     request = CheckRequest(history=written.write(tmp_path / "history.parquet"))
     result = CHECKERS[written.checker].check(request, InProcessEngine())
     assert result.statistics["ruled_out"] == [model.value for model in expected]
-    told = {anomaly.removeprefix(NO_ORDER) for anomaly in written.anomalies if anomaly.startswith(NO_ORDER)}
-    assert told <= {model.value for model in weakest(expected)}
+    named = {anomaly.removeprefix(NO_ORDER) for anomaly in written.anomalies if anomaly.startswith(NO_ORDER)}
+    assert named <= {model.value for model in weakest(expected)}
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def shown_by(row: Row, values: Values) -> list[tuple[str, list[int]]]:
     """What reads showed, as lists; of a register, with one element at most."""
     name = "values" if values is Values.LISTS else "value"
     reads = [(part["key"], part[name]) for part in row["value"]["txn"] if part["f"] == "r" and row["type"] == "ok"]
-    return [(key, [told] if isinstance(told, int) else told or []) for key, told in reads]
+    return [(key, [value] if isinstance(value, int) else value or []) for key, value in reads]
 
 
 @pytest.mark.parametrize("values", Values)
@@ -184,22 +184,22 @@ def test_what_stands_is_what_the_written_history_says(level: Level, values: Valu
     assert [of_process[spans[start]["process"]] for start in kept] == stands.session[1:].tolist()
     assert sorted(of_process.values()) == list(range(len(of_process)))
 
-    told = []
+    written = []
     for start in kept:
         shown = iter(shown_by(spans[start], values))
         for part in spans[start]["value"]["txn"]:
             if part["f"] != "r" and writes_of(spans[start])[part["key"]] == part["value"]:
-                told.append((number[start], part["key"], WRITES))
+                written.append((number[start], part["key"], WRITES))
             elif part["f"] == "r" and spans[start]["type"] == "ok":
                 key, values_shown = next(shown)
                 writer = wrote[key, values_shown[-1]] if values_shown else None
                 assert writer is None or writes_of(spans[writer])[key] == values_shown[-1]
-                told.append((number[start], key, INITIAL if writer is None else number[writer]))
-    assert [(t, writer) for t, _, writer in told] == list(
+                written.append((number[start], key, INITIAL if writer is None else number[writer]))
+    assert [(t, writer) for t, _, writer in written] == list(
         zip(stands.transaction.tolist(), stands.writer.tolist(), strict=True)
     )
-    names = dict(zip(stands.key.tolist(), (key for _, key, _ in told), strict=True))
-    assert [names[key] for key in stands.key.tolist()] == [key for _, key, _ in told]
+    names = dict(zip(stands.key.tolist(), (key for _, key, _ in written), strict=True))
+    assert [names[key] for key in stands.key.tolist()] == [key for _, key, _ in written]
     neighbours = {
         (key, number[wrote[key, u]], number[wrote[key, v]])
         for key, shown in lists.items()

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 def rows_of_register(rng: random.Random, number: int) -> list[Row]:
-    """An atomic register whose operations take effect at a random step; some are told what they should not be."""
+    """An atomic register whose operations take effect at a random step; some return a value that they must not."""
     rows: list[Row] = []
     value: int | None = None
     written: list[int | None] = [None]
@@ -42,8 +42,8 @@ def rows_of_register(rng: random.Random, number: int) -> list[Row]:
         if client not in opened:
             f = rng.choice(("read", "write"))
             argument = rng.randint(1, 9) if repeats else number * 1_000 + step
-            told = {"value": argument if f == "write" else None}
-            opened[client] = {"process": process[client], "f": f, "key": f"r{number}", "value": told, "done": False}
+            content = {"value": argument if f == "write" else None}
+            opened[client] = {"process": process[client], "f": f, "key": f"r{number}", "value": content, "done": False}
             rows.append({**opened[client], "type": "invoke"})
             continue
         row = opened[client]
@@ -83,12 +83,12 @@ def whole_registers(path: Path) -> dict[str, Spans]:
     return dict(recorded.by_register(np.unique(recorded.register)))
 
 
-def telling(path: Path) -> dict[str, Spans]:
+def decisive_of(path: Path) -> dict[str, Spans]:
     engine, rows = InProcessEngine(), pq.read_metadata(path).num_rows
     source = engine.history(path, COLUMNS)
     vast = vast_registers(engine, source, rows)
-    told = decisive_operations(engine, source, vast, rows=rows, initial=NONE, failed_cas=FailedCas.IGNORED)
-    recorded = from_table(engine.gather(told, rows))
+    decisive = decisive_operations(engine, source, vast, rows=rows, initial=NONE, failed_cas=FailedCas.IGNORED)
+    recorded = from_table(engine.gather(decisive, rows))
     return dict(recorded.by_register(np.unique(recorded.register)))
 
 
@@ -99,7 +99,7 @@ def comparable(spans: Spans, outcome: Outcome) -> object:
 
 
 def test_few_operations_tell_what_all_of_them_tell(history: Path) -> None:
-    few = telling(history)
+    few = decisive_of(history)
     seen = {Ordered: 0, Contradiction: 0, Open: 0}
     for key, spans in whole_registers(history).items():
         outcome = Register().decide(spans, ())
@@ -121,7 +121,7 @@ def test_what_is_kept_of_a_register_grows_with_time_alone(tmp_path: Path, monkey
         row = {"process": 0, "f": f, "key": "r"}
         rows += [{**row, "type": "invoke", "value": {"value": step if f == "write" else None}}]
         rows += [{**row, "type": "ok", "value": {"value": value}}]
-    few = telling(write(tmp_path / "h.parquet", rows))["r"]
+    few = decisive_of(write(tmp_path / "h.parquet", rows))["r"]
     assert len(few) <= 5 * 6 * 3
     assert isinstance(Register().decide(few, ()), Ordered)
 
@@ -129,8 +129,8 @@ def test_what_is_kept_of_a_register_grows_with_time_alone(tmp_path: Path, monkey
 def test_a_vast_register_with_a_cas_is_undecided(history: Path, tmp_path: Path) -> None:
     rows: list[Row] = []
     for step in range(20):
-        told = {"value": step, "expected": step - 1} if step else {"value": step}
-        row = {"process": 0, "f": "cas" if step else "write", "key": "r", "value": told}
+        content = {"value": step, "expected": step - 1} if step else {"value": step}
+        row = {"process": 0, "f": "cas" if step else "write", "key": "r", "value": content}
         rows += [{**row, "type": "invoke"}, {**row, "type": "ok"}]
     path = write(tmp_path / "cas.parquet", rows)
     result = Linearizable(MODELS["cas-register"]).check(CheckRequest(history=path), InProcessEngine())

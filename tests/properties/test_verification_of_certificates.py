@@ -31,7 +31,7 @@ from tests.references.transaction_histories import (
 
 def history_of(transactions: list[Transaction], directory: Path) -> TransactionHistory:
     path = write_rows(history_rows(transactions), TRANSACTION, directory / "history.parquet")
-    lists = any(f == "append" or isinstance(told, tuple) for t in transactions for f, _, told in t.operations)
+    lists = any(f == "append" or isinstance(value, tuple) for t in transactions for f, _, value in t.operations)
     return read_history(path, lists=lists)
 
 

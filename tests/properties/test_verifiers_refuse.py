@@ -121,8 +121,8 @@ def transactions(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     text, model, assumed = TEXTS[request.param]
     path = write_rows(history_rows(parsed(text)), TRANSACTION, tmp_path / "history.parquet")
     checker = RwRegister(model=model, assume=frozenset(map(Assumption, assumed)))
-    told = json.loads(certified(checker, path).read_text())
-    assert {"events": "order"}.get(request.param, request.param) in told
+    stated = json.loads(certified(checker, path).read_text())
+    assert {"events": "order"}.get(request.param, request.param) in stated
     return path
 
 
@@ -284,18 +284,18 @@ def test_values_that_an_object_cannot_take_are_no_history_of_it(replaying: Progr
 
 def test_no_part_of_a_certificate_brings_the_program_down(verifying: Program, transactions: Path) -> None:
     certificate = transactions.with_suffix(".certificate")
-    told = json.loads(certificate.read_text())
+    stated = json.loads(certificate.read_text())
     assert verifying([certificate, transactions])[0] == HOLDS
-    for changed in mutated(told):
+    for changed in mutated(stated):
         certificate.write_text(json.dumps(changed))
         code, line = verifying([certificate, transactions])
         if code == HOLDS:
-            assert changed.get("order") == told.get("order"), line
+            assert changed.get("order") == stated.get("order"), line
 
 
 def test_a_history_of_lists_is_none_of_registers(verifying: Program, tmp_path: Path) -> None:
     history = write_rows(history_rows(parsed("w(x,1)\n r(x,1)")), TRANSACTION, tmp_path / "history.parquet")
     certificate = certified(RwRegister(), history)
-    told = json.loads(certificate.read_text())
-    certificate.write_text(json.dumps(told | {"workload": ListAppend().name}))
+    stated = json.loads(certificate.read_text())
+    certificate.write_text(json.dumps(stated | {"workload": ListAppend().name}))
     assert verifying([certificate, history])[0] == REFUTED

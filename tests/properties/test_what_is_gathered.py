@@ -34,15 +34,15 @@ class Watched(InProcessEngine):
         return table
 
 
-def done(f: str, asked: Row, told: Row, key: str | None = None) -> list[Row]:
+def done(f: str, asked: Row, answer: Row, key: str | None = None) -> list[Row]:
     row = {"process": 0, "f": f, "key": key, "error": None, "node": None}
-    return [{**row, "type": "invoke", "value": asked}, {**row, "type": "ok", "value": told}]
+    return [{**row, "type": "invoke", "value": asked}, {**row, "type": "ok", "value": answer}]
 
 
 def elements(number: int) -> list[Row]:
     """Each third one is lost."""
-    told = [] if number % 3 == 0 else done("dequeue", {}, {"value": number})
-    return [*done("enqueue", {"value": number}, {"value": number}), *told]
+    dequeued = [] if number % 3 == 0 else done("dequeue", {}, {"value": number})
+    return [*done("enqueue", {"value": number}, {"value": number}), *dequeued]
 
 
 def registers(number: int) -> list[Row]:
@@ -67,17 +67,19 @@ def lists(number: int) -> list[Row]:
     key = str(number)
     append = part("append", key) | {"value": number}
     asked = [[append], [part("r", key)], [part("r", key)]]
-    told = [[append], [part("r", key) | {"values": []}], [part("r", key) | {"values": [number]}]]
-    return [row for both in zip(asked, told, strict=True) for row in done("txn", *({"txn": txn} for txn in both))]
+    answers = [[append], [part("r", key) | {"values": []}], [part("r", key) | {"values": [number]}]]
+    return [row for both in zip(asked, answers, strict=True) for row in done("txn", *({"txn": txn} for txn in both))]
 
 
 def written_registers(number: int) -> list[Row]:
     """Each is written, and read as if it were not."""
     key = str(number)
     write = part("w", key) | {"value": number}
-    told = [[write], [part("r", key)], [part("r", key) | {"value": number}]]
+    answers = [[write], [part("r", key)], [part("r", key) | {"value": number}]]
     return [
-        row for txn in told for row in done("txn", {"txn": [write if txn == [write] else part("r", key)]}, {"txn": txn})
+        row
+        for txn in answers
+        for row in done("txn", {"txn": [write if txn == [write] else part("r", key)]}, {"txn": txn})
     ]
 
 
@@ -125,5 +127,5 @@ def test_ten_times_the_history_brings_no_more_home(
         found = results[judge.name]
         assert checker == "counter" or sum(summary.count for summary in found.anomalies.values()) >= size // 4
         counts.append(engine.gathered)
-    # Where the positions of transactions may be cut comes home by blocks, as few as can be told at once.
+    # Where the positions of transactions may be cut is gathered as one row a block.
     assert all(more - less in (0, len(rows) // BLOCK) for less, more in zip(*counts, strict=True))

@@ -56,7 +56,7 @@ def has_answer(component: Component) -> bool:
 
 
 def taken_edges(component: Component, taken: dict[int, int]) -> tuple[set[Edge], set[Edge]]:
-    """(dependencies, anti-dependencies), of which the latter are told apart only where that matters."""
+    """(dependencies, anti-dependencies), of which the latter are kept apart only where that matters."""
     edges = {(a, b) for a, b in component.edges.tolist()}
     anti = {(a, b) for a, b in component.anti_dependencies.tolist()}
     for choice, alternative in taken.items():

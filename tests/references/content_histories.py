@@ -56,7 +56,7 @@ def made_up_contents(
     """Rows of a history; the object takes effect somewhere between begin and end, or lies."""
     state = model.beginning_with(list(initial)).initial
     asks = ASKS[model.name](rng, initial)
-    told_often = rng.choice((0.0, 0.3, 0.8))
+    answered_often = rng.choice((0.0, 0.3, 0.8))
     rows: Rows = []
     opened: dict[int, tuple[str, int | None, list[Any]]] = {}
 
@@ -65,26 +65,26 @@ def made_up_contents(
             {"index": len(rows), "process": process, "type": kind, "f": f, "key": "k", "value": value, "error": None}
         )
 
-    def take_effect(f: str, argument: int | None, told: list[Any]) -> None:
+    def take_effect(f: str, argument: int | None, answers: list[Any]) -> None:
         nonlocal state
-        if told:
+        if answers:
             return
         before = state
         state, answer = next(iter(model.apply(state, Call(f=f, argument=argument, result=INDEFINITE))))
-        told.append(argument if answer is ANYTHING else list(answer) if isinstance(answer, tuple) else answer)
-        if f in ("add", "remove") and rng.random() < told_often:
-            told[0] = state != before
-        if f == "append" and rng.random() < told_often:
-            told[0] = [len(before), argument]
+        answers.append(argument if answer is ANYTHING else list(answer) if isinstance(answer, tuple) else answer)
+        if f in ("add", "remove") and rng.random() < answered_often:
+            answers[0] = state != before
+        if f == "append" and rng.random() < answered_often:
+            answers[0] = [len(before), argument]
 
     def complete(process: int) -> None:
-        f, argument, told = opened.pop(process)
+        f, argument, answers = opened.pop(process)
         if rng.random() < unknown:
             if rng.random() < 0.5:
                 row(process, "info", f, argument)
             return
-        take_effect(f, argument, told)
-        row(process, "ok", f, lie(f, told[0], rng) if rng.random() < lies else told[0])
+        take_effect(f, argument, answers)
+        row(process, "ok", f, lie(f, answers[0], rng) if rng.random() < lies else answers[0])
 
     for process in range(operations):
         f, argument = next(asks)
@@ -101,21 +101,21 @@ def made_up_contents(
     return rows
 
 
-def lie(f: str, told: Any, rng: random.Random) -> Any:
-    if isinstance(told, bool):
-        return not told
-    if f == "append" and isinstance(told, list):
-        return [max(0, told[0] + rng.choice((-1, 1, 2))), told[1]]
+def lie(f: str, answer: Any, rng: random.Random) -> Any:
+    if isinstance(answer, bool):
+        return not answer
+    if f == "append" and isinstance(answer, list):
+        return [max(0, answer[0] + rng.choice((-1, 1, 2))), answer[1]]
     if f == "read":
-        elements = [*told, rng.randrange(6)] if rng.random() < 0.5 else list(told)
+        elements = [*answer, rng.randrange(6)] if rng.random() < 0.5 else list(answer)
         if elements and rng.random() < 0.5:
             elements.pop(rng.randrange(len(elements)))
         return elements
-    return told
+    return answer
 
 
 def operations_in(rows: Rows) -> list[tuple[int, int, Call]]:
-    """Begin, end and call; without reads of which nobody knows what they told."""
+    """Begin, end and call; without reads that were never answered."""
     ended = {row["process"]: row for row in rows if row["type"] == "ok"}
     found = []
     for begun in rows:

@@ -33,8 +33,8 @@ def random_delays(rng: random.Random, operations: int) -> list[Row]:
             due = now + rng.choice((-10, 30, 100, 400)) * MS
             value = {"message": sent, "due": due}
             rows.append(base | {"time": now, "type": "invoke", "f": "send", "value": value})
-            told = value | {"due": rng.choice((None, due, due, due + 50 * MS))}
-            busy[place] = base | {"type": kind, "f": "send", "value": told if kind == "ok" else value}
+            answer = value | {"due": rng.choice((None, due, due, due + 50 * MS))}
+            busy[place] = base | {"type": kind, "f": "send", "value": answer if kind == "ok" else value}
             if kind != "fail":
                 waiting.append((due, sent))
         else:

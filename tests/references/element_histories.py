@@ -21,7 +21,7 @@ TELLING = ("dequeue", "drain", "read", "generate")
 
 
 def random_elements(rng: random.Random, workload: str, operations: int) -> list[Row]:
-    """Operations of three clients on two keys, that overlap; what they are told is mostly made up."""
+    """Operations of three clients on two keys, that overlap; their answers are mostly made up."""
     rows: list[Row] = []
     open_rows: dict[int, Row] = {}
     lives = dict.fromkeys(range(3), 0)
@@ -50,16 +50,16 @@ def random_elements(rng: random.Random, workload: str, operations: int) -> list[
         f = rng.choice(FUNCTIONS[workload])
         kind = rng.choices(("ok", "fail", "info"), (6, 1, 1))[0]
         value = {"value": None if f in TELLING else some(key), "values": None}
-        told = dict(value)
+        answer = dict(value)
         if f in ("drain", "read") and workload != "counter":
-            told["values"] = listed(key)
+            answer["values"] = listed(key)
         elif f in TELLING:
-            told["value"] = rng.choice((None, some(key), some(key)))
+            answer["value"] = rng.choice((None, some(key), some(key)))
         elif kind == "ok":
             there[key].append(value["value"])
         row = {"process": client + 3 * lives[client], "f": f, "key": key}
         rows.append(row | {"type": "invoke", "value": value})
-        open_rows[client] = row | {"type": kind, "value": told if kind == "ok" else None}
+        open_rows[client] = row | {"type": kind, "value": answer if kind == "ok" else None}
     return rows
 
 

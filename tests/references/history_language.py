@@ -24,7 +24,7 @@
     6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
     0 ok txn - send(q0)=1@0 poll(q1)=0:5,1:6  of a log: sent message 1, which is at offset 0; was given two of q1
     0 ok txn - poll(q0)=@2 poll(q1)=0:5,end   was given nothing from offset 2 on; message 5, and then q1 ended
-    4 ok contains s0 7 => false               objects of a model: what was asked => what was told, as JSON
+    4 ok contains s0 7 => false               objects of a model: what was asked => what was answered, as JSON
     4 ok dequeue q0 => 7
     0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
@@ -84,7 +84,7 @@ class WrittenHistory:
     rows: list[dict[str, Any]]
 
     def judged_by(self) -> tuple[str, ...]:
-        """What `stormproof check` is told to judge it by."""
+        """The options of `stormproof check` that say how it is judged."""
         if self.checker == "object":
             return ("--model", self.model)
         return ("--workload", self.checker, *(f"--set={name}={value}" for name, value in self.options.items()))
@@ -185,20 +185,20 @@ def parse_operation(line: str) -> dict[str, Any]:
     return row
 
 
-def _micro_operation(f: str, key: str, told: str) -> dict[str, Any]:
+def _micro_operation(f: str, key: str, value: str) -> dict[str, Any]:
     part = {"f": f, "key": key, "value": None, "values": None}
-    if told.startswith("["):
-        return part | {"values": [int(element) for element in told[1:-1].split(",") if element]}
-    return part | {"value": None if told == "null" else int(told)}
+    if value.startswith("["):
+        return part | {"values": [int(element) for element in value[1:-1].split(",") if element]}
+    return part | {"value": None if value == "null" else int(value)}
 
 
-def _part(f: str, key: str, told: str) -> dict[str, Any]:
+def _part(f: str, key: str, value: str) -> dict[str, Any]:
     part: dict[str, Any] = dict.fromkeys(("message", "offset", "messages", "from_offset", "end")) | {"f": f, "key": key}
     if f == "send":
-        message, _, offset = told.partition("@")
+        message, _, offset = value.partition("@")
         return part | {"message": int(message), "offset": int(offset) if offset else None}
     part["messages"] = []
-    for word in filter(None, told.split(",")):
+    for word in filter(None, value.split(",")):
         if word == "end":
             part["end"] = True
         elif word.startswith("@"):
@@ -212,10 +212,10 @@ def _part(f: str, key: str, told: str) -> dict[str, Any]:
 def _object_rows(line: str, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
     process, kind, f, key, *words = line.split()
     error = words.pop().removeprefix("error=") if words and words[-1].startswith("error=") else None
-    asked, _, told = (text.strip() or None for text in " ".join(words).partition("=>"))
+    asked, _, value = (text.strip() or None for text in " ".join(words).partition("=>"))
     row = {"process": int(process), "f": f, "key": key, "node": None}
     invocation = {**row, "type": "invoke", "value": {"json": asked}, "error": None}
-    completion = {**row, "type": kind, "value": {"json": told or asked}, "error": error}
+    completion = {**row, "type": kind, "value": {"json": value or asked}, "error": error}
     last = next((earlier for earlier in reversed(before) if earlier["process"] == row["process"]), None)
     if kind == "invoke":
         return [invocation]

@@ -124,8 +124,8 @@ def transactions_of(rows: list[Row]) -> Iterator[Transaction]:
         ended = next(behind, None)
         if ended is None or ended["type"] == "invoke":
             ended = invoked | {"type": "info"}
-        told = ended if ended["type"] == "ok" else invoked
-        steps = [(part["f"], part["key"], part["value"], part["values"]) for part in told["value"]["txn"]]
+        shown = ended if ended["type"] == "ok" else invoked
+        steps = [(part["f"], part["key"], part["value"], part["values"]) for part in shown["value"]["txn"]]
         yield Transaction(start, ended["type"], steps)
 
 
@@ -248,7 +248,7 @@ def of_key(key: str, transactions: list[Transaction]) -> tuple[Counter[str], set
 
 
 def defined_resolved(rows: list[Row]) -> set[Resolved]:
-    """What deciders are told of a history, by definition."""
+    """What deciders get of a history, by definition."""
     transactions = list(transactions_of(rows))
     by_start = {t.start: t for t in transactions}
     resolved: set[Resolved] = set()

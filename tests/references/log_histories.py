@@ -96,7 +96,7 @@ def defined_anomalies(rows: list[Row]) -> Counter[str]:
     """How often each anomaly occurs, straight from the definitions; quadratic or worse."""
     acked, failed, tried = {}, set(), set()
     places: dict[int, set[tuple[str, int]]] = {}
-    told: dict[tuple[str, int], list[tuple[int, str, str | None]]] = {}
+    held_at: dict[tuple[str, int], list[tuple[int, str, str | None]]] = {}
     read_at: dict[int, tuple[str, int]] = {}
     in_final: set[int] = set()
     caught_up = {(row["key"], row.get("node")) for row in rows if (row["f"], row["type"]) == ("caught-up", "ok")}
@@ -111,11 +111,11 @@ def defined_anomalies(rows: list[Row]) -> Counter[str]:
             if row["type"] == "ok":
                 acked.setdefault(value["message"], (queue, value["offset"]))
                 places.setdefault(value["message"], set()).add((queue, value["offset"]))
-                told.setdefault((queue, value["offset"]), []).append((value["message"], "ack", None))
+                held_at.setdefault((queue, value["offset"]), []).append((value["message"], "ack", None))
         for read in value.get("messages") or ():
             message, place = read["message"], (queue, read["offset"])
             places.setdefault(message, set()).add(place)
-            told.setdefault(place, []).append((message, row["f"], row["node"]))
+            held_at.setdefault(place, []).append((message, row["f"], row["node"]))
             if row["f"] == "final-poll" and (queue, row["node"]) in caught_up:
                 in_final.add(message)
                 highest[queue] = max(highest[queue], read["offset"])
@@ -137,12 +137,12 @@ def defined_anomalies(rows: list[Row]) -> Counter[str]:
             found["dirty-read"] += is_read
             found["lost-write"] += message not in failed and (passed or (is_acked and is_read))
             found["unseen"] += is_acked and not is_read and not passed
-    for facts in told.values():
+    for facts in held_at.values():
         found["inconsistent-offsets"] += len({message for message, _, _ in facts}) > 1
         finals = [(message, node) for message, f, node in facts if f == "final-poll"]
         found["diverging-replicas"] += any(a[0] != b[0] and a[1] != b[1] for a in finals for b in finals)
     found["consumer-offset-skip"] = passed_over(rows, caught_up)
-    known = set(told)
+    known = set(held_at)
     for process in {row["process"] for row in rows}:
         for queue in QUEUES:
             mine = [row for row in rows if row["process"] == process and row["key"] == queue]

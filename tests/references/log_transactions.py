@@ -96,8 +96,8 @@ def operations_of(rows: list[Row]) -> list[Operation]:
         later = (i for i in range(start + 1, len(rows)) if rows[i]["process"] == row["process"])
         end = next(later, NEVER)
         outcome = "info" if end == NEVER else rows[end]["type"]
-        told = rows[end] if outcome == "ok" else row
-        value = told["value"]
+        shown = rows[end] if outcome == "ok" else row
+        value = shown["value"]
         parts = value["txn"] if row["f"] == "txn" else [{**value, "f": row["f"], "key": row["key"]}]
         found.append((start, NEVER if outcome == "info" else end, row["process"], outcome, parts))
     return found

@@ -77,9 +77,9 @@ def write_cluster(cluster: Cluster, nodes: Path) -> None:
 def defined_anomalies(cluster: Cluster) -> Counter[str]:
     """How often each anomaly occurs in one replication group with its electors; terms are the electors' own."""
     found: Counter[str] = Counter()
-    told = [(node, event) for node, events in cluster.items() for event in events]
-    masters = [(node, e) for node, e in told if e["event"] == "role" and e["role"] == "master"]
-    elections = [e for _, e in told if e["event"] == "elected"]
+    recorded = [(node, event) for node, events in cluster.items() for event in events]
+    masters = [(node, e) for node, e in recorded if e["event"] == "role" and e["role"] == "master"]
+    elections = [e for _, e in recorded if e["event"] == "elected"]
     for epoch in {e["master_epoch"] for _, e in masters}:
         found["two-masters"] += len({node for node, e in masters if e["master_epoch"] == epoch}) > 1
     for epoch in {e["master_epoch"] for e in elections}:
@@ -91,7 +91,7 @@ def defined_anomalies(cluster: Cluster) -> Counter[str]:
         for name, kinds in (("master_epoch", ("role",)), ("term", ("leader", "follower"))):
             epochs = [e[name] for e in events if e["event"] in kinds]
             found["epoch-back"] += sum(epoch < max(epochs[:at], default=epoch) for at, epoch in enumerate(epochs))
-    found += overtaken([e for _, e in masters], [e for _, e in told if e["event"] == "confirmed"])
+    found += overtaken([e for _, e in masters], [e for _, e in recorded if e["event"] == "confirmed"])
     found += pieces(cluster)
     return +found
 

@@ -101,16 +101,16 @@ def made_up(model: Model, rng: random.Random, operations: int) -> Rows:
 
     def take_effect(f: str, argument: Any) -> tuple[str, Any]:
         nonlocal state
-        untold = Call(f=f, argument=frozen(argument), result=INDEFINITE)
-        possible = list(model.apply(state, untold))
+        undecided = Call(f=f, argument=frozen(argument), result=INDEFINITE)
+        possible = list(model.apply(state, undecided))
         fate = "ok" if rng.random() < 0.85 else "info"
         if not possible:
             return ("fail" if f == "cas" or not lies or rng.random() < 0.5 else fate), argument
-        after, told = rng.choice(possible)
+        after, answer = rng.choice(possible)
         if fate == "info" and rng.random() < 0.5:
             return fate, argument
         state = after
-        result = _told(model, f, argument, told, after, rng)
+        result = _result(model, f, argument, answer, after, rng)
         if lies and rng.random() < 0.3:
             result = _lie(f, result, rng)
         return fate, result if fate == "ok" else argument
@@ -138,7 +138,7 @@ def made_up(model: Model, rng: random.Random, operations: int) -> Rows:
     return rows
 
 
-def _told(model: Model, f: str, argument: Any, told: Any, after: Any, rng: random.Random) -> Any:
+def _result(model: Model, f: str, argument: Any, answer: Any, after: Any, rng: random.Random) -> Any:
     if model.name == "multi-register":
         values = dict(after)
         return [
@@ -150,9 +150,9 @@ def _told(model: Model, f: str, argument: Any, told: Any, after: Any, rng: rando
         return rng.random() < 0.5
     if model.name == "append-log" and f == "append" and rng.random() < 0.5:
         return [len(after) - 1, argument]
-    if told is ANYTHING or told is FAILED:
+    if answer is ANYTHING or answer is FAILED:
         return argument
-    return list(told) if isinstance(told, tuple) else told
+    return list(answer) if isinstance(answer, tuple) else answer
 
 
 def _lie(f: str, result: Any, rng: random.Random) -> Any:

@@ -35,28 +35,28 @@ def made_up_rows(
             {"index": len(rows), "process": process, "type": kind, "f": f, "key": "k", "value": value, "error": None}
         )
 
-    def take_effect(f: str, argument: int | None, told: list[Any]) -> None:
+    def take_effect(f: str, argument: int | None, answers: list[Any]) -> None:
         nonlocal state
-        if not told:
+        if not answers:
             state, answer = rng.choice(list(begin.apply(state, Call(f=f, argument=argument, result=INDEFINITE))))
-            told.append(answer if f == take else argument)
+            answers.append(answer if f == take else argument)
 
-    def untold() -> list[int]:
-        """What was put, and nobody was told: lies about these are hard to see."""
+    def never_taken() -> list[int]:
+        """What was put, and taken by no operation so far: lies about these are hard to see."""
         asked = [one["value"] for one in rows if one["type"] == "invoke" and one["f"] == put]
-        answers = {one["value"] for one in rows if one["type"] == "ok" and one["f"] == take}
-        return [value for value in [*initial, *asked] if value not in answers]
+        taken = {one["value"] for one in rows if one["type"] == "ok" and one["f"] == take}
+        return [value for value in [*initial, *asked] if value not in taken]
 
     def complete(process: int) -> None:
-        f, argument, told = opened.pop(process)
+        f, argument, answers = opened.pop(process)
         if rng.random() < unknown:
             if rng.random() < 0.5:
                 row(process, "info", f, argument)
             return
-        take_effect(f, argument, told)
-        answer = told[0]
+        take_effect(f, argument, answers)
+        answer = answers[0]
         if f == take and rng.random() < lies:
-            answer = rng.choice([None, rng.randrange(len(initial) + operations), *untold(), *untold()])
+            answer = rng.choice([None, rng.randrange(len(initial) + operations), *never_taken(), *never_taken()])
         row(process, "ok", f, answer)
 
     for _ in range(operations):

@@ -37,18 +37,18 @@ def _register(rng: random.Random, key: str, *, first_process: int, repeats: bool
         fresh = rng.randint(1, 3) if repeats else step
         expected = rng.choice([v for v in written if v is not None] or [1])
         kind = "ok" if rng.random() < 0.8 else "info"
-        told: Row = {"value": fresh}
+        content: Row = {"value": fresh}
         if f == "read":
-            told = {"value": rng.choice(written) if lies and rng.random() < 0.5 else value}
+            content = {"value": rng.choice(written) if lies and rng.random() < 0.5 else value}
         elif f == "cas":
-            told = {"value": fresh, "expected": expected}
+            content = {"value": fresh, "expected": expected}
             kind = kind if value == expected else "fail"
         if f != "read" and kind != "fail":
             value = fresh
             written.append(fresh)
         row = {"process": first_process + 4 * lives[place] + place, "f": f, "key": key}
-        rows.append(row | {"type": "invoke", "value": {} if f == "read" else told})
-        open_rows[place] = row | {"type": kind, "value": told}
+        rows.append(row | {"type": "invoke", "value": {} if f == "read" else content})
+        open_rows[place] = row | {"type": kind, "value": content}
     for place in sorted(open_rows):
         complete(place)
     return rows

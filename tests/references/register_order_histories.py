@@ -8,13 +8,13 @@ from typing import Any
 
 Row = dict[str, Any]
 Span = tuple[str, str | None, int, int, Any]
-"""Type, key, start, end, and what was told, or else asked."""
+"""Type, key, start, end, and what was answered, or else asked."""
 
 NEVER = 1 << 60
 
 
 def interleaved(rng: random.Random, plan: list[tuple[str, str | None, Any, Any]]) -> list[Row]:
-    """Rows of three clients that carry out what is planned, in turn: f, key, what is asked and what is told."""
+    """Rows of three clients that carry out what is planned, in turn: f, key, what is asked and what is answered."""
     rows: list[Row] = []
     open_rows: dict[int, Row] = {}
     lives = dict.fromkeys(range(3), 0)
@@ -26,11 +26,11 @@ def interleaved(rng: random.Random, plan: list[tuple[str, str | None, Any, Any]]
             rows.append(done)
             lives[client] += done["type"] == "info"
             continue
-        f, key, asked, told = todo.pop()
+        f, key, asked, answer = todo.pop()
         kind = rng.choices(("ok", "fail", "info"), (6, 1, 1))[0]
         row = {"process": client + 3 * lives[client], "f": f, "key": key}
         rows.append(row | {"type": "invoke", "value": asked})
-        open_rows[client] = row | {"type": kind, "value": told if kind == "ok" else None}
+        open_rows[client] = row | {"type": kind, "value": answer if kind == "ok" else None}
     return rows
 
 
@@ -70,9 +70,9 @@ def random_forks(rng: random.Random, *, rewrites: float) -> list[Row]:
             writes = [part("w", new[0], written[key, new[0]])]
             registers = registers[: rng.choice((0, 3))]
         asked = writes + [part("r", register, None) for register in registers]
-        told = writes + [part("r", register, shown(key, register)) for register in registers]
+        completed = writes + [part("r", register, shown(key, register)) for register in registers]
         f = "txn" if writes and registers else "write" if writes else "read"
-        plan.append((f, key, {"txn": asked}, {"txn": told}))
+        plan.append((f, key, {"txn": asked}, {"txn": completed}))
     return interleaved(rng, plan)
 
 
@@ -113,7 +113,7 @@ def random_growth(rng: random.Random) -> list[Row]:
     held = dict.fromkeys(["a", "b", "a/x", "a/y"], 0)
     plan: list[tuple[str, str | None, Any, Any]] = []
 
-    def told(register: str, now: int) -> Row:
+    def shown(register: str, now: int) -> Row:
         value: int | None = held[register]
         if rng.random() < disorder:
             value = rng.choice((None, max(0, held[register] - 1), held[register] + 1))
@@ -124,12 +124,12 @@ def random_growth(rng: random.Random) -> list[Row]:
         key = rng.choice("ab")
         if rng.random() < 0.3:
             names = rng.sample("xy", rng.choice((1, 2)))
-            plan.append(("read", "a", None, {"reads": [{"key": name} | told(f"a/{name}", now) for name in names]}))
+            plan.append(("read", "a", None, {"reads": [{"key": name} | shown(f"a/{name}", now) for name in names]}))
             continue
         f = rng.choice(("read", "read", "inc"))
         held[key] += f == "inc"
         held[f"a/{rng.choice('xy')}"] += 1
-        plan.append((f, key, None, told(key, now)))
+        plan.append((f, key, None, shown(key, now)))
     return interleaved(rng, plan)
 
 
@@ -179,15 +179,15 @@ def random_causes(rng: random.Random) -> list[Row]:
     for _ in range(14):
         key = rng.choice("ab")
         if not linked:
-            asked, told = [], []
+            asked, completed = [], []
             for register in rng.sample("xy", rng.choice((1, 1, 2))):
                 if rng.random() < 0.4:
                     asked.append(part("w", register, write(key, register)))
-                    told.append(asked[-1])
+                    completed.append(asked[-1])
                 if rng.random() < 0.6:
                     asked.append(part("r", register, None))
-                    told.append(part("r", register, shown(key, register)))
-            plan.append(("txn", key, {"txn": asked}, {"txn": told}))
+                    completed.append(part("r", register, shown(key, register)))
+            plan.append(("txn", key, {"txn": asked}, {"txn": completed}))
             continue
         link = "init" if not position[key] else str(position[key])
         if rng.random() < disorder / 2:
@@ -214,11 +214,11 @@ def defined_causes(rows: list[Row]) -> Counter[str]:
             begun[row["process"]] = (index, row)
         elif row["process"] in begun:
             start, invoked = begun.pop(row["process"])
-            told = (row.get("value") or invoked["value"] or {}) if row["type"] == "ok" else invoked["value"] or {}
+            content = (row.get("value") or invoked["value"] or {}) if row["type"] == "ok" else invoked["value"] or {}
             kind = "info" if row["type"] == "end" else row["type"]
             end = NEVER if row["type"] == "end" else index
-            span = {"process": row["process"], "type": kind, "start": start, "end": end, "told": told}
-            spans[invoked["key"]].append(span | {"parts": parts_of(invoked["f"], told)})
+            span = {"process": row["process"], "type": kind, "start": start, "end": end, "content": content}
+            spans[invoked["key"]].append(span | {"parts": parts_of(invoked["f"], content)})
     for mine in spans.values():
         found += causes_of_object(sorted(mine, key=lambda span: int(span["start"])))
     found["undecided"] = (found["undecided"] > 0) or not found["reads"]
@@ -268,12 +268,12 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
             if writer is not None:
                 before[writer][number] = True
                 found["reads"] += 1
-    positioned = [i for i, node in enumerate(nodes) if node["type"] == "ok" and node["told"].get("position")]
+    positioned = [i for i, node in enumerate(nodes) if node["type"] == "ok" and node["content"].get("position")]
     for number, node in enumerate(nodes):
-        link = node["told"].get("link") if node["type"] == "ok" else None
+        link = node["content"].get("link") if node["type"] == "ok" else None
         if link in (None, "init"):
             continue
-        named = [i for i in positioned if nodes[i]["told"]["position"] == link and nodes[i]["end"] < node["end"]]
+        named = [i for i in positioned if nodes[i]["content"]["position"] == link and nodes[i]["end"] < node["end"]]
         if named:
             before[min(named, key=lambda i: int(nodes[i]["end"]))][number] = True
         over = [i for i in positioned if nodes[i]["end"] < node["start"]]

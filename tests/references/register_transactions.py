@@ -93,7 +93,7 @@ APART = 1_000
 
 
 def moved(t: Transaction, number: int, keys: str | None = None) -> Transaction:
-    """To where the history of this number is, with keys and processes of its own; what concerns these keys, if told."""
+    """At the place of this number, with keys and processes of its own; only its operations on `keys`, if given."""
     return Transaction(
         start=t.start + APART * number,
         end=t.end if t.end == NEVER else t.end + APART * number,
@@ -159,8 +159,8 @@ class Reference:
         """How many of each; names of none are left out."""
         found: Counter[str] = Counter()
         for t, place, key, value in self.reads():
-            wrote = [told for at, told in t.of_key(key, "w") if at < place]
-            had_read = [told for at, told in t.of_key(key, "r") if at < place]
+            wrote = [held for at, held in t.of_key(key, "w") if at < place]
+            had_read = [held for at, held in t.of_key(key, "r") if at < place]
             expected = wrote or had_read
             found["internal"] += bool(expected) and expected[-1] != value
             if value is None:

@@ -149,7 +149,7 @@ def called(kinds: tuple[Dependency, ...]) -> tuple[str, str]:
 
 
 def explains(strong: tuple[str, str], weak: tuple[str, str]) -> bool:
-    """Need the second not be told where the first is?"""
+    """Whether the first, where it is reported, makes a report of the second needless."""
     families, variants = list(FAMILIES), list(ORDERS)
     (family, variant), (other_family, other_variant) = [
         (families.index(name), variants.index(suffix)) for name, suffix in (strong, weak)

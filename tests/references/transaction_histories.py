@@ -25,10 +25,10 @@ import numpy as np
 
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 
-Told = int | tuple[int, ...] | None
+Value = int | tuple[int, ...] | None
 """What was written or read; None: nothing was there, or nobody heard the answer."""
-Operation = tuple[str, str, Told]
-"""r, w or append; key; what was told."""
+Operation = tuple[str, str, Value]
+"""r, w or append; key; value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +78,14 @@ def _transaction(words: str, session: int, start: int, end: int) -> Transaction:
         if match := re.fullmatch(r"\[(\d+),(\d+)\]", word):
             start, end = int(match[1]), int(match[2])
         elif match := re.fullmatch(r"(r|w|a)\((\w+),(-|\d+|\[[\d,]*\])\)", word):
-            f, key, told = match.groups()
-            operations.append(("append" if f == "a" else f, key, _told(told)))
+            f, key, value = match.groups()
+            operations.append(("append" if f == "a" else f, key, _value(value)))
         else:
             kind = {"?": "info", "!": "fail"}[word]
     return Transaction(session=session, kind=kind, start=start, end=end, operations=tuple(operations))
 
 
-def _told(text: str) -> Told:
+def _value(text: str) -> Value:
     if text.startswith("["):
         return tuple(int(element) for element in text[1:-1].split(",") if element)
     return None if text == "-" else int(text)
@@ -99,14 +99,14 @@ def committed_of(transactions: list[Transaction]) -> Committed:
     writer_of = {}
     """(key, value) -> the transaction whose last write of the key it is."""
     for transaction in transactions:
-        last = {key: told for f, key, told in transaction.operations if f != "r"}
-        writer_of |= {(key, told): transaction for key, told in last.items()}
+        last = {key: value for f, key, value in transaction.operations if f != "r"}
+        writer_of |= {(key, value): transaction for key, value in last.items()}
     answered = [transaction for transaction in transactions if transaction.kind == "ok"]
     sources = {t.start: _sources(t, writer_of) for t in answered}
-    appender = {(key, told): t for t in transactions for f, key, told in t.operations if f == "append"}
+    appender = {(key, value): t for t in transactions for f, key, value in t.operations if f == "append"}
     shown = [writer for reads in sources.values() for _, writer in reads if writer is not None]
     shown += [
-        appender[key, e] for t in answered for _, key, told in t.operations if isinstance(told, tuple) for e in told
+        appender[key, e] for t in answered for _, key, value in t.operations if isinstance(value, tuple) for e in value
     ]
     if any(writer.kind == "fail" for writer in shown):
         raise ValueError("an aborted transaction was read")
@@ -142,35 +142,35 @@ def committed_of(transactions: list[Transaction]) -> Committed:
 
 
 def _sources(
-    transaction: Transaction, writer_of: dict[tuple[str, Told], Transaction]
+    transaction: Transaction, writer_of: dict[tuple[str, Value], Transaction]
 ) -> list[tuple[bool, Transaction | None]]:
     """Of each read, whether it is of the reader's own write, and whose value it is; None: the initial one."""
     found: list[tuple[bool, Transaction | None]] = []
-    written: set[tuple[str, Told]] = set()
-    for f, key, told in transaction.operations:
-        value = (told[-1] if told else None) if isinstance(told, tuple) else told
+    written: set[tuple[str, Value]] = set()
+    for f, key, value in transaction.operations:
+        last = (value[-1] if value else None) if isinstance(value, tuple) else value
         if f != "r":
-            written.add((key, value))
-        elif (key, value) in written:
+            written.add((key, last))
+        elif (key, last) in written:
             found.append((True, transaction))
-        elif value is None:
+        elif last is None:
             found.append((False, None))
-        elif (key, value) in writer_of and writer_of[key, value] is not transaction:
-            found.append((False, writer_of[key, value]))
+        elif (key, last) in writer_of and writer_of[key, last] is not transaction:
+            found.append((False, writer_of[key, last]))
         else:
-            raise ValueError(f"nobody left {value} at {key}")
+            raise ValueError(f"no transaction left {last} at {key}")
     return found
 
 
 def _list_orders(
-    nodes: list[Transaction], writer_of: dict[tuple[str, Told], Transaction]
+    nodes: list[Transaction], writer_of: dict[tuple[str, Value], Transaction]
 ) -> list[tuple[str, int, int]]:
     """(key, start of u, start of v): neighbours in the longest read, and its last one before all that it lacks."""
     longest: dict[str, tuple[int, ...]] = defaultdict(tuple)
     for transaction in nodes:
-        for f, key, told in transaction.operations:
-            if f == "r" and transaction.kind == "ok" and isinstance(told, tuple):
-                short, long = sorted((longest[key], told), key=len)
+        for f, key, value in transaction.operations:
+            if f == "r" and transaction.kind == "ok" and isinstance(value, tuple):
+                short, long = sorted((longest[key], value), key=len)
                 if long[: len(short)] != short:
                     raise ValueError(f"{key} was read as {short} and as {long}")
                 longest[key] = long
@@ -198,8 +198,8 @@ def history_rows(transactions: list[Transaction]) -> list[dict[str, Any]]:
 
 def _parts(transaction: Transaction, *, answered: bool) -> list[dict[str, Any]]:
     parts = []
-    for f, key, told in transaction.operations:
-        shown = told if answered or f != "r" else None
+    for f, key, value in transaction.operations:
+        shown = value if answered or f != "r" else None
         of_list = isinstance(shown, tuple)
         parts.append({"f": f, "key": key, "value": None if of_list else shown, "values": shown if of_list else None})
     return parts
@@ -309,14 +309,14 @@ class _Schedule:
         return [place for place in self.effects if self.last_write(place, key) is not None]
 
     def last_write(self, place: int, key: str) -> int | None:
-        written = [told for f, k, told in self.bare[place].operations if f != "r" and k == key]
+        written = [value for f, k, value in self.bare[place].operations if f != "r" and k == key]
         return written[-1] if written else None  # type: ignore[return-value]
 
     def registers(self, rng: random.Random, place: int) -> Transaction:
         transaction = self.bare[place]
         states = self.states(rng, place)
-        told: list[Operation] = []
-        held: dict[str, Told] = {}
+        read: list[Operation] = []
+        held: dict[str, Value] = {}
         for (f, key, value), state in zip(transaction.operations, states, strict=True):
             if f == "r" and (key not in held or (held[key] is None and rng.random() < self.disorder)):
                 shown = [p for p in state if self.last_write(p, key) is not None]
@@ -327,13 +327,13 @@ class _Schedule:
             elif f == "r":
                 value = held[key]
             held[key] = value
-            told.append((f, key, value))
-        return replace(transaction, operations=tuple(told))
+            read.append((f, key, value))
+        return replace(transaction, operations=tuple(read))
 
     def lists(self, rng: random.Random, place: int) -> Transaction:
         transaction = self.bare[place]
         states = self.states(rng, place)
-        told: list[Operation] = []
+        read: list[Operation] = []
         held: dict[str, tuple[int, ...]] = {}
         last = self.effects.index(place) if place in self.effects else len(self.effects)
         appends = {key for f, key, _ in transaction.operations if f != "r"}
@@ -344,12 +344,12 @@ class _Schedule:
                 if key not in appends and rng.random() < self.disorder:
                     count = rng.randint(0, len(self.effects))
                 held[key] = tuple(
-                    told
+                    element
                     for p in self.effects[:count]
-                    for f, k, told in self.bare[p].operations
+                    for f, k, element in self.bare[p].operations
                     if f != "r" and k == key and p != place
                 )
             if f != "r":
                 held[key] = (*held[key], value)  # type: ignore[arg-type]
-            told.append((f, key, held[key] if f == "r" else value))
-        return replace(transaction, operations=tuple(told))
+            read.append((f, key, held[key] if f == "r" else value))
+        return replace(transaction, operations=tuple(read))

@@ -1,4 +1,4 @@
-"""Workloads, what their checkers are told, random histories of them, and what by definition is wrong in these."""
+"""Workloads, their checkers' settings, random histories of them, and the anomalies in these by definition."""
 
 from __future__ import annotations
 

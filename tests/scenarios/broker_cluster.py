@@ -239,7 +239,7 @@ def play(
     **settings: object,
 ) -> None:
     """Run a story on a fresh cluster whose b1 is master and whose set is whole. `settings` are the brokers', by seed's
-    name; allAckInSyncStateSet is on unless told."""
+    name; allAckInSyncStateSet is on unless it is given."""
     names = [f"b{number}" for number in range(1, brokers + 1)]
     planted = {} if mutant is None else {"mutant": mutant}
     peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)

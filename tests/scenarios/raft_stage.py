@@ -82,7 +82,7 @@ class Stage:
         while self.wire:
             message = self.wire.pop(0)
             if wanted(message):
-                self.transcript.append(told(message))
+                self.transcript.append(described(message))
                 self.step(message.recipient, Receive(message))
 
     def between(self, *names: str) -> None:
@@ -103,7 +103,7 @@ class Stage:
         self.wire = kept
 
 
-def told(message: Message) -> str:
+def described(message: Message) -> str:
     to = f"{message.sender}→{message.recipient}"
     if isinstance(message, Append):
         carried = "".join(str(entry.term) for entry in message.entries) or "nothing"

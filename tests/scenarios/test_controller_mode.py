@@ -227,7 +227,7 @@ def test_10_two_of_three_acked_and_the_current_slave_elected_loses_nothing():
         await cluster.cut(("b1", "b2"))
         assert await cluster.send("b1", *"abc") == [OK] * 3
         await cluster.sleep(2)
-        # Both are in the set; heartbeats have told who is behind.
+        # Both are in the set; heartbeats have reported which one is behind.
         assert await cluster.members() == (1, 2, 3)
         await cluster.kill("b1")
         await cluster.until_master("b3")

@@ -1,4 +1,4 @@
-"""The controller's side of controller mode, told with brokers that only talk: who is refused, who is elected.
+"""The controller's side of controller mode, with brokers that only send requests: who is refused, who is elected.
 
 The numbers are those of the scenarios. b1, b2, b3 have the ids 1, 2, 3; b1 is the first master, of epoch 1.
 """
@@ -189,7 +189,7 @@ def test_15_an_id_is_given_once_and_asking_again_with_the_same_check_code_change
     play(story)
 
 
-def test_16_living_members_are_told_of_an_election():
+def test_16_living_members_are_notified_of_an_election():
     async def story(cluster: ControllerCluster) -> None:
         b1, b2, b3 = await cluster.three()
         b1.die()
@@ -202,7 +202,7 @@ def test_16_living_members_are_told_of_an_election():
     play(story)
 
 
-def test_16_with_notices_off_nobody_is_told_and_getreplicainfo_is_right_all_the_same():
+def test_16_with_notices_off_no_broker_is_notified_and_getreplicainfo_is_still_right():
     async def story(cluster: ControllerCluster) -> None:
         b1, b2, b3 = await cluster.three()
         b1.die()

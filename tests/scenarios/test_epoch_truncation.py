@@ -110,13 +110,13 @@ def show(epochs: EpochMap, end: int) -> str:
 def test_a_replica_joins_a_new_master(name: str) -> None:
     lines = [line.strip() for line in TRANSCRIPTS[name].strip().splitlines()]
     (theirs, their_end), (own, own_end) = (parse(line.split(None, 1)[1]) for line in lines[:2])
-    told = [f"master  {show(theirs, their_end)}", f"slave   {show(own, own_end)}"]
+    transcript = [f"master  {show(theirs, their_end)}", f"slave   {show(own, own_end)}"]
     point = truncation_point(own, own_end, theirs, their_end)
     if point is None:
-        told.append("manual repair")
+        transcript.append("manual repair")
     else:
-        told += [f"cut at  {point}", f"slave   {show(theirs.entries_up_to(point), point)}"]
-    assert told == lines
+        transcript += [f"cut at  {point}", f"slave   {show(theirs.entries_up_to(point), point)}"]
+    assert transcript == lines
 
 
 def test_7_a_cut_at_150_leaves_the_first_epoch() -> None:

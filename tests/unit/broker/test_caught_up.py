@@ -41,7 +41,7 @@ def test_an_ack_proves_only_what_it_reaches():
     assert caught_up.caught_up_ns == 2 * SECOND
 
 
-def test_with_more_notes_than_are_kept_the_time_told_is_never_too_late():
+def test_with_more_notes_than_are_kept_the_time_reported_is_never_too_late():
     caught_up = CaughtUp(0)
     total = MAX_NOTES * 8
     for n in range(1, total + 1):

@@ -39,11 +39,11 @@ def certified(text: str, model: str, assumed: str, directory: Path) -> Any:
     history, path = written(text, directory), directory / "certificate.json"
     checker = RwRegister(model=ConsistencyModel(model), assume=frozenset({Assumption(assumed)}))
     said = checker.certify(CheckRequest(history=history), InProcessEngine(), partial(write, path))
-    told = json.loads(path.read_text())
-    verified(told, history)
-    if "cycle" in told:
-        assert said == f"cycle     {told['cycle']}, assuming {assumed},"
-    return told
+    certificate = json.loads(path.read_text())
+    verified(certificate, history)
+    if "cycle" in certificate:
+        assert said == f"cycle     {certificate['cycle']}, assuming {assumed},"
+    return certificate
 
 
 LINKED = {"versions": [1, 2], "because": "linearizable-keys", "transactions": [0, 2]}
@@ -65,22 +65,22 @@ def test_a_cycle_tells_what_each_step_rests_on(tmp_path: Path) -> None:
 
 
 def test_so_does_a_cycle_of_versions(tmp_path: Path) -> None:
-    told = certified(STALE, "read-uncommitted", "sequential-keys", tmp_path)
-    assert told["cycle"] == "cyclic-versions" and told["assumed"] == ["sequential-keys"]
-    assert sorted(told["steps"], key=str) == [
+    certificate = certified(STALE, "read-uncommitted", "sequential-keys", tmp_path)
+    assert certificate["cycle"] == "cyclic-versions" and certificate["assumed"] == ["sequential-keys"]
+    assert sorted(certificate["steps"], key=str) == [
         {"key": "x", "versions": [1, 2], "because": "sequential-keys", "transactions": [0, 2]},
         {"key": "x", "versions": [2, 1], "because": "sequential-keys", "transactions": [4, 6]},
     ]
 
 
 def test_what_a_transaction_read_and_wrote_orders_versions(tmp_path: Path) -> None:
-    told = certified(READ_AND_WRITTEN, "read-uncommitted", "wfr-keys", tmp_path)
-    assert [step["transactions"] for step in sorted(told["steps"], key=str)] == [[0], [2]]
+    certificate = certified(READ_AND_WRITTEN, "read-uncommitted", "wfr-keys", tmp_path)
+    assert [step["transactions"] for step in sorted(certificate["steps"], key=str)] == [[0], [2]]
 
 
 def test_what_holds_without_assumptions_is_proved_without_them(tmp_path: Path) -> None:
-    told = certified("r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)", "serializable", "wfr-keys", tmp_path)
-    assert "proof" in told and "assumed" not in told
+    certificate = certified("r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)", "serializable", "wfr-keys", tmp_path)
+    assert "proof" in certificate and "assumed" not in certificate
 
 
 @pytest.mark.parametrize(
@@ -118,17 +118,17 @@ def test_what_holds_without_assumptions_is_proved_without_them(tmp_path: Path) -
     ],
 )
 def test_nothing_else_is_believed(change: dict[Any, Any], reason: str, tmp_path: Path) -> None:
-    told = certified(FRACTURED, "serializable", "linearizable-keys", tmp_path)
-    steps = [step | change.get(number, {}) for number, step in enumerate(told["steps"])]
-    forged = told | {"steps": steps} | {name: value for name, value in change.items() if isinstance(name, str)}
+    certificate = certified(FRACTURED, "serializable", "linearizable-keys", tmp_path)
+    steps = [step | change.get(number, {}) for number, step in enumerate(certificate["steps"])]
+    forged = certificate | {"steps": steps} | {name: value for name, value in change.items() if isinstance(name, str)}
     with pytest.raises(Refuted, match=re.escape(reason)):
         verified(forged, tmp_path / "history.parquet")
 
 
 def test_sessions_count_where_the_model_keeps_them(tmp_path: Path) -> None:
     text = "[0,1] w(x,1) | [6,7] w(x,2) w(y,5)\n [2,3] r(y,5) | [4,5] r(x,-)"
-    told = certified(text, "strong-session-serializable", "sequential-keys", tmp_path)
-    assert "proof" in told
+    certificate = certified(text, "strong-session-serializable", "sequential-keys", tmp_path)
+    assert "proof" in certificate
     steps = [
         {"kind": "process", "source": 0, "target": 6},
         {"kind": "wr", "source": 6, "target": 2, "key": "y"},
@@ -147,16 +147,16 @@ def test_sessions_count_where_the_model_keeps_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "assumed"), [(FRACTURED, "linearizable-keys"), (STALE, "sequential-keys")])
 def test_content_of_any_wrong_kind_is_refuted_and_breaks_nothing(text: str, assumed: str, tmp_path: Path) -> None:
-    told, history = certified(text, "serializable", assumed, tmp_path), tmp_path / "history.parquet"
+    certificate, history = certified(text, "serializable", assumed, tmp_path), tmp_path / "history.parquet"
     junk = [None, True, -1, 10**30, 1.5, "x", [], [[]], [None], [0, None], {}, [{}], [True, 2], ["wfr-keys"], [[], []]]
     for value in junk:
-        for name in told:
+        for name in certificate:
             with pytest.raises(Refuted):
-                verified(told | {name: value}, history)
-        for number, step in enumerate(told["steps"]):
+                verified(certificate | {name: value}, history)
+        for number, step in enumerate(certificate["steps"]):
             for name in step:
                 if step[name] == value:
                     continue
-                steps = [*told["steps"][:number], step | {name: value}, *told["steps"][number + 1 :]]
+                steps = [*certificate["steps"][:number], step | {name: value}, *certificate["steps"][number + 1 :]]
                 with pytest.raises(Refuted):
-                    verified(told | {"steps": steps}, history)
+                    verified(certificate | {"steps": steps}, history)

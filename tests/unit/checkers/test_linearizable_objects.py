@@ -25,11 +25,11 @@ from results.output import write
 
 VALUE = pa.struct([pa.field("json", pa.string())])
 
-Told = tuple[int, str, str, Any]
+Event = tuple[int, str, str, Any]
 """Process, type, f, value."""
 
 
-def written(path: Path, events: list[Told], key: str | None = "k") -> Path:
+def written(path: Path, events: list[Event], key: str | None = "k") -> Path:
     rows = [
         {
             "index": number,
@@ -51,7 +51,7 @@ def check(model: Model, path: Path, max_configurations: int = CONFIGURATIONS) ->
     return checker.check(CheckRequest(history=path), InProcessEngine())
 
 
-def done(process: int, f: str, argument: Any, result: Any) -> list[Told]:
+def done(process: int, f: str, argument: Any, result: Any) -> list[Event]:
     return [(process, "invoke", f, argument), (process, "ok", f, result)]
 
 
@@ -112,8 +112,8 @@ def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path
         ("counter", done(0, "add", 1, 1) + done(0, "read", None, 2)),
     ],
 )
-def test_what_is_told_of_an_object_begins_with_its_name_if_it_has_one(
-    tmp_path: Path, model: str, events: list[Told]
+def test_explanations_about_an_object_begin_with_its_name_if_it_has_one(
+    tmp_path: Path, model: str, events: list[Event]
 ) -> None:
     named = check(MODELS[model], written(tmp_path / "named.parquet", events))
     nameless = check(MODELS[model], written(tmp_path / "nameless.parquet", events, None))
@@ -207,8 +207,8 @@ def test_a_replayed_order_tells_true_from_1(tmp_path: Path) -> None:
     right = written(tmp_path / "right.parquet", done(0, "write", True, True) + done(1, "read", None, True))
     assert replayed(right, certificate, "register").returncode == 0
     wrong = written(tmp_path / "wrong.parquet", done(0, "write", 1, 1) + done(1, "read", None, True))
-    told = replayed(wrong, certificate, "register")
-    assert (told.returncode, told.stdout) == (3, "refuted: k: read 2 could not have told True\n")
+    finished = replayed(wrong, certificate, "register")
+    assert (finished.returncode, finished.stdout) == (3, "refuted: k: read 2 could not have told True\n")
 
 
 def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:
@@ -252,7 +252,7 @@ def test_an_anomaly_of_a_queue_ends_where_it_first_failed_and_tells_what_would_h
     ]
 
 
-def test_where_elements_repeat_and_the_search_gives_up_both_are_told(tmp_path: Path) -> None:
+def test_where_elements_repeat_and_the_search_gives_up_the_reason_names_both(tmp_path: Path) -> None:
     begun = [(process, "invoke", "enqueue", process % 10) for process in range(12)]
     ended = [(process, "ok", "enqueue", process % 10) for process in range(12)]
     path = written(tmp_path / "history.parquet", begun + ended + done(20, "dequeue", None, 5))

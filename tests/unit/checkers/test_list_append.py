@@ -45,10 +45,10 @@ def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None
                 {
                     "f": f,
                     "key": k,
-                    "value": told if f != "r" else None,
-                    "values": told if f == "r" and kind == step else None,
+                    "value": value if f != "r" else None,
+                    "values": value if f == "r" and kind == step else None,
                 }
-                for f, k, told in txn
+                for f, k, value in txn
             ]
             events.append(
                 {
@@ -75,8 +75,8 @@ def found_in(micro: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
 
 
 def only_example(found: dict[str, AnomalySummary], name: str) -> Anomaly:
-    told = [anomaly for anomaly in found if not anomaly.startswith("#")]  # Others are counts that travel along.
-    assert told == [name] and found[name].count == 1
+    anomalies = [anomaly for anomaly in found if not anomaly.startswith("#")]  # Others are counts that travel along.
+    assert anomalies == [name] and found[name].count == 1
     return found[name].examples[0]
 
 
@@ -207,7 +207,7 @@ def edges_in(rows: Dataset) -> set[tuple[str, int, int]]:
     return {(Dependency(edge["kind"]).name, edge["source"], edge["target"]) for edge in edges}
 
 
-def test_what_an_indefinite_transaction_appended_is_told_only_where_it_can_close_a_cycle(tmp_path: Path) -> None:
+def test_edges_of_an_indefinite_append_are_given_only_where_they_can_close_a_cycle(tmp_path: Path) -> None:
     reader = ("ok", [("r", "x", None), ("r", "y", [2])])
     _, alone = rows_of(tmp_path, ("info", [("append", "x", 1)]), reader)
     assert edges_in(alone) == set()
@@ -245,8 +245,8 @@ def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_pat
         ]
     )
     kernel = partial(list_reasons, wanted=wanted)
-    told = gathered_reasons(ENGINE, ENGINE.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted).to_pylist()
-    assert [tuple(row.values()) for row in told] == [
+    anomalies = gathered_reasons(ENGINE, ENGINE.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted).to_pylist()
+    assert [tuple(row.values()) for row in anomalies] == [
         (Dependency.WW, 0, 2, "x", 1, 2, 6),
         (Dependency.WR, 0, 4, "x", 1, None, 4),
         (Dependency.RW, 4, 2, "x", 1, 2, 6),

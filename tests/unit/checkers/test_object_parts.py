@@ -16,17 +16,17 @@ from checkers.linearizable.values import Truth, frozen
 
 LIMIT = 100_000
 
-Told = tuple[int, str, str, Any]
+Event = tuple[int, str, str, Any]
 """Process, type, f, value."""
 
 
-def split(model: str, told: list[Told]) -> list[list[int]]:
+def split(model: str, events: list[Event]) -> list[list[int]]:
     """The starts of the calls of each part."""
-    calls = calls_of(MODELS[model], [Row(process, kind, f, frozen(value)) for process, kind, f, value in told])
+    calls = calls_of(MODELS[model], [Row(process, kind, f, frozen(value)) for process, kind, f, value in events])
     return [part.calls.start.tolist() for part in parts(MODELS[model], calls)]
 
 
-def done(f: str, argument: Any, result: Any) -> list[Told]:
+def done(f: str, argument: Any, result: Any) -> list[Event]:
     return [(0, "invoke", f, argument), (0, "ok", f, result)]
 
 
@@ -51,19 +51,19 @@ def test_a_set_falls_into_its_elements_unless_it_is_read_as_a_whole() -> None:
 
 
 def test_registers_are_tied_by_the_calls_on_several() -> None:
-    told = done("txn", [["w", "x", 1]], [["w", "x", 1]]) + done("txn", [["r", "y", None]], [["r", "y", None]])
-    assert split("multi-register", told) == [[0], [2]]
+    events = done("txn", [["w", "x", 1]], [["w", "x", 1]]) + done("txn", [["r", "y", None]], [["r", "y", None]])
+    assert split("multi-register", events) == [[0], [2]]
     both = [["r", "x", 1], ["r", "y", None]]
-    assert split("multi-register", told + done("txn", both, both)) == [[0, 2, 4]]
+    assert split("multi-register", events + done("txn", both, both)) == [[0, 2, 4]]
 
 
 def test_a_dequeue_of_unknown_outcome_ties_a_bag_only_where_somebody_found_it_empty() -> None:
-    told = [*done("enqueue", 1, 1), (9, "invoke", "dequeue", None), *done("enqueue", 2, 2), *done("dequeue", None, 2)]
-    assert split("unordered-queue", told) == [[0], [3, 5]]
-    assert split("unordered-queue", told + done("dequeue", None, None)) == [[0, 2, 3, 5, 7]]
+    events = [*done("enqueue", 1, 1), (9, "invoke", "dequeue", None), *done("enqueue", 2, 2), *done("dequeue", None, 2)]
+    assert split("unordered-queue", events) == [[0], [3, 5]]
+    assert split("unordered-queue", events + done("dequeue", None, None)) == [[0, 2, 3, 5, 7]]
 
 
-def test_the_parts_agree_on_one_order_and_the_wrong_one_is_told() -> None:
+def test_the_parts_agree_on_one_order_and_the_wrong_part_is_returned() -> None:
     model = MODELS["set"]
     rng = np.random.default_rng(1)
     rows: list[Row] = []

@@ -24,6 +24,6 @@ NO_ANSWER = """Setting Spark log level to "ERROR".
         ("WARNING: Using incubator modules", ""),
     ],
 )
-def test_the_line_that_names_the_error_is_told_alone(said: str, words: str) -> None:
+def test_only_the_line_that_names_the_error_is_shown(said: str, words: str) -> None:
     assert essence(said).endswith(words)
     assert "\n" not in essence(said)

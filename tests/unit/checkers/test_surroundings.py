@@ -44,23 +44,23 @@ def details(directory: Path, model: str, events: list[Row], value_type: pa.Struc
     return dict(anomaly.details)
 
 
-def candidates(told: dict[str, Any]) -> list[tuple[int | None, str]]:
-    return [(one["operation"], one["why_not"]) for one in told["candidates"]["operations"]]
+def candidates(details: dict[str, Any]) -> list[tuple[int | None, str]]:
+    return [(one["operation"], one["why_not"]) for one in details["candidates"]["operations"]]
 
 
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
-def test_of_a_stale_read_the_overwritten_write_the_open_write_and_all_orders_until_then_are_told(
+def test_a_stale_read_is_explained_by_the_overwritten_write_the_open_write_and_all_orders_until_then(
     tmp_path: Path, model: str, value_type: pa.StructType
 ) -> None:
     events = done(0, "write", 1, 1) + done(0, "write", 2, 2) + done(1, "read", None, 2)
     events += [(2, "invoke", "read", None), (3, "invoke", "write", 5), (2, "ok", "read", 1), (3, "info", "write", 5)]
-    told = details(tmp_path, model, [*events, *done(0, "read", None, 2)], value_type)
-    assert told["failing"] == {"operation": 6, "completed": 8, "what": "read that returned 1"}
+    shown = details(tmp_path, model, [*events, *done(0, "read", None, 2)], value_type)
+    assert shown["failing"] == {"operation": 6, "completed": 8, "what": "read that returned 1"}
     open_write = {"operation": 7, "completed": None, "what": "write 5"}
-    assert told["concurrent"] == {"count": 1, "operations": [open_write]}
+    assert shown["concurrent"] == {"count": 1, "operations": [open_write]}
     overwritten = "write 2 (operation 2, completed by 3) came after it, and had completed before this read began"
-    assert candidates(told) == [(0, overwritten)]
-    [prefix] = told["longest_prefixes"]
+    assert candidates(shown) == [(0, overwritten)]
+    [prefix] = shown["longest_prefixes"]
     assert [(one["operation"], one["what"], one["state"]) for one in prefix["operations"]] == [
         (0, "write 1", "1"),
         (2, "write 2", "2"),
@@ -74,9 +74,9 @@ def test_a_write_of_unknown_outcome_that_was_seen_and_seen_gone_does_not_explain
 ) -> None:
     events = [(0, "invoke", "write", 1), (0, "info", "write", 1), *done(1, "read", None, 1)]
     events += done(2, "write", 2, 2) + done(1, "read", None, 2) + done(1, "read", None, 1)
-    told = details(tmp_path, model, events, value_type)
+    shown = details(tmp_path, model, events, value_type)
     gone = "write 2 (operation 4, completed by 5) came after it, and had completed before this read began"
-    assert candidates(told) == [(0, gone)]
+    assert candidates(shown) == [(0, gone)]
 
 
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
@@ -91,24 +91,24 @@ def test_nobody_wrote_it_or_only_later(tmp_path: Path, model: str, value_type: p
 def test_a_read_of_null_may_be_of_what_the_register_held_at_first(
     tmp_path: Path, model: str, value_type: pa.StructType
 ) -> None:
-    told = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, None), value_type)
-    assert told["failing"]["what"] == "read that returned null"
+    shown = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, None), value_type)
+    assert shown["failing"]["what"] == "read that returned null"
     overwritten = "write 1 (operation 0, completed by 1) came after it, and had completed before this read began"
-    assert candidates(told) == [(None, overwritten)]
-    assert told["candidates"]["operations"][0]["what"] == "what it held at first: null"
+    assert candidates(shown) == [(None, overwritten)]
+    assert shown["candidates"]["operations"][0]["what"] == "what it held at first: null"
 
 
 @pytest.mark.parametrize(("model", "put", "take"), [("fifo-queue", "enqueue", "dequeue"), ("stack", "push", "pop")])
 def test_what_was_taken_cannot_be_taken_again(tmp_path: Path, model: str, put: str, take: str) -> None:
     events = done(0, put, 1, 1) + done(1, take, None, 1) + done(2, take, None, 1)
-    told = details(tmp_path, model, events)
-    assert candidates(told) == [(0, f"{take} that returned 1 (operation 2, completed by 3) took it")]
+    shown = details(tmp_path, model, events)
+    assert candidates(shown) == [(0, f"{take} that returned 1 (operation 2, completed by 3) took it")]
 
 
 def test_of_an_element_that_is_not_in_turn_the_state_tells_whose_turn_it_is(tmp_path: Path) -> None:
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
-    told = details(tmp_path, "fifo-queue", events)
-    assert candidates(told) == [
+    shown = details(tmp_path, "fifo-queue", events)
+    assert candidates(shown) == [
         (2, "the longest order ends in the state [1, 2], where this dequeue would have returned 1")
     ]
 
@@ -127,10 +127,10 @@ def test_of_an_element_that_is_not_in_turn_the_state_tells_whose_turn_it_is(tmp_
 def test_every_kind_of_object_tells_an_order_and_a_reason(
     tmp_path: Path, model: str, events: list[Row], expected: list[int | None]
 ) -> None:
-    told = details(tmp_path, model, events)
-    assert [operation for operation, _ in candidates(told)] == expected
-    assert all(why_not for _, why_not in candidates(told))
-    assert told["longest_prefixes"][0]["operations"]
+    shown = details(tmp_path, model, events)
+    assert [operation for operation, _ in candidates(shown)] == expected
+    assert all(why_not for _, why_not in candidates(shown))
+    assert shown["longest_prefixes"][0]["operations"]
 
 
 @pytest.mark.parametrize(
@@ -142,41 +142,41 @@ def test_every_kind_of_object_tells_an_order_and_a_reason(
         ("multi-register", done(0, "txn", [["w", "x", 1]], [["w", "x", 1]]) + done(1, "txn", [], [["r", "x", 2]])),
     ],
 )
-def test_where_no_single_operation_explains_an_answer_an_order_is_told_all_the_same(
+def test_where_no_single_operation_explains_an_answer_an_order_is_still_shown(
     tmp_path: Path, model: str, events: list[Row]
 ) -> None:
     assert details(tmp_path, model, events)["longest_prefixes"][0]["operations"]
 
 
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
-def test_counts_are_exact_and_what_is_told_is_bounded(tmp_path: Path, model: str, value_type: pa.StructType) -> None:
+def test_counts_are_exact_and_what_is_shown_is_bounded(tmp_path: Path, model: str, value_type: pa.StructType) -> None:
     events = [event for _ in range(12) for event in done(0, "write", 1, 1) + done(0, "write", 2, 2)]
     events += [(process, "invoke", "write", 100 + process) for process in range(10, 40)]
-    told = details(tmp_path, model, [*events, *done(1, "read", None, 1)], value_type)
-    assert told["concurrent"]["count"] == 30
-    assert len(told["concurrent"]["operations"]) == SHOWN_OPERATIONS
-    assert told["candidates"]["count"] == 12
-    assert len(told["candidates"]["operations"]) == SHOWN_CANDIDATES
-    prefix = told["longest_prefixes"][0]
+    shown = details(tmp_path, model, [*events, *done(1, "read", None, 1)], value_type)
+    assert shown["concurrent"]["count"] == 30
+    assert len(shown["concurrent"]["operations"]) == SHOWN_OPERATIONS
+    assert shown["candidates"]["count"] == 12
+    assert len(shown["candidates"]["operations"]) == SHOWN_CANDIDATES
+    prefix = shown["longest_prefixes"][0]
     assert len(prefix["operations"]) == len(prefix["order"]) == SHOWN_OPERATIONS
     assert prefix["left_out"] >= 4
 
 
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
-def test_of_a_value_that_nobody_put_there_who_tried_to_and_failed_is_told(
+def test_a_value_that_only_failed_writes_could_have_written_names_these_as_candidates(
     tmp_path: Path, model: str, value_type: pa.StructType
 ) -> None:
     events = [*done(0, "write", 1, 1), (0, "invoke", "write", 9), (2, "invoke", "write", 8), (0, "fail", "write", 9)]
-    told = details(tmp_path, model, [*events, (2, "fail", "write", 8), *done(1, "read", None, 9)], value_type)
-    assert candidates(told) == [(2, "it failed, so it certainly did not happen")]
-    assert told["candidates"]["operations"][0]["what"] == "write 9"
-    assert told["candidates"]["operations"][0]["completed"] == 4
+    shown = details(tmp_path, model, [*events, (2, "fail", "write", 8), *done(1, "read", None, 9)], value_type)
+    assert candidates(shown) == [(2, "it failed, so it certainly did not happen")]
+    assert shown["candidates"]["operations"][0]["what"] == "write 9"
+    assert shown["candidates"]["operations"][0]["completed"] == 4
 
 
-def test_a_failed_cas_to_the_value_is_one_who_tried_and_an_element_that_looks_like_it_is_none(tmp_path: Path) -> None:
+def test_a_failed_cas_to_the_value_is_a_candidate_and_an_element_that_looks_like_it_is_none(tmp_path: Path) -> None:
     failed = [(0, "invoke", "cas", [1, 9]), (0, "fail", "cas", [1, 9])]
-    told = details(tmp_path, "cas-register", [*done(0, "write", 1, 1), *failed, *done(1, "read", None, 9)])
-    assert [one["what"] for one in told["candidates"]["operations"]] == ["cas [1, 9]"]
+    shown = details(tmp_path, "cas-register", [*done(0, "write", 1, 1), *failed, *done(1, "read", None, 9)])
+    assert [one["what"] for one in shown["candidates"]["operations"]] == ["cas [1, 9]"]
     failed = [(0, "invoke", "enqueue", [1, 9]), (0, "fail", "enqueue", [1, 9])]
-    told = details(tmp_path, "fifo-queue", [*failed, *done(1, "dequeue", None, 9)])
-    assert told["candidates"]["operations"] == []
+    shown = details(tmp_path, "fifo-queue", [*failed, *done(1, "dequeue", None, 9)])
+    assert shown["candidates"]["operations"] == []

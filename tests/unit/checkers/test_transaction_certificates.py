@@ -75,11 +75,11 @@ def plain(decision: Decision, names: Names) -> Any:
 
 def test_an_order_names_transactions_by_their_invocations(tmp_path: Path) -> None:
     text = "w(x,1)\n r(x,1)\n r(x,-)"
-    told = plain(valid([0, 3, 1, 2]), names(text, "serializable"))
-    assert told == {"model": "serializable", "workload": "rw-register", "verdict": "valid", "order": [2, 0, 1]}
-    verified(told, written(text, tmp_path))
+    certificate = plain(valid([0, 3, 1, 2]), names(text, "serializable"))
+    assert certificate == {"model": "serializable", "workload": "rw-register", "verdict": "valid", "order": [2, 0, 1]}
+    verified(certificate, written(text, tmp_path))
     with pytest.raises(Refuted, match="1 could not have read what it read of x"):
-        verified(told | {"order": [2, 1, 0]}, tmp_path / "history.parquet")
+        verified(certificate | {"order": [2, 1, 0]}, tmp_path / "history.parquet")
 
 
 def test_an_order_of_events_shows_write_skew_at_snapshot_isolation(tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_an_order_of_events_shows_write_skew_at_snapshot_isolation(tmp_path: Pat
 
 def test_a_proof_is_followed_step_by_step(tmp_path: Path) -> None:
     history = written(WRITE_SKEW, tmp_path)
-    told = plain(SKEWED, names(WRITE_SKEW, "serializable"))
-    verified(told, history)
-    assert told["proof"][0]["steps"][2] == {
+    certificate = plain(SKEWED, names(WRITE_SKEW, "serializable"))
+    verified(certificate, history)
+    assert certificate["proof"][0]["steps"][2] == {
         "source": 0,
         "target": 1,
         "because": "overwrites",
@@ -105,11 +105,11 @@ def test_a_proof_is_followed_step_by_step(tmp_path: Path) -> None:
         "path": [1],
     }
     for missing in range(4):
-        steps = [step for number, step in enumerate(told["proof"][0]["steps"]) if number != missing]
+        steps = [step for number, step in enumerate(certificate["proof"][0]["steps"]) if number != missing]
         with pytest.raises(Refuted):
-            verified(told | {"proof": [told["proof"][0] | {"steps": steps}]}, history)
+            verified(certificate | {"proof": [certificate["proof"][0] | {"steps": steps}]}, history)
     with pytest.raises(Refuted, match="a reader need not precede the next writer"):
-        verified(told | {"model": "causal"}, history)
+        verified(certificate | {"model": "causal"}, history)
 
 
 def cases() -> Decision:
@@ -143,10 +143,10 @@ def cases() -> Decision:
 
 def test_cases_are_both_needed_and_leave_nothing_out(tmp_path: Path) -> None:
     history = written(EITHER_ORDER, tmp_path)
-    told = plain(cases(), names(EITHER_ORDER, "serializable"))
-    assert [block["within"] for block in told["proof"]] == [None, 0, 0]
-    verified(told, history)
-    whole, one, other = told["proof"]
+    certificate = plain(cases(), names(EITHER_ORDER, "serializable"))
+    assert [block["within"] for block in certificate["proof"]] == [None, 0, 0]
+    verified(certificate, history)
+    whole, one, other = certificate["proof"]
     for forged in (
         [whole],
         [whole, one],
@@ -159,7 +159,7 @@ def test_cases_are_both_needed_and_leave_nothing_out(tmp_path: Path) -> None:
         [whole, {**one, "within": None}, other],
     ):
         with pytest.raises(Refuted):
-            verified(told | {"proof": forged}, history)
+            verified(certificate | {"proof": forged}, history)
 
 
 def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
@@ -215,10 +215,13 @@ def test_an_anomaly_is_found_where_it_is_and_not_where_it_is_not(name: str, tmp_
     workload = "list-append" if lists else "rw-register"
     of_model = Names(model="serializable", workload=workload, start=np.array([-1]), keys=[])
     anomaly = Anomaly(name=name.partition(" ")[0], key="x", operations=(0, 1), because="")
-    told = json.loads(certificate_of_anomaly(anomaly, of_model))
-    verified(told, written(ANOMALIES[name], tmp_path))
+    certificate = json.loads(certificate_of_anomaly(anomaly, of_model))
+    verified(certificate, written(ANOMALIES[name], tmp_path))
     with pytest.raises(Refuted, match="these transactions do not show"):
-        verified(told | {"anomaly": told["anomaly"] | {"transactions": [0, 1, 2, 3]}}, written(FINE[lists], tmp_path))
+        verified(
+            certificate | {"anomaly": certificate["anomaly"] | {"transactions": [0, 1, 2, 3]}},
+            written(FINE[lists], tmp_path),
+        )
 
 
 def test_a_weak_model_does_not_forbid_everything(tmp_path: Path) -> None:
@@ -228,10 +231,10 @@ def test_a_weak_model_does_not_forbid_everything(tmp_path: Path) -> None:
     ):
         history = written(ANOMALIES[name], tmp_path)
         found = {"name": name, "key": "x", "transactions": [0, 1]}
-        told = {"workload": "rw-register", "verdict": "invalid", "anomaly": found}
-        verified(told | {"model": weakest}, history)
+        certificate = {"workload": "rw-register", "verdict": "invalid", "anomaly": found}
+        verified(certificate | {"model": weakest}, history)
         with pytest.raises(Refuted, match=f"this model does not forbid {name}"):
-            verified(told | {"model": weaker}, history)
+            verified(certificate | {"model": weaker}, history)
 
 
 @pytest.mark.parametrize("model", ["causal", "snapshot-isolation", "strict-serializable"])

@@ -163,7 +163,7 @@ def test_of_reads_that_differ_the_one_that_is_meant_is_shown(tmp_path: Path) -> 
     assert details(explanation)["transactions"][0]["operations"] == ["nothing is written yet"]
 
 
-def test_at_snapshot_isolation_begins_and_commits_are_told_apart(tmp_path: Path) -> None:
+def test_at_snapshot_isolation_begins_and_commits_are_named_separately(tmp_path: Path) -> None:
     text = "r(x,-) w(x,1)\n r(x,1) w(x,2)"
     names = Names(model="snapshot-isolation", workload="rw-register", start=np.array([-1, 0, 1]), keys=["x"])
     steps = (
@@ -194,7 +194,7 @@ def test_at_snapshot_isolation_begins_and_commits_are_told_apart(tmp_path: Path)
     ]
 
 
-def test_of_long_lists_and_transactions_what_the_steps_are_about_is_told(tmp_path: Path) -> None:
+def test_of_long_lists_and_transactions_only_the_elements_near_the_steps_are_shown(tmp_path: Path) -> None:
     others = " ".join(f"a(z,{value})" for value in range(30))
     many = ",".join(map(str, range(40)))
     text = f"{others} a(x,20)\n a(x,21)\n r(x,[{many}])"

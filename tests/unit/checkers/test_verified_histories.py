@@ -72,24 +72,27 @@ def test_reads_against_own_writes_are_judged_by_atomic_models_alone(text: str, t
         ConsistencyModel.REPEATABLE_READ,
         ConsistencyModel.READ_ATOMIC,
     ):
-        told = certified(history, ListAppend(model=model) if "a(" in text else RwRegister(model=model))
-        assert told["verdict"] == ("invalid" if model is ConsistencyModel.READ_ATOMIC else "valid")
-        verified(told, history)
+        certificate = certified(history, ListAppend(model=model) if "a(" in text else RwRegister(model=model))
+        assert certificate["verdict"] == ("invalid" if model is ConsistencyModel.READ_ATOMIC else "valid")
+        verified(certificate, history)
         order = {"verdict": "valid", "order": [0, 1][: text.count("\n") + 1]}
         if model is ConsistencyModel.READ_ATOMIC:
             with pytest.raises(Refuted):
-                verified(told | order, history)
+                verified(certificate | order, history)
         else:
             with pytest.raises(Refuted, match="this model does not forbid internal"):
-                verified(told | anomaly("internal", 0) | {key: told[key] for key in ("model", "workload")}, history)
+                verified(
+                    certificate | anomaly("internal", 0) | {key: certificate[key] for key in ("model", "workload")},
+                    history,
+                )
 
 
 def test_lists_behind_own_appends_show_the_order_of_versions_all_the_same(tmp_path: Path) -> None:
     history = written("a(x,1) r(x,[2])\n a(x,2)", tmp_path)
-    told = {"model": "repeatable-read", "workload": "list-append", "verdict": "valid", "order": [1, 0]}
-    verified(told, history)
+    certificate = {"model": "repeatable-read", "workload": "list-append", "verdict": "valid", "order": [1, 0]}
+    verified(certificate, history)
     with pytest.raises(Refuted, match="0 could not have read what it read of x"):
-        verified(told | {"order": [0, 1]}, history)
+        verified(certificate | {"order": [0, 1]}, history)
 
 
 def test_an_answer_that_nobody_gave_is_no_read_of_nothing(tmp_path: Path) -> None:
@@ -114,12 +117,14 @@ def test_a_register_is_not_read_as_a_list(tmp_path: Path) -> None:
 
 def test_names_of_any_length_are_refuted(tmp_path: Path) -> None:
     history, far = written("w(x,1)", tmp_path), "b" + "9" * 10_000
-    told = {"model": "snapshot-isolation", "workload": "rw-register"}
+    certificate = {"model": "snapshot-isolation", "workload": "rw-register"}
     with pytest.raises(Refuted, match="is not the history index of an invocation"):
-        verified(told | {"verdict": "valid", "order": [far]}, history)
+        verified(certificate | {"verdict": "valid", "order": [far]}, history)
     steps = [{"source": far, "target": far, "because": "inside"}]
     with pytest.raises(Refuted, match="is not the history index of an invocation"):
-        verified(told | {"verdict": "invalid", "proof": [{"within": None, "steps": steps, "cycle": [0]}]}, history)
+        verified(
+            certificate | {"verdict": "invalid", "proof": [{"within": None, "steps": steps, "cycle": [0]}]}, history
+        )
 
 
 def test_begins_and_commits_of_transactions_that_never_ended_are_certified(tmp_path: Path) -> None:
@@ -128,9 +133,9 @@ def test_begins_and_commits_of_transactions_that_never_ended_are_certified(tmp_p
         TRANSACTION,
         tmp_path / "history.parquet",
     )
-    told = certified(history, RwRegister(model=ConsistencyModel.SNAPSHOT_ISOLATION))
-    assert len(told["order"]) == 6
-    verified(told, history)
+    certificate = certified(history, RwRegister(model=ConsistencyModel.SNAPSHOT_ISOLATION))
+    assert len(certificate["order"]) == 6
+    verified(certificate, history)
 
 
 G0 = "a(x,1) a(y,1)\n a(x,2) a(y,2)\n r(x,[1,2]) r(y,[2,1])"
@@ -140,18 +145,18 @@ OUT_OF_SESSION = "[0,1] a(x,1) | [2,3] a(x,2)\n [4,5] r(x,[2,1])"
 def test_read_uncommitted_orders_writes_and_nothing_else(tmp_path: Path) -> None:
     uncommitted, of_sessions = ConsistencyModel.READ_UNCOMMITTED, ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED
     history = written(OUT_OF_SESSION, tmp_path)
-    told = certified(history, ListAppend(model=uncommitted))
-    verified(told, history)
-    assert told["order"].index(2) < told["order"].index(0)
+    certificate = certified(history, ListAppend(model=uncommitted))
+    verified(certificate, history)
+    assert certificate["order"].index(2) < certificate["order"].index(0)
     with pytest.raises(Refuted, match="a list of x was read that shows another order of 2"):
-        verified(told | {"order": [0, 2, 4]}, history)
+        verified(certificate | {"order": [0, 2, 4]}, history)
     with pytest.raises(Refuted, match="0 had ended before 2 began"):
-        verified(told | {"model": of_sessions.value}, history)
+        verified(certificate | {"model": of_sessions.value}, history)
     for text, model in ((OUT_OF_SESSION, of_sessions), (G0, uncommitted)):
         history = written(text, tmp_path)
-        told = certified(history, ListAppend(model=model))
-        assert "proof" in told
-        verified(told, history)
+        certificate = certified(history, ListAppend(model=model))
+        assert "proof" in certificate
+        verified(certificate, history)
 
 
 def test_read_uncommitted_demands_nothing_of_what_is_read_but_that_it_was_written(tmp_path: Path) -> None:

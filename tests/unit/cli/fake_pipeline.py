@@ -1,4 +1,4 @@
-"""A pipeline without a system: says what it is told to say, and remembers what it was asked."""
+"""A pipeline without a system: returns the given outcomes, and remembers what it was asked."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from harness.cli import bootstrap
 
 
 class Machine:
-    """Remembers which commands were run; all of them succeed unless told otherwise."""
+    """Remembers which commands were run; all of them succeed but those named as failing."""
 
     def __init__(self) -> None:
         self.commands: list[list[str]] = []
@@ -98,7 +98,7 @@ def test_a_venv_that_works_is_not_made_anew(machine: Machine) -> None:
         ("import sys, pip", ""),
     ],
 )
-def test_an_installation_that_fails_is_told_and_tried_again(
+def test_an_installation_that_fails_is_reported_and_tried_again(
     machine: Machine, failing: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.failing = failing

@@ -54,7 +54,7 @@ def test_the_verdict_is_the_exit_code(
     assert replayed is (verdict is not Verdict.VALID)
 
 
-def test_an_anomaly_is_told_in_words(
+def test_an_anomaly_is_printed_in_words(
     stormproof: Stormproof, pipeline: FakePipeline, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipeline.answers[7] = Verdict.INVALID

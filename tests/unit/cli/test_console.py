@@ -24,10 +24,10 @@ def test_an_essential_line_and_progress_stay_one_line_each(capsys: pytest.Captur
     console = Console(watching=Watching.YES)
     console.say(HOSTILE)
     console.progress(HOSTILE)
-    told = capsys.readouterr()
-    assert told.out == f"{SHOWN}\n"
-    assert told.err.endswith(f" s  {SHOWN}\n")
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"{SHOWN}\n"
+    assert printed.err.endswith(f" s  {SHOWN}\n")
+    assert printed.err.count("\n") == 1
 
 
 def test_a_remark_names_who_makes_it_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,9 +41,9 @@ def test_a_traceback_forges_no_line_of_ours(capsys: pytest.CaptureFixture[str]) 
         raise ValueError(HOSTILE)
     except ValueError:
         remark_traceback()
-    told = capsys.readouterr().err.split("\n")
-    assert all(line.startswith("traceback: ") for line in told[:-1])
-    assert "\x1b" not in "".join(told)
+    printed = capsys.readouterr().err.split("\n")
+    assert all(line.startswith("traceback: ") for line in printed[:-1])
+    assert "\x1b" not in "".join(printed)
 
 
 def test_json_is_one_line_of_ascii_and_holds_what_was_put_in(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,13 +56,13 @@ def test_json_is_one_line_of_ascii_and_holds_what_was_put_in(capsys: pytest.Capt
 
 
 def test_what_an_encoding_lacks_is_shown_escaped() -> None:
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-m", "harness.cli.main", "check", "nowhere-é-→"],
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
         capture_output=True,
         check=False,
     )
-    assert (told.returncode, told.stdout) == (254, b"history   nowhere-\xe9-\\u2192\n")
+    assert (printed.returncode, printed.stdout) == (254, b"history   nowhere-\xe9-\\u2192\n")
 
 
 def printing(source: str) -> Iterator[int]:

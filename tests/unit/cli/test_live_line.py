@@ -286,8 +286,8 @@ def test_json_has_no_colours_even_if_they_are_forced(
     monkeypatch.setenv("FORCE_COLOR", "1")
     Console(output=Output.JSON).say("verdict   VALID", Tone.GOOD)
     Console(output=Output.JSON).result({"verdict": "valid"})
-    told = capsys.readouterr()
-    assert "\x1b" not in told.out + told.err
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
 
 
 def test_a_terminal_that_cannot_be_erased_gets_plain_lines(

@@ -75,7 +75,7 @@ def test_the_suite_makes_as_many_scenarios_as_it_is_said_to() -> None:
     assert len(parse_suite(shown, "before-merge.toml").scenarios) == int(count)
 
 
-def test_every_exit_code_is_told() -> None:
+def test_every_exit_code_is_in_the_table() -> None:
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", README, flags=re.MULTILINE)] == sorted(ExitCode)
 
 
@@ -97,7 +97,7 @@ def test_every_decision_is_in_the_list() -> None:
 
 
 def is_below(anomaly: str) -> bool:
-    """Told below the table, for there are many."""
+    """Whether it is described below the table, because there are many of its kind."""
     return anomaly in CYCLES or anomaly.startswith(NO_ORDER)
 
 

@@ -1,4 +1,4 @@
-"""A command that is told to end: nothing raises where it does not belong, and the end is the same at every moment."""
+"""A command that gets a signal to end: nothing raises where it must not, and the end is the same at every moment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ended(program: str, *, before: str = "") -> subprocess.CompletedProcess[str]
 def test_a_command_with_nothing_to_unwind_is_gone_at_once_and_takes_what_it_holds_with_it(
     name: str, tmp_path: Path
 ) -> None:
-    told = ended(
+    finished = ended(
         f"""
 import tempfile; tempfile.tempdir = {str(tmp_path)!r}
 interruption.last_words("record", "what was recorded is kept")
@@ -42,13 +42,13 @@ with scratch.directory() as place:
 print("it went on")
 """
     )
-    assert (told.returncode, told.stdout) == (255, "")
-    assert told.stderr == f"interrupted by {name}: what was recorded is kept\n"
+    assert (finished.returncode, finished.stdout) == (255, "")
+    assert finished.stderr == f"interrupted by {name}: what was recorded is kept\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_must_be_unwound_is_asked_once_and_unwound_to_its_end() -> None:
-    told = ended(
+    finished = ended(
         """
 import asyncio
 async def main():
@@ -67,15 +67,15 @@ interruption.finish()
 sys.exit(255)
 """
     )
-    assert told.stdout == "healed\ninterrupted by SIGTERM: no verdict was reached\n"
-    assert told.returncode == 255
-    assert told.stderr.splitlines() == [
+    assert finished.stdout == "healed\ninterrupted by SIGTERM: no verdict was reached\n"
+    assert finished.returncode == 255
+    assert finished.stderr.splitlines() == [
         "still tidying up, which further signals do not cut short; kill -9 would, and leave the rest"
     ]
 
 
 def test_what_failed_while_it_was_unwound_is_the_cause() -> None:
-    told = ended(
+    finished = ended(
         """
 import asyncio
 async def main():
@@ -90,11 +90,11 @@ except interruption.Interrupted as error:
     print(repr(error.__cause__))
 """
     )
-    assert told.stdout == "ValueError('the engine does not answer')\n", told.stderr
+    assert finished.stdout == "ValueError('the engine does not answer')\n", finished.stderr
 
 
 def test_further_signals_do_not_cut_short_what_is_given_back(tmp_path: Path) -> None:
-    told = ended(
+    finished = ended(
         f"""
 def slowly():
     send("SIGTERM", "SIGINT", "SIGHUP")
@@ -103,12 +103,12 @@ held.hold(slowly)
 send("SIGINT")
 """
     )
-    assert told.returncode == 255
+    assert finished.returncode == 255
     assert (tmp_path / "given back").exists()
 
 
 def test_threads_that_miss_what_was_given_back_say_nothing_of_it() -> None:
-    told = ended(
+    finished = ended(
         """
 import threading
 gone, missed = threading.Event(), threading.Event()
@@ -124,23 +124,23 @@ held.hold(give_back)
 send("SIGTERM")
 """
     )
-    assert (told.returncode, told.stderr) == (255, "interrupted by SIGTERM: no verdict was reached\n")
+    assert (finished.returncode, finished.stderr) == (255, "interrupted by SIGTERM: no verdict was reached\n")
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored(name: str) -> None:
-    told = ended(f"send({name!r})\nprint('it went on')", before=f"signal.signal(signal.{name}, signal.SIG_IGN)")
-    assert (told.returncode, told.stdout, told.stderr) == (0, "it went on\n", "")
+    finished = ended(f"send({name!r})\nprint('it went on')", before=f"signal.signal(signal.{name}, signal.SIG_IGN)")
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "it went on\n", "")
 
 
 def test_sigterm_ends_also_what_ignores_ctrl_c() -> None:
-    told = ended("send('SIGTERM')\nprint('it went on')", before="signal.signal(signal.SIGINT, signal.SIG_IGN)")
-    assert (told.returncode, told.stdout) == (255, "")
+    finished = ended("send('SIGTERM')\nprint('it went on')", before="signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    assert (finished.returncode, finished.stdout) == (255, "")
 
 
 def test_a_signal_after_the_end_is_too_late() -> None:
-    told = ended("interruption.finish()\nsend('SIGINT', 'SIGTERM', 'SIGHUP')\nsys.exit(1)")
-    assert (told.returncode, told.stderr) == (1, "")
+    finished = ended("interruption.finish()\nsend('SIGINT', 'SIGTERM', 'SIGHUP')\nsys.exit(1)")
+    assert (finished.returncode, finished.stderr) == (1, "")
 
 
 def test_in_somebody_elses_program_ctrl_c_is_raised_when_the_run_has_been_unwound() -> None:
@@ -162,5 +162,5 @@ for _ in range(2):
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
     code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert told.stdout == "healed\ninterrupted\n" * 2 + "True\n", told.stderr
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert finished.stdout == "healed\ninterrupted\n" * 2 + "True\n", finished.stderr

@@ -1,4 +1,4 @@
-"""What a kernel depends on is told in full, or refused."""
+"""The digest of a kernel covers all that it depends on; what it cannot cover is refused."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_arrays_are_read_to_their_last_element() -> None:
     assert digest("return A[x]", A=np.array([1, 2])) != digest("return A[x]", A=np.array([1, 2], dtype=np.int32))
 
 
-def test_kernels_that_call_each_other_are_told_apart_by_either() -> None:
+def test_the_digest_of_kernels_that_call_each_other_covers_both() -> None:
     source = "@compiled\ndef g(x):\n    return f(x - 1) if x else {}\n@compiled\ndef f(x):\n    return g(x)"
     assert digest_of(of_source(source.format(0))) == digest_of(of_source(source.format(0)))
     assert digest_of(of_source(source.format(0))) != digest_of(of_source(source.format(1)))
 
 
 @pytest.mark.parametrize("unseen", [{"step": 1}, [1], object(), sys.modules[__name__]])
-def test_what_cannot_be_told_is_refused(unseen: object) -> None:
+def test_a_value_without_a_digest_is_refused(unseen: object) -> None:
     if isinstance(unseen, ModuleType):
         unseen = checkers
     with pytest.raises(Unseen, match="reads Y"):
@@ -77,7 +77,7 @@ def test_variables_of_a_function_around_are_refused() -> None:
         digest_of(plain(compiled(f)))
 
 
-def test_of_every_kernel_of_the_project_the_content_can_be_told() -> None:
+def test_every_kernel_of_the_project_has_a_digest() -> None:
     for package in (checkers, harness.jepsen):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):

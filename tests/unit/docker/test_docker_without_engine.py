@@ -59,7 +59,7 @@ def test_free_ports_are_free_and_different() -> None:
     assert len(set(free_ports(20))) == 20
 
 
-def test_a_taken_port_is_told_from_other_failures() -> None:
+def test_a_taken_port_is_distinguished_from_other_failures() -> None:
     assert is_port_taken(Exception("driver failed: Bind for 127.0.0.1:80 failed: port is already allocated"))
     assert is_port_taken(Exception("listen tcp4 127.0.0.1:80: bind: address already in use"))
     assert not is_port_taken(Exception("no such image"))

@@ -42,7 +42,7 @@ async def works(operation: Operation) -> Operation:
 
 @dataclass
 class World:
-    """Clients that do as told, and what the interpreter did with them."""
+    """Clients with a given behaviour, and what the interpreter did with them."""
 
     behaviour: Behaviour = works
     opening: Callable[[int], Awaitable[None]] | None = None

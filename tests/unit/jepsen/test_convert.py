@@ -32,7 +32,7 @@ def converted(tmp_path: Path, text: str, shape: Shape = REGISTER) -> list[dict[s
     return rows
 
 
-def told(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+def fields(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in rows]
 
 
@@ -78,7 +78,7 @@ def as_json() -> list[dict[str, Any]]:
 )
 def test_every_format_says_the_same(tmp_path: Path, text: str) -> None:
     rows = converted(tmp_path, text)
-    assert told(rows, "type", "f", "error") == [
+    assert fields(rows, "type", "f", "error") == [
         ("invoke", "cas", None),
         ("info", "kill", None),
         ("info", "cas", "timed-out"),
@@ -126,14 +126,14 @@ def test_a_completion_without_a_key_has_that_of_its_invocation(tmp_path: Path) -
 
 def test_a_pair_that_a_cas_swaps_is_no_key(tmp_path: Path) -> None:
     text = "{:process 1, :type :invoke, :f :cas, :value [1 2]}\n{:process 1, :type :fail, :f :cas, :value [1 2]}"
-    assert told(converted(tmp_path, text), "key", "error") == [(None, None), (None, None)]
+    assert fields(converted(tmp_path, text), "key", "error") == [(None, None), (None, None)]
 
 
 def test_texts_and_maps_are_values_where_the_struct_has_them(tmp_path: Path) -> None:
     text = (
         '{:process 1, :type :invoke, :f :put, :key "k", :value "x y"}\n{:process 1, :type :fail, :f :put, :value "x y"}'
     )
-    assert told(converted(tmp_path, text, TEXTS), "value", "error") == [({"value": "x y"}, None)] * 2
+    assert fields(converted(tmp_path, text, TEXTS), "value", "error") == [({"value": "x y"}, None)] * 2
     text = "{:process 1, :type :invoke, :f :poll, :value {:messages [{:offset 0, :message 5}]}}"
     rows = converted(tmp_path, text, LOG)
     assert rows[0]["value"] == {"message": None, "messages": [{"offset": 0, "message": 5}]}
@@ -172,14 +172,14 @@ def test_what_is_no_history_is_refused_with_row_line_and_reason(
 
 
 @pytest.mark.parametrize("broken", ['{"process": 1, "type": "ok"', "[1]", "nonsense", '{"process": 1,, }'])
-def test_broken_json_is_told_with_its_line(tmp_path: Path, broken: str) -> None:
+def test_broken_json_is_refused_with_its_line(tmp_path: Path, broken: str) -> None:
     text = "".join(json.dumps(row) + "\n" for row in as_json())
     with pytest.raises(MalformedHistory) as caught:
         converted(tmp_path, text + broken + "\n" + text)
     assert (caught.value.position, caught.value.line) == (5, 6)
 
 
-def test_a_broken_log_line_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_broken_log_line_is_refused_with_its_line(tmp_path: Path) -> None:
     for broken in ("INFO jepsen.util - 0 :invoke", "neither a log line nor an operation", "0\t:ok\t:read\t[1"):
         with pytest.raises(MalformedHistory) as caught:
             converted(tmp_path, TEXTUAL + broken + "\n")
@@ -226,9 +226,9 @@ def test_what_cannot_be_kept_as_json_is_refused(f: str, value: str, tmp_path: Pa
         converted(tmp_path, edn("invoke", f, value), ANYTHING)
 
 
-def test_a_pair_that_was_told_is_no_key_if_none_was_asked_with(tmp_path: Path) -> None:
+def test_a_pair_in_an_answer_is_no_key_if_the_invocation_had_none(tmp_path: Path) -> None:
     rows = converted(tmp_path, edn("invoke", "read", "nil") + edn("ok", "read", "[1 2]"), ELEMENTS)
-    assert told(rows, "key", "value") == [
+    assert fields(rows, "key", "value") == [
         (None, {"value": None, "values": None}),
         (None, {"value": None, "values": [1, 2]}),
     ]

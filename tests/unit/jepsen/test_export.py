@@ -42,20 +42,20 @@ def test_an_exported_history_is_read_back_as_it_was(tmp_path: Path, form: Format
     foreign.write_text(as_text(path, form))
     convert(foreign, tmp_path / "again.parquet", Shape(value_type=REGISTER))
 
-    def told(parquet: Path) -> list[object]:
+    def rows_in(parquet: Path) -> list[object]:
         rows = read_history(parquet).table().to_pylist()
         empty = {"value": None, "expected": None}
         return [row | {"value": None if row["value"] == empty else row["value"]} for row in rows]
 
-    # In columns a value without any field and no value are told apart; for Jepsen both are nil.
-    assert [row["value"] or {"value": None} for row in told(path)] == [  # type: ignore[index]
+    # In columns a value without any field and no value are different; for Jepsen both are nil.
+    assert [row["value"] or {"value": None} for row in rows_in(path)] == [  # type: ignore[index]
         row["value"] or {"value": None}
-        for row in told(tmp_path / "again.parquet")  # type: ignore[index]
+        for row in rows_in(tmp_path / "again.parquet")  # type: ignore[index]
     ]
     names = ("index", "time", "process", "type", "f", "key", "error", "node")
-    assert [[row[name] for name in names] for row in told(path)] == [  # type: ignore[index]
+    assert [[row[name] for name in names] for row in rows_in(path)] == [  # type: ignore[index]
         [row[name] for name in names]
-        for row in told(tmp_path / "again.parquet")  # type: ignore[index]
+        for row in rows_in(tmp_path / "again.parquet")  # type: ignore[index]
     ]
 
 
@@ -72,7 +72,7 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     assert rows[1]["process"] == "nemesis"
 
 
-def test_transactions_are_told_as_jepsen_tells_them(tmp_path: Path) -> None:
+def test_transactions_are_written_as_jepsen_writes_them(tmp_path: Path) -> None:
     part = pa.struct(
         [("f", pa.string()), ("key", pa.string()), ("value", pa.int64()), ("values", pa.list_(pa.int64()))]
     )

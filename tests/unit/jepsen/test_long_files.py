@@ -20,10 +20,10 @@ from harness.record.history import MalformedHistory
 try:
     convert(Path(sys.argv[1]), Path(sys.argv[1] + ".parquet"), Shape(value_type=pa.struct([("value", pa.int64())])))
 except MalformedHistory as found:
-    told = {"row": found.position, "line": found.line, "byte": found.byte, "reason": found.reason}
-    # The peak that getrusage tells begins with what the parent had when it forked.
+    reported = {"row": found.position, "line": found.line, "byte": found.byte, "reason": found.reason}
+    # The peak that getrusage returns begins with what the parent had when it forked.
     peak_kib = int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
-    print(json.dumps(told | {"mib": peak_kib >> 10}))
+    print(json.dumps(reported | {"mib": peak_kib >> 10}))
 """
 
 EDN = "{:process 1, :type :invoke, :f :read, :value nil}\n{:process 1, :type :ok, :f :read, :value 3}\n"
@@ -49,7 +49,7 @@ LOG = "INFO  jepsen.util - 1\t:invoke\t:read\tnil\nINFO  jepsen.util - 1\t:ok\t:
     ],
     ids=["edn", "edn-bracket", "edn-string", "edn-vector", "json", "json-array", "log", "no-history"],
 )
-def test_a_fault_millions_of_lines_in_is_told_with_its_place_in_bounded_memory(
+def test_a_fault_millions_of_lines_in_is_reported_with_its_place_in_bounded_memory(
     begin: str, pair: str, broken: str, reason: str, lines: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "long"
@@ -59,9 +59,9 @@ def test_a_fault_millions_of_lines_in_is_told_with_its_place_in_bounded_memory(
             file.write(pair * 10_000)
         file.write(broken + pair * 200)
     ran = subprocess.run([sys.executable, "-c", CONVERT, str(path)], capture_output=True, text=True, check=True)
-    told = json.loads(ran.stdout)
-    assert told["row"] == lines
-    assert told["line"] == (lines + 1 if "\n" in pair else 1)
-    assert told["byte"] == len(begin) + len(pair) * lines // 2
-    assert reason in told["reason"]
-    assert told["mib"] < MOST_MIB
+    reported = json.loads(ran.stdout)
+    assert reported["row"] == lines
+    assert reported["line"] == (lines + 1 if "\n" in pair else 1)
+    assert reported["byte"] == len(begin) + len(pair) * lines // 2
+    assert reason in reported["reason"]
+    assert reported["mib"] < MOST_MIB

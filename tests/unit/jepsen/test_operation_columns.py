@@ -108,7 +108,7 @@ def test_an_operation_longer_than_a_block_is_read_all_the_same(
         ("]", "nothing is open"),
     ],
 )
-def test_broken_text_is_told_with_the_place_of_its_operation(tmp_path: Path, broken: str, reason: str) -> None:
+def test_broken_text_is_refused_with_the_place_of_its_operation(tmp_path: Path, broken: str, reason: str) -> None:
     lines = LINES.replace(":f", ":type :ok, :f")
     with pytest.raises(BrokenText) as caught:
         read(tmp_path, lines + "  " + broken + "\n" + lines * 100)

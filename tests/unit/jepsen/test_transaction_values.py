@@ -114,7 +114,7 @@ def random_value(rng: random.Random) -> str:
     return f"[{rng.choice((*GAPS, '')).join(parts)}]"
 
 
-def told(directory: Path, text: str, shape: Shape) -> Rows | str:
+def converted_or_refused(directory: Path, text: str, shape: Shape) -> Rows | str:
     try:
         return converted(directory, text, shape)
     except MalformedHistory as malformed:
@@ -124,8 +124,8 @@ def told(directory: Path, text: str, shape: Shape) -> Rows | str:
 def assert_the_same_one_by_one(directory: Path, text: str) -> bool:
     """Whether it was a history."""
     one_by_one = OneByOne(value_type=TRANSACTION, functions=("txn",))
-    fast = told(directory, text, TRANSACTIONS)
-    assert fast == told(directory, text, one_by_one), text
+    fast = converted_or_refused(directory, text, TRANSACTIONS)
+    assert fast == converted_or_refused(directory, text, one_by_one), text
     return isinstance(fast, list)
 
 

@@ -61,10 +61,10 @@ def marked(token: str) -> list[int]:
 def test_whatever_ends_the_owner_ends_the_command_and_its_children(ending: str, tmp_path: Path) -> None:
     token = str(tmp_path)
     environment = {**os.environ, TOKEN: token}
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", OWNER + ending], env=environment, capture_output=True, text=True, check=False
     )
-    assert told.stdout == "started\n", told.stderr
+    assert finished.stdout == "started\n", finished.stderr
     if "process.kill" in ending:  # the guard itself: the command's own input has ended as well, and bash ends of that
         for pid in marked(token):
             os.kill(pid, signal.SIGKILL)
@@ -79,8 +79,8 @@ def test_an_owner_that_is_gone_before_the_guard_begins_is_noticed(tmp_path: Path
 
 
 def test_a_command_that_ends_first_has_its_code_and_words_passed_on() -> None:
-    told = guarded.run(["bash", "-c", "echo out; echo err >&2; exit 7"])
-    assert (told.returncode, told.stdout, told.stderr) == (7, "out\n", "err\n")
+    finished = guarded.run(["bash", "-c", "echo out; echo err >&2; exit 7"])
+    assert (finished.returncode, finished.stdout, finished.stderr) == (7, "out\n", "err\n")
     assert guarded.run(["bash", "-c", "kill -9 $$"]).returncode == 128 + signal.SIGKILL
     assert guarded.run(["/no/such/program"]).returncode == 127
 

@@ -63,8 +63,8 @@ def test_cleanup_removes_directories_of_dead_processes_alone_and_says_so_as_data
         directory.mkdir()
     with scratch.directory() as mine:
         assert run(["cleanup", "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told == {
+        printed = json.loads(capsys.readouterr().out)
+        assert printed == {
             "removed": [{"kind": "directory", "name": str(killed)}],
             "brought_home": [],
             "spared": [],
@@ -93,8 +93,8 @@ def test_an_engine_that_does_not_answer_is_said_and_is_255(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     assert run(["cleanup", "--json"]) == 255
-    (told,) = json.loads(capsys.readouterr().out)["not_looked_at"]
-    assert told["environment"] == "docker" and told["reason"].startswith("no Docker engine answers")
+    (printed,) = json.loads(capsys.readouterr().out)["not_looked_at"]
+    assert printed["environment"] == "docker" and printed["reason"].startswith("no Docker engine answers")
 
 
 def test_where_no_engine_is_none_is_missed(

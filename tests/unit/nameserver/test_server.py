@@ -68,7 +68,7 @@ def in_simulation(tmp_path: Path, body: Any) -> None:
     run_simulation(main, Seed(1729), Trace(), regime=Regime.calm())
 
 
-def test_a_slave_is_told_where_its_master_is(tmp_path):
+def test_a_slave_that_registers_gets_its_masters_address(tmp_path):
     async def body(brokers: Brokers) -> None:
         alone = await brokers.say("b1", claim("b1", 0, 1).encode())
         assert (alone.code, alone.ext_fields) == (ResponseCode.SUCCESS, {})
@@ -79,7 +79,7 @@ def test_a_slave_is_told_where_its_master_is(tmp_path):
     in_simulation(tmp_path, body)
 
 
-def test_a_master_of_an_older_version_is_told_that_it_was_refused(tmp_path):
+def test_a_master_of_an_older_version_is_refused_with_an_error(tmp_path):
     async def body(brokers: Brokers) -> None:
         await brokers.say("b2", claim("b2", 0, 2).encode())
         assert (await brokers.say("b1", claim("b1", 0, 1).encode())).code == ResponseCode.SYSTEM_ERROR

@@ -60,7 +60,7 @@ def test_characters_that_xml_cannot_carry_do_not_break_the_file() -> None:
     assert problem.text == r"\x1b[31mred & <raw> \ud800" + "\n" + r"second\r\u202e\ufffe\u2028"
 
 
-def test_an_anomaly_that_holds_line_breaks_is_told_on_one_line() -> None:
+def test_an_anomaly_that_holds_line_breaks_is_written_on_one_line() -> None:
     forged = Anomaly(name="lost-write", key="a\nVALID", operations=(1,), because="it\r\nVALID\n was lost")
     result = CheckerResult(
         verdict=Verdict.INVALID, anomalies={"lost-write": AnomalySummary(count=1, examples=(forged,))}
@@ -72,7 +72,7 @@ def test_an_anomaly_that_holds_line_breaks_is_told_on_one_line() -> None:
     ]
 
 
-def test_anomalies_are_told_in_words_with_their_witnesses_and_legal_ones_are_left_out() -> None:
+def test_anomalies_are_written_in_words_with_their_witnesses_and_legal_ones_are_left_out() -> None:
     content = verdict_of(Verdict.INVALID)
     words = anomalies_in_words(content.reasons, content.checkers)
     assert "log: lost-write × 14" in words

@@ -50,7 +50,7 @@ def test_the_page_tells_the_verdict_the_witnesses_the_faults_and_how_to_replay(r
     assert 'href="nodes/b1/node.log"' in text
 
 
-def test_what_a_reader_wants_first_comes_first_and_nothing_is_told_twice(run: Path) -> None:
+def test_the_verdict_comes_first_and_nothing_is_shown_twice(run: Path) -> None:
     text = page(run)
     places = [text.index(words) for words in ("INVALID", "lost-write × 14: ", 'id="timeline"', "Broken promises")]
     assert places == sorted(places)
@@ -94,7 +94,7 @@ def test_figures_of_operations_are_one_table_with_times_a_reader_can_read(tmp_pa
     assert "ns" not in table
 
 
-def test_outages_are_told_by_operation_and_by_fault_with_what_was_lost(tmp_path: Path) -> None:
+def test_outages_are_shown_by_operation_and_by_fault_with_what_was_lost(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", seconds=1)
     outages = {"outages": 4, "unfinished": 1, "p50_ns": 2_500_000_000, "p90_ns": 3_000_000_000, "max_ns": 4_000_000_000}
     measured = {
@@ -136,9 +136,9 @@ def test_outages_are_told_by_operation_and_by_fault_with_what_was_lost(tmp_path:
 def test_a_witness_shows_the_part_of_a_long_poll_that_it_is_about() -> None:
     poll = {"offset": 30, "messages": [{"offset": i, "message": 100 + i} for i in range(30)]}
     assert "20: 120" not in value_words(poll)
-    told = value_words(poll, numbers_in({"message": 120, "offset": 20}))
-    assert "[…, 18: 118, 19: 119, 20: 120, 21: 121," in told
-    assert "(30 in all)" in told
+    words = value_words(poll, numbers_in({"message": 120, "offset": 20}))
+    assert "[…, 18: 118, 19: 119, 20: 120, 21: 121," in words
+    assert "(30 in all)" in words
 
 
 def test_the_page_needs_nothing_from_anywhere_else(run: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_masters_succeed_each_other_and_the_dead_play_no_part(run: Path) -> 
     assert [(span.node, span.epoch) for span in found if span.role == "leader"] == [("c1", 1)]
 
 
-def test_a_role_told_twice_is_one_span() -> None:
+def test_a_role_reported_twice_is_one_span() -> None:
     events = iter([{"event": "role", "role": "slave", "epoch": 1, "time": t * 10**9} for t in (1, 2)])
     (span,) = role_spans("b1", events, (), 9.0)
     assert span == RoleSpan(node="b1", role="slave", epoch=1, start_s=1.0, stop_s=9.0)
@@ -244,7 +244,7 @@ def test_an_empty_directory_gives_a_page_without_verdict(tmp_path: Path) -> None
     assert "NO VERDICT" in page(tmp_path)
 
 
-def test_a_page_that_cannot_be_written_is_told_and_not_raised(tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_is_reported_and_not_raised(tmp_path: Path) -> None:
     problem = write_report(tmp_path / "is-not-there")
     assert problem is not None
     assert "the report could not be written" in problem

@@ -32,7 +32,7 @@ TIMEOUT_S = 3.0
 
 
 class PlayedBroker:
-    """Keeps queues in memory, counts what it is asked, and misbehaves as told by `mood`."""
+    """Keeps queues in memory, counts what it is asked, and misbehaves as `mood` says."""
 
     def __init__(self, address: str) -> None:
         self.address = address

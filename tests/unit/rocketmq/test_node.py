@@ -102,7 +102,7 @@ def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("main", "config", "told"),
+    ("main", "config", "words"),
     [
         (node.nameserver, {"listenPort": "9876"}, "listenPort: expected"),
         (node.nameserver, {"lisenPort": 9876}, "lisenPort: there is no such setting; did you mean listenPort?"),
@@ -115,13 +115,13 @@ def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
         (node.broker, {**BROKER, "mutant": 7}, "mutant: expected a name, got 7"),
     ],
 )
-def test_a_bad_config_is_refused_before_anything_is_started(tmp_path: Path, main: Any, config: Any, told: str) -> None:
+def test_a_bad_config_is_refused_before_anything_is_started(tmp_path: Path, main: Any, config: Any, words: str) -> None:
     async def start() -> None:
         host = RealHost("n", tmp_path)
         try:
             with pytest.raises(ValueError) as refusal:  # noqa: PT011 - the words are compared below
                 await main(host, config)
-            assert told in str(refusal.value)
+            assert words in str(refusal.value)
             assert host.idle
         finally:
             await host.close()

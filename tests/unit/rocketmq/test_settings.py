@@ -15,7 +15,7 @@ def test_settings_have_the_seeds_names_and_defaults():
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "words"),
     [
         ({"listenPort": "9876"}, "listenPort: expected a whole number from 0 on, got '9876'"),
         ({"listenPort": True}, "listenPort: expected a whole number from 0 on, got True"),
@@ -23,8 +23,8 @@ def test_settings_have_the_seeds_names_and_defaults():
         ({"brokerChannelExpiredTime": 0}, "brokerChannelExpiredTime: expected a whole number from 1 on, got 0"),
     ],
 )
-def test_a_wrong_setting_is_named(config, told):
-    with pytest.raises(ValueError, match=told):
+def test_a_wrong_setting_is_named(config, words):
+    with pytest.raises(ValueError, match=words):
         NameServerConfig.from_json(config)
 
 

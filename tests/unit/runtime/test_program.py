@@ -107,12 +107,12 @@ def test_a_panic_ends_it_at_once_with_the_traceback_in_the_log(tmp_path, program
     assert "a planted mistake" in last["traceback"]
 
 
-def test_a_bad_config_is_told_in_one_line(tmp_path, programs):
+def test_a_bad_config_is_refused_in_one_line(tmp_path, programs):
     programs.append(program := Program(tmp_path, {}))
     assert program.end() == (64, "bad config: greeting: expected text, got nothing\n")
 
 
-def test_an_unknown_main_is_told_in_one_line(tmp_path, programs):
+def test_an_unknown_main_is_refused_in_one_line(tmp_path, programs):
     programs.append(program := Program(tmp_path, {}, main="no_such_module:main"))
     code, errors = program.end()
     assert code == 64
@@ -120,7 +120,7 @@ def test_an_unknown_main_is_told_in_one_line(tmp_path, programs):
     assert "no_such_module" in errors
 
 
-def test_wrong_arguments_are_told_in_one_line():
+def test_wrong_arguments_are_refused_in_one_line():
     done = subprocess.run(
         [sys.executable, "-m", "system_under_test.runtime.real"],
         capture_output=True,

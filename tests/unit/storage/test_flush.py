@@ -84,7 +84,7 @@ def test_a_failed_fsync_reaches_every_waiter_and_ends_the_process() -> None:
     simulate(body)
 
 
-def test_who_waits_for_bytes_that_are_cut_is_told_so_though_others_take_their_place() -> None:
+def test_a_wait_for_bytes_that_are_cut_fails_though_others_take_their_place() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())
         store = await machine.boot()

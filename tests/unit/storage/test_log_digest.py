@@ -16,18 +16,18 @@ def pieces_of(log: bytes, start: int = 0) -> list[tuple[int, int, int]]:
     return [(end - PIECE, end, crc32(log[end - PIECE - start : end - start])) for end in ends]
 
 
-def test_pieces_are_told_alike_however_the_bytes_are_cut():
+def test_the_same_pieces_are_reported_however_the_bytes_are_cut():
     draw = random.Random(1)
     for _ in range(300):
         log = draw.randbytes(draw.randrange(120))
-        told: list[tuple[int, int, int]] = []
-        digest = LogDigest(lambda *piece, told=told: told.append(piece), PIECE)
+        pieces: list[tuple[int, int, int]] = []
+        digest = LogDigest(lambda *piece, pieces=pieces: pieces.append(piece), PIECE)
         offset = 0
         while offset < len(log):
             data = log[offset : offset + draw.randrange(1, 50)]
             digest.appended(offset, data)
             offset += len(data)
-        assert told == pieces_of(log)
+        assert pieces == pieces_of(log)
 
 
 def test_a_log_that_was_cut_goes_on_in_the_midst_of_a_piece():
@@ -35,20 +35,20 @@ def test_a_log_that_was_cut_goes_on_in_the_midst_of_a_piece():
     for _ in range(300):
         log = draw.randbytes(100)
         cut = draw.randrange(100)
-        told: list[tuple[int, int, int]] = []
-        digest = LogDigest(lambda *piece, told=told: told.append(piece), PIECE)
+        pieces: list[tuple[int, int, int]] = []
+        digest = LogDigest(lambda *piece, pieces=pieces: pieces.append(piece), PIECE)
         digest.appended(0, draw.randbytes(draw.randrange(60)))
-        told.clear()
+        pieces.clear()
         digest.start_at(cut, lambda offset, length, log=log: log[offset : offset + min(length, 5)])
         digest.appended(cut, log[cut:])
-        assert told == [piece for piece in pieces_of(log) if piece[1] > cut]
+        assert pieces == [piece for piece in pieces_of(log) if piece[1] > cut]
 
 
 def test_a_piece_whose_beginning_is_gone_is_passed_over():
-    told: list[tuple[int, int, int]] = []
-    digest = LogDigest(lambda *piece: told.append(piece), PIECE)
+    pieces: list[tuple[int, int, int]] = []
+    digest = LogDigest(lambda *piece: pieces.append(piece), PIECE)
     log = bytes(range(100))
     digest.start_at(24, lambda offset, length: b"" if offset < 24 else log[offset - 24 :][:length])
     digest.appended(24, log)
-    assert told == pieces_of(log, 24)
-    assert told[0][0] == 32
+    assert pieces == pieces_of(log, 24)
+    assert pieces[0][0] == 32

@@ -172,7 +172,7 @@ def test_replicated_bytes_have_to_join_the_log() -> None:
     simulate(body)
 
 
-def test_8_an_empty_slave_starts_at_the_first_file_left_and_is_told_the_epoch_left() -> None:
+def test_8_an_empty_slave_starts_at_the_first_file_left_and_gets_the_epoch_left() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config(1700))
         master = await machine.boot()
@@ -322,7 +322,7 @@ def test_epochs_beyond_the_recovered_log_go_and_one_that_starts_at_its_end_stays
     simulate(body)
 
 
-def test_only_an_unclean_end_is_told_at_the_next_start() -> None:
+def test_only_an_unclean_end_is_reported_at_the_next_start() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())
         store = await machine.boot()

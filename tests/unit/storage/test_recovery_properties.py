@@ -18,7 +18,7 @@ QUEUES = 2
 
 @dataclass
 class Model:
-    """What a store was told: (queue id, queue offset, body, start, end) of each message."""
+    """What a store was given: (queue id, queue offset, body, start, end) of each message."""
 
     messages: list[tuple[int, int, bytes, int, int]] = field(default_factory=list)
     confirmed: int = 0

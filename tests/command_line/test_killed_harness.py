@@ -18,7 +18,7 @@ import pytest
 from tests.command_line.answers import Stormproof
 
 LONGEST_WAIT_S = 120.0
-KEPT = ("history.arrows", "nemesis.jsonl", "nodes", "scenario.json")
+KEPT = ("history.arrows", "nemesis.jsonl", "nodes", "scenario.json", "schedule.txt")
 """What a killed run leaves."""
 
 

@@ -327,7 +327,7 @@ def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, caps
         ),
         (
             ["--workload", "queue", "--set", "reads=current"],
-            "setting 'reads' of workload queue; known are: delivery, ",
+            "setting 'reads' of workload queue; known are: queues, enqueue_share, delivery, ",
         ),
         (
             ["--workload", "queue", "--set", "delivery=twice"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from pathlib import Path
 
@@ -71,6 +72,33 @@ def test_every_format_of_the_history_is_as_good(stormproof: Stormproof, name: st
         answer = stormproof("verify", "certificate", history, "--json")
         assert (answer.code, answer.json["verified"], answer.json["exit_code"]) == (HOLDS, True, 0), history
         assert answer.json["same_file"] is (history == Path(name))
+
+
+NOTHING_HAPPENED = """{:process 1, :type :invoke, :f :read, :key "failed", :value nil}
+{:process 1, :type :fail, :f :read, :key "failed", :value nil}
+{:process 2, :type :invoke, :f :write, :key "refused", :value 1}
+{:process 2, :type :fail, :f :write, :key "refused", :value 1}
+{:process 3, :type :invoke, :f :read, :key "unanswered", :value nil}
+{:process 3, :type :info, :f :read, :key "unanswered", :value nil}
+{:process 4, :type :invoke, :f :write, :key "unread", :value 1}
+{:process 4, :type :info, :f :write, :key "unread", :value 1}
+"""
+SOMETHING_HAPPENED = """{:process 5, :type :invoke, :f :read, :key "read", :value nil}
+{:process 5, :type :ok, :f :read, :key "read", :value nil}
+"""
+
+
+@pytest.mark.parametrize("model", ["register", "cas-register"])
+@pytest.mark.parametrize(("more", "orders"), [("", {}), (SOMETHING_HAPPENED, {"read": [8]})])
+def test_what_nothing_could_have_contradicted_has_an_order_that_holds(
+    stormproof: Stormproof, model: str, more: str, orders: dict[str, list[int]]
+) -> None:
+    Path("nothing.edn").write_text(NOTHING_HAPPENED + more)
+    checked(stormproof, "nothing.edn", "--model", model, *([] if more else ["--accept-vacuous"]))
+    _, *lines = map(json.loads, Path("certificate").read_text().splitlines())
+    silent: dict[str, list[int]] = {key: [] for key in ("failed", "refused", "unanswered", "unread")}
+    assert {line["key"]: line["order"] for line in lines} == silent | orders
+    assert stormproof("verify", "certificate").code == HOLDS
 
 
 def test_the_options_that_were_checked_with_are_shown(stormproof: Stormproof) -> None:

@@ -29,7 +29,7 @@ from checkers.linearizable.object_findings import (
 from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
-from checkers.linearizable.registers.rows import SPANS, all_whole, from_batch, from_table
+from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
 from checkers.linearizable.registers.vast import decisive_operations, vast_registers
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.values import NEVER
@@ -66,7 +66,7 @@ def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit
 
 def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
     """ORDERS of registers of any size; each in one worker's memory."""
-    spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=(), buckets=bucket_count(rows))
+    spans = partial(spans_and_names, failed_cas=model.failed_cas, buckets=bucket_count(rows))
     kernel = partial(register_orders, model=model, limit=limit)
     return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, ORDERS)
 
@@ -75,6 +75,12 @@ def spans_by_register(batch: pa.Table, *, failed_cas: FailedCas, vast: tuple[str
     """Kernel: the operations of a batch on registers that are not vast."""
     recorded = from_batch(batch, failed_cas)
     return (recorded.part(~recorded.is_about(vast)) if vast else recorded).by_key(buckets)
+
+
+def spans_and_names(batch: pa.Table, *, failed_cas: FailedCas, buckets: int) -> pa.Table:
+    """Kernel: the operations of a batch, and the names of its registers that have none."""
+    recorded = from_batch(batch, failed_cas)
+    return pa.concat_tables([recorded.by_key(buckets), without_operations(batch, recorded).by_key(buckets)])
 
 
 def register_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
@@ -124,11 +130,15 @@ def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
 
 
 def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
-    """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit."""
-    recorded = all_whole(from_table(rows))
+    """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit.
+
+    That of a register without operations is empty.
+    """
+    table = from_table(rows)
+    recorded = all_whole(table.part(table.type != NAMED))
     keys, found = [], []
-    for key, spans in recorded.by_register(np.unique(recorded.register)):
-        order = _order(model, spans, limit)
+    for key, spans in recorded.by_register(np.arange(len(recorded.names))):
+        order = _order(model, spans, limit) if len(spans.start) else []
         if order is not None:
             keys.append(key)
             found.append(order)

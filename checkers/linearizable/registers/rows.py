@@ -43,6 +43,9 @@ COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 WHOLE = 4
 """Stands for both rows of an operation, where the type of a row is INVOKE, OK, FAIL or INFO."""
 
+NAMED = 5
+"""The type of a row that is no operation and only names a register."""
+
 SPANS = pa.schema(
     [
         pa.field("bucket", pa.int32()),
@@ -183,6 +186,25 @@ def from_batch(batch: pa.Table, failed_cas: FailedCas) -> RegisterOperations:
     left = np.ones(len(index), dtype=np.bool_)
     left[begun] = left[completed[begun]] = False
     return _joined(_whole(halves, begun, completed[begun]), halves.part(left))
+
+
+def without_operations(batch: pa.Table, recorded: RegisterOperations) -> RegisterOperations:
+    """A row of type NAMED for each register of a batch of which nothing is recorded: all that was asked of it failed,
+    or says nothing."""
+    rows = batch.filter(pa.array(codes(batch["f"], FUNCTIONS) >= 0))
+    names = _names(rows["key"].combine_chunks()).unique().cast(pa.string())
+    names = names.filter(pc.invert(pc.is_in(names, recorded.key.unique().cast(pa.string()))))
+    nothing = np.zeros(len(names), dtype=np.int64)
+    return RegisterOperations(
+        key=names.dictionary_encode(),
+        type=np.full(len(names), NAMED, dtype=np.int8),
+        process=nothing.astype(np.int32),
+        start=nothing,
+        end=nothing,
+        f=nothing.astype(np.int8),
+        value=nothing,
+        expected=nothing,
+    )
 
 
 def _names(key: pa.Array) -> pa.DictionaryArray:

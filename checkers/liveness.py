@@ -58,7 +58,7 @@ class Liveness:
         found = tuple(
             Anomaly(
                 name="no-progress",
-                because=f"no {f} succeeded in the {bound_s:g} s after all but dispensable nodes had healed",
+                because=f"no {f} succeeded in the {bound_s:g} s after all but spare nodes had healed",
                 details={"f": f, "bound_s": bound_s},
             )
             for f in lacking

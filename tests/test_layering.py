@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,15 +129,43 @@ def test_every_import_follows_the_arrows(name: str) -> None:
     assert violations(name, MODULES[name].read_text(encoding="utf-8")) == []
 
 
-NAMES_OF_ONE_SYSTEM = ("brokers", "controllers", "primary", "active-controller", "dispensable")
+GENERAL_PARTS = ("nemesis", "harness", "checkers", "results")
+NAMES_OF_ONE_SYSTEM = re.compile(
+    r"(?<![a-z])(brokers?|controllers?|primary|active-controller|dispensable)(?![a-z])", re.IGNORECASE
+)
+# Module -> the names that it may use.
+EXCEPTIONS = {
+    # A field of the events that nodes write, and the column of `node-events.parquet` that holds it: stored formats.
+    "harness.record.node_events": ("broker_id", '"broker"', "`broker`"),
+    "checkers.replication.reports": ('"broker"',),
+    # What several systems call the node that leads; a figure gives it a colour of its own.
+    "results.report.figure": ('"primary"',),
+}
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("nemesis", "harness"))])
+def names_of_one_system(name: str, source: str) -> list[str]:
+    """The lines with such names. Examples of commands that name the system may use them."""
+    for exception in EXCEPTIONS.get(name, ()):
+        source = source.replace(exception, "")
+    named = [line for line in source.splitlines() if NAMES_OF_ONE_SYSTEM.search(line)]
+    return [line for line in named if "stormproof run rocketmq" not in line]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if under(name, GENERAL_PARTS)])
 def test_no_general_part_names_groups_or_roles_of_one_system(name: str) -> None:
-    """Examples of commands that name the system may use its names."""
-    lines = MODULES[name].read_text(encoding="utf-8").splitlines()
-    named = [line for line in lines if any(word in line for word in NAMES_OF_ONE_SYSTEM)]
-    assert [line for line in named if "stormproof run rocketmq" not in line] == []
+    assert names_of_one_system(name, MODULES[name].read_text(encoding="utf-8")) == []
+
+
+def test_a_name_of_one_system_would_be_found() -> None:
+    for line in ('ELECTORS = "controllers"', "report.broker_id", "role == PRIMARY", "'active-controller'"):
+        assert names_of_one_system("checkers.log.kernel", line) == [line]
+    assert names_of_one_system("harness.record.node_events", "broker_id, brokers") == [", brokers"]
+    assert names_of_one_system("checkers.log.kernel", "brokerage") == []
+
+
+def test_every_exception_is_still_used() -> None:
+    for module, names in EXCEPTIONS.items():
+        assert all(name in MODULES[module].read_text(encoding="utf-8") for name in names), module
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("system_under_test",))])

@@ -34,7 +34,7 @@ def contradictions(reports: pa.Table) -> pa.Table:
         by_kind = {kind: list(rows) for kind, rows in groupby(group, key=lambda report: report["kind"])}
         found += _one_at_a_time("two-masters", by_kind.get(MASTER, ()), _acts, "acted as master")
         found += _one_at_a_time("two-masters", by_kind.get(ELECTION, ()), _elected, "elected")
-        found += _one_at_a_time("two-leaders", by_kind.get(LEADS, ()), _acts, "led")
+        found += _one_at_a_time("two-leaders", by_kind.get(LEADS, ()), _acts, "acted as leader")
         found += _overtaken(by_kind.get(CONFIRMED_BELOW, ()), by_kind.get(MASTER, ()))
     findings = Findings()
     for name in sorted({name for name, _ in found}):
@@ -49,7 +49,7 @@ def _acts(report: Report) -> str:
 
 
 def _elected(report: Report) -> str:
-    return "nobody" if report["broker"] is None else f"broker {report['broker']}"
+    return "nobody" if report["member"] is None else f"member {report['member']}"
 
 
 def _one_at_a_time(
@@ -63,12 +63,10 @@ def _one_at_a_time(
         if other is None:
             continue
         if who is _acts:
-            because = f"{_acts(first)} {did} of {first['group']} under epoch {epoch} at {_at(first)}, and so did "
+            because = f"{_acts(first)} {did}{_of(first)} under epoch {epoch} at {_at(first)}, and so did "
             because += f"{_acts(other)} at {_at(other)}"
         else:
-            because = (
-                f"under epoch {epoch} of {first['group']} {first['node']} had {who(first)} {did} at {_at(first)}, "
-            )
+            because = f"under epoch {epoch}{_of(first)} {first['node']} had {who(first)} {did} at {_at(first)}, "
             because += f"and {other['node']} {who(other)} at {_at(other)}"
         yield name, _example(because, (first, other), epoch=epoch)
 
@@ -131,6 +129,11 @@ def _piece(name: str, one: Report, other: Report) -> Example:
     return _example(because, (one, other), start=one["start"], end=one["end"])
 
 
+def _of(report: Report) -> str:
+    """Its group, unless that has no name."""
+    return f" of {report['group']}" if report["group"] else ""
+
+
 def _at(report: Report) -> str:
     return f"{report['time'] / 1e9:.3f} s"
 
@@ -139,7 +142,7 @@ def _example(because: str, reports: tuple[Report, Report], **details: object) ->
     nodes = [report["node"] for report in reports]
     times = [report["time"] for report in reports]
     return Example(
-        key=reports[0]["group"],
+        key=reports[0]["group"] or None,
         operations=(),
         tie=(max(times), min(times)),
         because=because,

@@ -6,6 +6,7 @@ that all before the piece's end is; it stands until the log is cut below that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ REPORTS = pa.schema(
         pa.field("node", pa.string()),
         pa.field("time", pa.int64()),
         pa.field("epoch", pa.int64()),
-        pa.field("broker", pa.int64()),
+        pa.field("member", pa.int64()),
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
         pa.field("checksum", pa.int64()),
@@ -37,14 +38,11 @@ REPORTS = pa.schema(
     ]
 )
 """A finding, or (where `name` is null) a report. By `kind`: MASTER of `epoch`, writing from `start` on; ELECTION:
-`broker` became master of `epoch` (null: nobody did); LEADS the electors in term `epoch`; CONFIRMED_BELOW: all before
-`end` is confirmed, and `epoch` the newest; HOLDS: confirmed bytes [`start`, `end`) have this `checksum`, and had until
-the end of the record if it `stands`."""
+`member` became master of `epoch` (null: nobody did); LEADS the electors of `group` ("" where they have no name) in term
+`epoch`; CONFIRMED_BELOW: all before `end` is confirmed, and `epoch` the newest; HOLDS: confirmed bytes
+[`start`, `end`) have this `checksum`, and had until the end of the record if it `stands`."""
 
 MASTER, ELECTION, LEADS, CONFIRMED_BELOW, HOLDS = range(5)
-
-ELECTORS = "controllers"
-"""The group of those who elect."""
 
 
 def reports_of(events: pa.Table, *, buckets: int) -> pa.Table:
@@ -72,13 +70,14 @@ class _NodeLog:
     event: Int32
     time: Int64
     epoch: Int64
-    broker: Int64
+    member: Int64
     start: Int64
     end: Int64
 
     @classmethod
     def of(cls, events: pa.Table) -> _NodeLog:
         events = events.take(pa.array(np.argsort(events["sequence"].to_numpy(), kind="stable")))
+        events = events.rename_columns(["member" if name == "broker" else name for name in events.column_names])
         event = codes(events["event"], EVENTS)
         own = events["group"].filter(pa.array((event == ROLE) | (event < 0)))
         return cls(
@@ -88,7 +87,7 @@ class _NodeLog:
             event=event,
             time=integers(events["time"]),
             epoch=integers(events["epoch"]),
-            broker=integers(events["broker"]),
+            member=integers(events["member"]),
             start=integers(events["start"]),
             end=integers(events["end"]),
         )
@@ -102,10 +101,9 @@ class _NodeLog:
 
 
 def _report_epochs(log: _NodeLog, findings: Findings) -> None:
-    """Epochs and terms that a node acted under never go back, not even over its restarts."""
+    """Epochs and terms that a node acted under in a group never go back, not even over its restarts."""
     back: list[tuple[int, int]] = []
-    for kinds in ((ROLE,), (LEADER, FOLLOWER)):
-        rows = np.flatnonzero(np.isin(log.event, kinds) & (log.epoch != NONE))
+    for rows in (*_acted(log, (ROLE,)), *_acted(log, (LEADER, FOLLOWER))):
         highest = np.maximum.accumulate(log.epoch[rows])
         for position in np.flatnonzero(log.epoch[rows] < highest).tolist():
             before = np.flatnonzero(log.epoch[rows[:position]] == highest[position])[0]
@@ -122,22 +120,30 @@ def _report_epochs(log: _NodeLog, findings: Findings) -> None:
     findings.add("epoch-back", len(back), examples)
 
 
+def _acted(log: _NodeLog, kinds: tuple[int, ...]) -> Iterator[Int64]:
+    """For each group in which the node acted: the events of these kinds, in order."""
+    rows = np.flatnonzero(np.isin(log.event, kinds) & (log.epoch != NONE))
+    named = np.array([group or "" for group in log.table["group"].take(pa.array(rows)).to_pylist()])
+    for group in sorted(set(named)):
+        yield rows[named == group]
+
+
 def _report_elections(log: _NodeLog, findings: Findings) -> None:
     """Who is elected was in sync, unless unclean elections are allowed; before the first one nobody is."""
-    rows = np.flatnonzero((log.event == ELECTED) & (log.broker != NONE))
+    rows = np.flatnonzero((log.event == ELECTED) & (log.member != NONE))
     columns = (log.table[name].take(pa.array(rows)).to_pylist() for name in ("members", "allowed", "group"))
     outside = [
         (row, in_sync, group)
         for row, in_sync, allowed, group in zip(rows.tolist(), *columns, strict=True)
-        if in_sync and not allowed and int(log.broker[row]) not in in_sync
+        if in_sync and not allowed and int(log.member[row]) not in in_sync
     ]
     examples = [
         log.example(
             row,
-            f"{log.node} had broker {log.broker[row]} elected master of {group} under epoch {log.epoch[row]} at "
+            f"{log.node} had member {log.member[row]} elected master of {group} under epoch {log.epoch[row]} at "
             f"{log.at(row)}, although only {in_sync} were in sync and unclean elections are not allowed",
             epoch=int(log.epoch[row]),
-            master=int(log.broker[row]),
+            master=int(log.member[row]),
             in_sync=in_sync,
         )
         for row, in_sync, group in outside[:EXAMPLES]
@@ -161,7 +167,7 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
     kind = np.repeat(list(rows), [len(of_kind) for of_kind in rows.values()]).astype(np.int8)
     reported_group = log.table["group"].take(pa.array(row)).to_pylist()
     group = [
-        ELECTORS if k == LEADS else reported or log.own_group
+        reported or ("" if k == LEADS else log.own_group)
         for k, reported in zip(kind.tolist(), reported_group, strict=True)
     ]
     # Of a group there are few reports, but for what it holds.
@@ -174,7 +180,7 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
         "stands": np.concatenate((np.zeros(len(row) - len(stands), dtype=np.bool_), stands)),
     }
     reported = {
-        name: log.table[name].take(pa.array(row)) for name in ("time", "epoch", "broker", "start", "end", "checksum")
+        name: log.table[name].take(pa.array(row)) for name in ("time", "epoch", "member", "start", "end", "checksum")
     }
     return pa.Table.from_arrays(
         [

@@ -7,14 +7,15 @@ are passed over, and so is a line that was torn:
   identity     group, broker_id                                            to which replication group it belongs
   role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
-  leader       term                                                        it leads those that elect
-  follower     term                                                        it does no longer
+  leader       group, term                                                 it leads those that elect
+  follower     group, term                                                 it does no longer
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
 
-A node may die between an action and its report; what it reported before counts.
+`leader` and `follower` without a group are of one group of electors that has no name. A node may die between an action
+and its report; what it reported before counts.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ COLUMNS = {
         "members": "in_sync",
         "allowed": "unclean_allowed",
     },
-    "leader": {"epoch": "term"},
-    "follower": {"epoch": "term"},
+    "leader": {"group": "group", "epoch": "term"},
+    "follower": {"group": "group", "epoch": "term"},
     "written": {"start": "start", "end": "end", "checksum": "checksum"},
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},

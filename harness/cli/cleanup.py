@@ -12,8 +12,8 @@ from harness.cli.options import console_of, example
 from harness.environments.leftover import Cleaned, Leftover
 from harness.lifetime import scratch
 
-WORLDS = ("docker",)
-"""Environments that may leave something behind; the simulator lives in its process and dies with it."""
+CLEANED_ENVIRONMENTS = ("docker",)
+"""Those that may leave something behind; the simulator lives in its process and dies with it."""
 
 EXAMPLES = """
 stormproof cleanup
@@ -36,8 +36,8 @@ def command(as_json: bool) -> int:
     """
     console = console_of(as_json, False)
     cleaned = _directories()
-    for world in WORLDS:
-        cleaned.add(importlib.import_module(f"harness.environments.{world}").cleanup())
+    for environment in CLEANED_ENVIRONMENTS:
+        cleaned.add(importlib.import_module(f"harness.environments.{environment}").cleanup())
     _say(cleaned, console)
     code = ExitCode.HARNESS_FAILED if cleaned.failed or cleaned.not_looked_at else ExitCode.VALID
     console.result({**cleaned.to_json(), "exit_code": int(code)})
@@ -65,7 +65,7 @@ def _say(cleaned: Cleaned, console: Console) -> None:
         console.say(f"spared    {one}: {reason}")
     for one, reason in cleaned.failed.items():
         console.say(f"FAILED    {one}: {reason}")
-    for world, reason in cleaned.not_looked_at.items():
-        console.say(f"FAILED    {world}: {reason}")
+    for environment, reason in cleaned.not_looked_at.items():
+        console.say(f"FAILED    {environment}: {reason}")
     if not cleaned.removed and not cleaned.failed and not cleaned.not_looked_at:
         console.say("nothing was left behind")

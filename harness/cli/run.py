@@ -35,7 +35,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default="simulated",
     show_default=True,
     metavar="E",
-    help="The world: simulated, docker, …",
+    help="Where nodes run and faults are applied: simulated, docker, …",
     shell_complete=one_of(named("environments")),
 )
 @click.option(

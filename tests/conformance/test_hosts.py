@@ -1,4 +1,4 @@
-"""One body of promises, every kind of host: what `system_under_test.runtime.host` says holds in each world."""
+"""One body of promises, every kind of host: what `system_under_test.runtime.host` says holds in each environment."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ PORT = 10911
 PATIENCE_S = 20.0
 
 
-class World(Protocol):
+class Environment(Protocol):
     async def host(self, name: str) -> Host:
         """A fresh host; others reach it as `name:port`."""
 
     def panics(self) -> Mapping[str, str]: ...
 
-    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-        """Run a test in this world."""
+    def run(self, body: Callable[[Environment], Coroutine[Any, Any, None]]) -> None:
+        """Run a test in this environment."""
 
 
-class RealWorld:
+class RealEnvironment:
     """Each host has a loopback address of its own, so that all may listen on the same port."""
 
     # Far from those of the next process: workers of one test run have neighbouring numbers, and listen at one time.
@@ -55,7 +55,7 @@ class RealWorld:
     def panics(self) -> Mapping[str, str]:
         return {name: host.panicked for name, host in self._hosts.items() if host.panicked is not None}
 
-    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    def run(self, body: Callable[[Environment], Coroutine[Any, Any, None]]) -> None:
         async def bounded() -> None:
             try:
                 async with asyncio.timeout(PATIENCE_S):
@@ -90,7 +90,7 @@ class CalmSimulation:
     def panics(self) -> Mapping[str, str]:
         return self._simulation.panics()
 
-    def run(self, body: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    def run(self, body: Callable[[Environment], Coroutine[Any, Any, None]]) -> None:
         async def main(environment: SimulatedEnvironment) -> None:
             self._environment = environment
             await body(self)
@@ -127,8 +127,8 @@ async def hand_out_host(host: Host, _: Mapping[str, Any]) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.fixture(params=[RealWorld, CalmSimulation, RoughSimulation])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+@pytest.fixture(params=[RealEnvironment, CalmSimulation, RoughSimulation])
+def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return request.param(tmp_path)
 
 
@@ -151,9 +151,9 @@ class Acceptor:
 # Network
 
 
-def test_bytes_arrive_in_order_and_once(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_bytes_arrive_in_order_and_once(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         near, far = await Acceptor().pair(a, b)
         sent = b"".join(index.to_bytes(4, "big") for index in range(50_000))
         for start in range(0, len(sent), 997):
@@ -165,12 +165,12 @@ def test_bytes_arrive_in_order_and_once(world):
         far.write(b"and back")
         assert await near.read_exactly(8) == b"and back"
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         near, far = await Acceptor().pair(a, b)
         near.write(b"last words")
         near.close()
@@ -180,12 +180,12 @@ def test_what_was_written_before_a_close_arrives_and_then_the_stream_ends(world)
             await far.read_exactly(7)
         assert far.closed
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         near, far = await Acceptor().pair(a, b)
         near.write(b"0123456789")
         near.close()
@@ -196,12 +196,12 @@ def test_a_read_of_all_that_is_left_succeeds_after_the_peer_has_closed(world):
         with pytest.raises(ConnectionClosed):
             far.write(b"to nobody")
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_close_ends_a_pending_read_and_forbids_everything_after(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_a_close_ends_a_pending_read_and_forbids_everything_after(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         near, far = await Acceptor().pair(a, b)
         far.write(b"unread")
         assert await near.read_exactly(1) == b"u"
@@ -226,12 +226,12 @@ def test_a_close_ends_a_pending_read_and_forbids_everything_after(world):
         with pytest.raises(ConnectionClosed):
             await near.drain()
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_drain_holds_a_writer_back_until_the_reader_reads(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_drain_holds_a_writer_back_until_the_reader_reads(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         near, far = await Acceptor().pair(a, b)
         chunks, chunk = 256, bytes(128 * 1024)
         for _ in range(chunks):
@@ -242,23 +242,23 @@ def test_drain_holds_a_writer_back_until_the_reader_reads(world):
             await far.read_exactly(len(chunk))
         await near.drain()
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_connect_nobody_listens_for_fails(world):
-    async def body(world: World) -> None:
-        a, _ = await world.host("a"), await world.host("b")
+def test_a_connect_nobody_listens_for_fails(environment):
+    async def body(environment: Environment) -> None:
+        a, _ = await environment.host("a"), await environment.host("b")
         with pytest.raises(ConnectFailed):
             await a.network.connect(f"b:{PORT}", 5.0)
         with pytest.raises(ConnectFailed):
             await a.network.connect("no-such-host.invalid:1", 5.0)
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_port_is_listened_on_once(world):
-    async def body(world: World) -> None:
-        b = await world.host("b")
+def test_a_port_is_listened_on_once(environment):
+    async def body(environment: Environment) -> None:
+        b = await environment.host("b")
         listener = await b.network.listen(PORT, Acceptor().accept)
         with pytest.raises(OSError):  # noqa: PT011 - any OSError is what the seam promises
             await b.network.listen(PORT, Acceptor().accept)
@@ -266,12 +266,12 @@ def test_a_port_is_listened_on_once(world):
         await b.clock.sleep(0.01)
         (await b.network.listen(PORT, Acceptor().accept)).close()
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         acceptor = Acceptor()
         near, far = await acceptor.pair(a, b)
         acceptor.listener.close()
@@ -280,15 +280,15 @@ def test_a_closed_listener_accepts_no_more_and_leaves_its_connections_alone(worl
         near.write(b"still here")
         assert await far.read_exactly(10) == b"still here"
 
-    world.run(body)
+    environment.run(body)
 
 
 # Disk
 
 
-def test_appends_and_overwrites_are_seen_at_once_through_every_handle(world):
-    async def body(world: World) -> None:
-        disk = (await world.host("a")).disk
+def test_appends_and_overwrites_are_seen_at_once_through_every_handle(environment):
+    async def body(environment: Environment) -> None:
+        disk = (await environment.host("a")).disk
         file, other = disk.open("log/0"), disk.open("log/0")
         assert file.append(b"hello ") == 0
         assert other.append(b"world") == 6
@@ -305,12 +305,12 @@ def test_appends_and_overwrites_are_seen_at_once_through_every_handle(world):
         assert disk.open("log/0").read_at(0, 9) == b"Jel\0\0"
         await file.fsync()
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_names_are_listed_sorted_by_directory(world):
-    async def body(world: World) -> None:
-        disk = (await world.host("a")).disk
+def test_names_are_listed_sorted_by_directory(environment):
+    async def body(environment: Environment) -> None:
+        disk = (await environment.host("a")).disk
         for path in ("log/2", "log/10", "log/1", "log/deeper/3", "top"):
             disk.open(path).append(b"x")
         assert list(disk.list("log")) == ["log/1", "log/10", "log/2"]
@@ -325,12 +325,12 @@ def test_names_are_listed_sorted_by_directory(world):
         with pytest.raises(FileNotFoundError):
             disk.remove("log/1")
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_replace_moves_a_name_over_another(world):
-    async def body(world: World) -> None:
-        disk = (await world.host("a")).disk
+def test_replace_moves_a_name_over_another(environment):
+    async def body(environment: Environment) -> None:
+        disk = (await environment.host("a")).disk
         old = disk.open("state")
         old.append(b"old")
         new = disk.open("tmp/state")
@@ -343,23 +343,23 @@ def test_replace_moves_a_name_over_another(world):
         with pytest.raises(FileNotFoundError):
             await disk.replace("tmp/state", "state")
 
-    world.run(body)
+    environment.run(body)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "log/../../outside"])
-def test_a_path_out_of_the_hosts_own_tree_is_refused(world, path):
-    async def body(world: World) -> None:
-        disk = (await world.host("a")).disk
+def test_a_path_out_of_the_hosts_own_tree_is_refused(environment, path):
+    async def body(environment: Environment) -> None:
+        disk = (await environment.host("a")).disk
         for use in (disk.open, disk.exists, disk.remove, disk.list):
             with pytest.raises(ValueError, match="own tree"):
                 use(path)
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(world):
-    async def body(world: World) -> None:
-        file = (await world.host("a")).disk.open("data")
+def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(environment):
+    async def body(environment: Environment) -> None:
+        file = (await environment.host("a")).disk.open("data")
         file.append(bytes(100_000))
         async with asyncio.TaskGroup() as group:
             for _ in range(4):
@@ -370,15 +370,15 @@ def test_fsyncs_overlap_and_a_close_does_not_harm_one_that_runs(world):
         file.close()
         await last
 
-    world.run(body)
+    environment.run(body)
 
 
 # Clock and tasks
 
 
-def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(world):
-    async def body(world: World) -> None:
-        clock = (await world.host("a")).clock
+def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(environment):
+    async def body(environment: Environment) -> None:
+        clock = (await environment.host("a")).clock
         readings = [clock.monotonic_ns()]
         for _ in range(20):
             await clock.sleep(0.001)
@@ -388,12 +388,12 @@ def test_monotonic_time_never_goes_back_and_sleep_takes_its_time(world):
         assert clock.monotonic_ns() >= readings[-1]
         assert clock.wall_ns() > 1_700_000_000 * 10**9
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_within_passes_results_and_errors_on_and_cancels_what_is_late(world):
-    async def body(world: World) -> None:
-        clock = (await world.host("a")).clock
+def test_within_passes_results_and_errors_on_and_cancels_what_is_late(environment):
+    async def body(environment: Environment) -> None:
+        clock = (await environment.host("a")).clock
         cancelled: list[str] = []
 
         async def answer() -> int:
@@ -421,12 +421,12 @@ def test_within_passes_results_and_errors_on_and_cancels_what_is_late(world):
             await clock.within(0.01, future)
         assert future.cancelled()
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(world):
-    async def body(world: World) -> None:
-        a, b = await world.host("a"), await world.host("b")
+def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(environment):
+    async def body(environment: Environment) -> None:
+        a, b = await environment.host("a"), await environment.host("b")
         went_on: list[str] = []
 
         async def bystander() -> None:
@@ -439,24 +439,24 @@ def test_a_task_that_fails_is_a_panic_and_takes_the_others_with_it(world):
         a.spawn(bystander(), "bystander")
         a.spawn(fail(), "mistaken")
         await b.clock.sleep(0.2)
-        assert list(world.panics()) == ["a"]
-        assert "a planted mistake" in world.panics()["a"]
+        assert list(environment.panics()) == ["a"]
+        assert "a planted mistake" in environment.panics()["a"]
         assert went_on == []
 
-    world.run(body)
+    environment.run(body)
 
 
-def test_a_cancelled_task_is_no_panic(world):
-    async def body(world: World) -> None:
-        a = await world.host("a")
+def test_a_cancelled_task_is_no_panic(environment):
+    async def body(environment: Environment) -> None:
+        a = await environment.host("a")
         task = a.spawn(a.clock.sleep(100), "sleeper")
         await a.clock.sleep(0.001)
         task.cancel()
         await a.clock.sleep(0.001)
         assert task.cancelled()
-        assert not world.panics()
+        assert not environment.panics()
 
-    world.run(body)
+    environment.run(body)
 
 
 def test_a_closed_host_has_left_its_ports(tmp_path: Path) -> None:

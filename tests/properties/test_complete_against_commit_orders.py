@@ -12,7 +12,7 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.transactions.isolation.constraints import repair
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
@@ -45,7 +45,7 @@ class Replay:
     def wrote(self, t: int, key: int) -> bool:
         return t == INITIAL or (t, key) in self.writes
 
-    def follows(self, step: Step, steps: list[Step]) -> bool:
+    def follows(self, step: ProofStep, steps: list[ProofStep]) -> bool:
         source, target = step.source // self.width, step.target // self.width
         between_transactions = (step.source, step.target) == (self.commit(source), self.begin(target))
         path = [steps[number] for number in step.path]
@@ -98,7 +98,7 @@ class Replay:
                 )
         return False
 
-    def case(self, proof: Proof) -> Step:
+    def case(self, proof: Proof) -> ProofStep:
         step = proof.steps[0]
         source, target = step.source // self.width, step.target // self.width
         assert step.because is Because.CASE
@@ -106,7 +106,7 @@ class Replay:
         assert self.wrote(source, step.key) and self.wrote(target, step.key)
         return step
 
-    def refutes(self, proof: Proof, before: list[Step], assumed: int = 0) -> bool:
+    def refutes(self, proof: Proof, before: list[ProofStep], assumed: int = 0) -> bool:
         steps = list(before) + list(proof.steps[:assumed])
         for step in proof.steps[assumed:]:
             if any(number >= len(steps) for number in step.path) or not self.follows(step, steps):

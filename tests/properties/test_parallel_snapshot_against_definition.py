@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from checkers.transactions.evidence.certificate import Names, certificate
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
@@ -52,7 +52,7 @@ def explains(model: ConsistencyModel, rows: Committed, order: list[int]) -> bool
     return in_order and all(t != u for t, u in sees | then(frozenset(anti), sees))
 
 
-def convinces(model: ConsistencyModel, rows: Committed, proof: Proof, before: tuple[Step, ...] = ()) -> bool:
+def convinces(model: ConsistencyModel, rows: Committed, proof: Proof, before: tuple[ProofStep, ...] = ()) -> bool:
     """Whether each step follows, and they end in cycles."""
     history = History(rows)
     steps = before + proof.steps
@@ -72,7 +72,7 @@ def convinces(model: ConsistencyModel, rows: Committed, proof: Proof, before: tu
     ) and all(convinces(model, rows, case, steps) for case in proof.cases)
 
 
-def joined(steps: tuple[Step, ...], numbers: tuple[int, ...], begin: int) -> int | None:
+def joined(steps: tuple[ProofStep, ...], numbers: tuple[int, ...], begin: int) -> int | None:
     """Where the path leads; None if it is none."""
     for number in numbers:
         if steps[number].source != begin:
@@ -81,7 +81,9 @@ def joined(steps: tuple[Step, ...], numbers: tuple[int, ...], begin: int) -> int
     return begin
 
 
-def follows(model: ConsistencyModel, history: History, steps: tuple[Step, ...], number: int, *, is_case: bool) -> bool:
+def follows(
+    model: ConsistencyModel, history: History, steps: tuple[ProofStep, ...], number: int, *, is_case: bool
+) -> bool:
     step = steps[number]
     pair = step.source, step.target
     match step.because:

@@ -34,7 +34,7 @@ import numpy as np
 from checkers.anomaly import Anomaly
 from checkers.certified import CertifiedHistory
 from checkers.kernels.columns import Int32, Int64
-from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.verdict import Verdict
 
@@ -165,7 +165,7 @@ def _block_lines(proof: Proof, names: Names) -> Iterator[str]:
         number += 1
 
 
-def _step(step: Step, names: Names) -> Mapping[str, Any]:
+def _step(step: ProofStep, names: Names) -> Mapping[str, Any]:
     entry: dict[str, Any] = {
         "source": names.event(step.source),
         "target": names.event(step.target),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
 
 
@@ -35,7 +35,7 @@ def encoded_proof(proof: Proof, events: int, start: Int64, keys: Int64) -> str:
     transaction = {number: i for i, number in enumerate(used)}
     key = {number: i for i, number in enumerate(named)} | {-1: -1}
 
-    def renumbered(step: Step) -> list[Any]:
+    def renumbered(step: ProofStep) -> list[Any]:
         source, target = (transaction[end // events] * events + end % events for end in (step.source, step.target))
         reader, writer = (transaction.get(number, -1) for number in (step.reader, step.writer))
         return [source, target, step.because.value, key[step.key], reader, writer, list(step.path)]
@@ -52,7 +52,7 @@ def encoded_proof(proof: Proof, events: int, start: Int64, keys: Int64) -> str:
     return json.dumps({"blocks": blocks, "start": start[used].tolist(), "keys": keys[named].tolist()})
 
 
-def _steps(proof: Proof) -> Iterator[Step]:
+def _steps(proof: Proof) -> Iterator[ProofStep]:
     waiting = [proof]
     while waiting:
         block = waiting.pop()
@@ -76,8 +76,8 @@ def decoded_proof(text: str) -> CompactProof:
     return CompactProof(proof=found, start=np.array(read["start"], dtype=np.int64), keys=tuple(read["keys"]))
 
 
-def _step(source: int, target: int, because: str, key: int, reader: int, writer: int, path: list[int]) -> Step:
-    return Step(
+def _step(source: int, target: int, because: str, key: int, reader: int, writer: int, path: list[int]) -> ProofStep:
+    return ProofStep(
         source=source,
         target=target,
         because=Because(because),

@@ -17,7 +17,7 @@ from checkers.transactions.elle.graph.cycles import Cycle, Cycles
 from checkers.transactions.elle.reasons import wanted_edges
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.explanation import Explanation, Sentence
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.evidence.prose import because, details
 from checkers.transactions.evidence.shown_transactions import ShownTransaction
 from checkers.transactions.history.committed import INITIAL
@@ -104,8 +104,8 @@ class _Blocks:
 
     def explained(self, proof: Proof) -> Explanation:
         """Preorder first, then each block behind its cases."""
-        order: list[tuple[Proof, tuple[Step, ...], list[int]]] = []
-        waiting: list[tuple[Proof, tuple[Step, ...], int]] = [(proof, (), -1)]
+        order: list[tuple[Proof, tuple[ProofStep, ...], list[int]]] = []
+        waiting: list[tuple[Proof, tuple[ProofStep, ...], int]] = [(proof, (), -1)]
         while waiting:
             block, around, parent = waiting.pop()
             steps = (*around, *block.steps)
@@ -120,7 +120,7 @@ class _Blocks:
         return done[0][0]
 
     def _block(
-        self, block: Proof, steps: Sequence[Step], cases: Sequence[tuple[Explanation, set[int]]]
+        self, block: Proof, steps: Sequence[ProofStep], cases: Sequence[tuple[Explanation, set[int]]]
     ) -> tuple[Explanation, set[int]]:
         """(what is shown of it, the steps that it needs of the blocks around)."""
         needed = set(block.cycle).union(*(needs for _, needs in cases))
@@ -141,7 +141,7 @@ class _Blocks:
         )
         return explanation, {number for number in needed if number < own}
 
-    def _sentence(self, step: Step, number: int) -> Sentence:
+    def _sentence(self, step: ProofStep, number: int) -> Sentence:
         reads = step.because in (Because.OVERWRITTEN, Because.OVERWRITES)
         return Sentence(
             kind=step.because.value,

@@ -67,7 +67,7 @@ class Because(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ProofStep:
     source: int
     """An event: it comes before `target`."""
     target: int
@@ -87,7 +87,7 @@ class Step:
 class Proof:
     """Steps are numbered on from those of the enclosing proof; the first step of a case is its CASE."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
     cycle: tuple[int, ...] = ()
     """Numbers of steps, each beginning where the one before ends, the first where the last ends."""
     cases: tuple[Proof, Proof] | None = None

@@ -20,7 +20,7 @@ from checkers.transactions.evidence.certificate import (
     certificate,
     certificate_of_anomaly,
 )
-from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
 from checkers.verdict import Verdict
@@ -51,18 +51,20 @@ def valid(order: list[int]) -> Decision:
     return Decision(verdict=Verdict.VALID, order=np.array(order, dtype=np.int32))
 
 
-def invalid(*steps: Step, cycle: tuple[int, ...]) -> Decision:
+def invalid(*steps: ProofStep, cycle: tuple[int, ...]) -> Decision:
     return Decision(verdict=Verdict.INVALID, proof=Proof(steps=steps, cycle=cycle))
 
 
-def overwrites(reader: int, key: int, u: int) -> Step:
+def overwrites(reader: int, key: int, u: int) -> ProofStep:
     """u wrote what `reader` still saw as the initial version; step 0 or 1 puts INITIAL before u."""
-    return Step(source=reader, target=u, because=Because.OVERWRITES, key=key, reader=reader, writer=0, path=(u - 1,))
+    return ProofStep(
+        source=reader, target=u, because=Because.OVERWRITES, key=key, reader=reader, writer=0, path=(u - 1,)
+    )
 
 
 SKEWED = invalid(
-    Step(source=0, target=1, because=Because.INITIAL),
-    Step(source=0, target=2, because=Because.INITIAL),
+    ProofStep(source=0, target=1, because=Because.INITIAL),
+    ProofStep(source=0, target=2, because=Because.INITIAL),
     overwrites(1, 1, 2),
     overwrites(2, 0, 1),
     cycle=(2, 3),
@@ -116,25 +118,25 @@ def cases() -> Decision:
     """At serializability 3 and 5 (who read x from 1) stand on one side of 2 and its readers, whichever comes first, and
     y was written on each side before it was read as never written. The history says more; that is not needed."""
     first = 0
-    reads = [Step(source=w, target=r, because=Because.READ, key=0) for w, r in ((1, 3), (2, 4), (1, 5), (2, 6))]
-    initial = [Step(source=0, target=t, because=Because.INITIAL) for t in (5, 6)]
+    reads = [ProofStep(source=w, target=r, because=Because.READ, key=0) for w, r in ((1, 3), (2, 4), (1, 5), (2, 6))]
+    initial = [ProofStep(source=0, target=t, because=Because.INITIAL) for t in (5, 6)]
     base = [*reads, *initial]
     before = [
-        Step(source=3, target=6, because=Because.OVERWRITES, key=1, reader=3, writer=0, path=(5,)),
-        Step(source=4, target=5, because=Because.OVERWRITES, key=1, reader=4, writer=0, path=(4,)),
+        ProofStep(source=3, target=6, because=Because.OVERWRITES, key=1, reader=3, writer=0, path=(5,)),
+        ProofStep(source=4, target=5, because=Because.OVERWRITES, key=1, reader=4, writer=0, path=(4,)),
     ]
     n = first + len(base) + len(before)
     one = Proof(
         steps=(
-            Step(source=1, target=2, because=Because.CASE, key=0),
-            Step(source=5, target=2, because=Because.OVERWRITES, key=0, reader=5, writer=1, path=(n,)),
+            ProofStep(source=1, target=2, because=Because.CASE, key=0),
+            ProofStep(source=5, target=2, because=Because.OVERWRITES, key=0, reader=5, writer=1, path=(n,)),
         ),
         cycle=(n + 1, 1, 7),
     )
     other = Proof(
         steps=(
-            Step(source=2, target=1, because=Because.CASE, key=0),
-            Step(source=6, target=1, because=Because.OVERWRITES, key=0, reader=6, writer=2, path=(n,)),
+            ProofStep(source=2, target=1, because=Because.CASE, key=0),
+            ProofStep(source=6, target=1, because=Because.OVERWRITES, key=0, reader=6, writer=2, path=(n,)),
         ),
         cycle=(n + 1, 0, 6),
     )
@@ -166,7 +168,7 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
     text = "a(x,1)\n a(x,2)\n r(x,[1,2])"
     history = written(text, tmp_path)
     verified(plain(valid([0, 1, 2, 3]), names(text, "serializable")), history)
-    against = invalid(Step(source=2, target=1, because=Because.KNOWN, key=0), cycle=(0,))
+    against = invalid(ProofStep(source=2, target=1, because=Because.KNOWN, key=0), cycle=(0,))
     with pytest.raises(Refuted, match="step 0 \\(known\\): the longest list that was read does not show this order"):
         verified(plain(against, names(text, "serializable")), history)
     forked = written(LONG_FORK, tmp_path)
@@ -178,7 +180,7 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
 
 def test_no_list_shows_a_writer_before_itself(tmp_path: Path) -> None:
     text = "a(x,1) r(x,[1]) a(x,2)"
-    alone = invalid(Step(source=1, target=1, because=Because.KNOWN, key=0), cycle=(0,))
+    alone = invalid(ProofStep(source=1, target=1, because=Because.KNOWN, key=0), cycle=(0,))
     with pytest.raises(Refuted, match="step 0 \\(known\\): not two writers of the key"):
         verified(plain(alone, names(text, "causal")), written(text, tmp_path))
 

@@ -16,7 +16,7 @@ from checkers.transactions.elle.graph.cycles import Cycle
 from checkers.transactions.elle.reasons import EDGE_REASONS
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.explained import explained_cycle, explained_proof, indices_of_proof
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.evidence.prose import because, details, lines
 from checkers.transactions.evidence.shown_transactions import ShownTransaction, involved
 from checkers.transactions.history.micro_operations import TRANSACTION
@@ -81,11 +81,11 @@ def test_a_cycle_of_registers_is_explained_by_values(tmp_path: Path) -> None:
 
 def skew() -> tuple[Proof, Names]:
     steps = (
-        Step(source=0, target=1, because=Because.INITIAL),
-        Step(source=0, target=2, because=Because.INITIAL),
-        Step(source=1, target=2, because=Because.OVERWRITES, key=1, reader=1, writer=0, path=(1,)),
-        Step(source=2, target=1, because=Because.OVERWRITES, key=0, reader=2, writer=0, path=(0,)),
-        Step(source=0, target=1, because=Because.READ, key=0),
+        ProofStep(source=0, target=1, because=Because.INITIAL),
+        ProofStep(source=0, target=2, because=Because.INITIAL),
+        ProofStep(source=1, target=2, because=Because.OVERWRITES, key=1, reader=1, writer=0, path=(1,)),
+        ProofStep(source=2, target=1, because=Because.OVERWRITES, key=0, reader=2, writer=0, path=(0,)),
+        ProofStep(source=0, target=1, because=Because.READ, key=0),
     )
     names = Names(model="serializable", workload="rw-register", start=np.array([-1, 0, 1]), keys=["x", "y"])
     return Proof(steps=steps, cycle=(2, 3)), names
@@ -121,7 +121,7 @@ def test_a_proof_tells_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> 
 
 def test_cases_are_shown_behind_each_other(tmp_path: Path) -> None:
     proof, names = skew()
-    assumed = [Step(source=s, target=t, because=Because.CASE, key=0) for s, t in ((1, 2), (2, 1))]
+    assumed = [ProofStep(source=s, target=t, because=Because.CASE, key=0) for s, t in ((1, 2), (2, 1))]
     one, other = (Proof(steps=(step,), cycle=(2, 3)) for step in assumed)
     within = Proof(steps=(assumed[0],), cases=(one, other))
     nested = Proof(steps=proof.steps, cases=(within, other))
@@ -141,7 +141,7 @@ def test_cases_are_shown_behind_each_other(tmp_path: Path) -> None:
 
 
 def test_a_long_proof_is_shown_in_few_lines(tmp_path: Path) -> None:
-    steps = [Step(source=t, target=t + 1, because=Because.READ, key=0) for t in range(1, 500)]
+    steps = [ProofStep(source=t, target=t + 1, because=Because.READ, key=0) for t in range(1, 500)]
     proof = Proof(steps=tuple(steps), cycle=tuple(range(499)))
     names = Names(model="serializable", workload="rw-register", start=np.arange(-1, 500), keys=["x"])
     explanation = explained_proof(proof, names, {})
@@ -153,7 +153,7 @@ def test_a_long_proof_is_shown_in_few_lines(tmp_path: Path) -> None:
 def test_of_reads_that_differ_the_one_that_is_meant_is_shown(tmp_path: Path) -> None:
     text = "w(x,1)\n w(x,2)\n r(x,1) r(x,2) r(x,-)"
     names = Names(model="read-atomic", workload="rw-register", start=np.array([-1, 0, 1, 2]), keys=["x"])
-    steps = tuple(Step(source=w, target=3, because=Because.READ, key=0) for w in (2, 1, 0))
+    steps = tuple(ProofStep(source=w, target=3, because=Because.READ, key=0) for w in (2, 1, 0))
     explanation = explained_proof(Proof(steps=steps, cycle=(0, 1, 2)), names, transactions_of(text, tmp_path))
     assert lines(explanation)[4:7] == [
         "(0) T2 reads x from T1 as 2, so T1 comes before T2.",
@@ -167,13 +167,13 @@ def test_at_snapshot_isolation_begins_and_commits_are_named_separately(tmp_path:
     text = "r(x,-) w(x,1)\n r(x,1) w(x,2)"
     names = Names(model="snapshot-isolation", workload="rw-register", start=np.array([-1, 0, 1]), keys=["x"])
     steps = (
-        Step(source=3, target=4, because=Because.READ, key=0),
-        Step(source=2, target=3, because=Because.INSIDE),
-        Step(source=5, target=2, because=Because.EXCLUSIVE, key=0, path=(0, 1)),
-        Step(source=4, target=5, because=Because.INSIDE),
-        Step(source=4, target=3, because=Because.OVERWRITES, key=0, reader=2, writer=1, path=(1, 0)),
-        Step(source=5, target=2, because=Because.OVERWRITTEN, key=0, reader=1, writer=0, path=(2,)),
-        Step(source=5, target=2, because=Because.SESSION),
+        ProofStep(source=3, target=4, because=Because.READ, key=0),
+        ProofStep(source=2, target=3, because=Because.INSIDE),
+        ProofStep(source=5, target=2, because=Because.EXCLUSIVE, key=0, path=(0, 1)),
+        ProofStep(source=4, target=5, because=Because.INSIDE),
+        ProofStep(source=4, target=3, because=Because.OVERWRITES, key=0, reader=2, writer=1, path=(1, 0)),
+        ProofStep(source=5, target=2, because=Because.OVERWRITTEN, key=0, reader=1, writer=0, path=(2,)),
+        ProofStep(source=5, target=2, because=Because.SESSION),
     )
     explanation = explained_proof(
         Proof(steps=steps, cycle=(0, 3, 5, 1, 0, 3, 6, 1, 0, 4)), names, transactions_of(text, tmp_path)

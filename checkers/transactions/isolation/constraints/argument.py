@@ -14,7 +14,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.transactions.evidence.proof import Because, Step
+from checkers.transactions.evidence.proof import Because, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.events import BECAUSE, Edges, Events
 from checkers.transactions.isolation.constraints.saturation import Clocks, Saturated, is_open
@@ -26,8 +26,8 @@ class Argument:
     """Steps so far, and which edges they are of."""
 
     saturated: Saturated
-    steps: list[Step] = field(default_factory=list)
-    _numbers: dict[Step, int] = field(default_factory=dict)
+    steps: list[ProofStep] = field(default_factory=list)
+    _numbers: dict[ProofStep, int] = field(default_factory=dict)
     _of_edge: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -38,7 +38,7 @@ class Argument:
     def edges(self) -> Edges:
         return self.saturated.edges
 
-    def state(self, step: Step) -> int:
+    def state(self, step: ProofStep) -> int:
         """The number of the step, which is taken if it was not yet."""
         if step not in self._numbers:
             self._numbers[step] = len(self.steps)
@@ -76,15 +76,15 @@ class Argument:
         """Steps from INITIAL's begin to an event."""
         events = self.events
         begin = target - target % events.width
-        found = [Step(source=events.width - 1, target=begin, because=Because.INITIAL)]
+        found = [ProofStep(source=events.width - 1, target=begin, because=Because.INITIAL)]
         if events.width > 1:
             found.insert(0, self.inside(INITIAL))
         if target != begin:
             found.append(self.inside(target // events.width))
         return tuple(map(self.state, found))
 
-    def inside(self, transaction: int) -> Step:
-        return Step(source=2 * transaction, target=2 * transaction + 1, because=Because.INSIDE)
+    def inside(self, transaction: int) -> ProofStep:
+        return ProofStep(source=2 * transaction, target=2 * transaction + 1, because=Because.INSIDE)
 
     @property
     def _moments_from(self) -> int:
@@ -97,7 +97,7 @@ class Argument:
             if source < self._moments_from <= target:
                 ended = source
             elif target < self._moments_from <= source:
-                yield self.state(Step(source=ended, target=target, because=Because.REALTIME))
+                yield self.state(ProofStep(source=ended, target=target, because=Because.REALTIME))
             elif source < self._moments_from:
                 yield self._of_edge[edge]
 
@@ -125,7 +125,7 @@ class Argument:
         if because is Because.OVERWRITES and edges.writer[edge] == INITIAL:
             steps = self.initial(target)
         return self.state(
-            Step(
+            ProofStep(
                 source=source,
                 target=target,
                 because=because,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from checkers.transactions.evidence.proof import Proof, Step
+from checkers.transactions.evidence.proof import Proof, ProofStep
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.component import Refutation
 
@@ -31,10 +31,10 @@ class Citing(Protocol):
     def cite(self, case: Case) -> None:
         """Adds the steps that the case rests on and that hold in all cases."""
 
-    def assumed(self, label: int) -> Step:
+    def assumed(self, label: int) -> ProofStep:
         """That an alternative was taken."""
 
-    def cycle(self, cases: list[Case], case: Case, own: list[Step], first: int) -> tuple[int, ...]:
+    def cycle(self, cases: list[Case], case: Case, own: list[ProofStep], first: int) -> tuple[int, ...]:
         """Numbers of steps; those which only follow in this case are added to `own`, which is numbered from `first`."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64, run_starts
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
@@ -121,14 +121,14 @@ class _Citing:
             for writer in self._component.writers[case.label // 2].tolist():
                 self.argument.state(self.argument.inside(writer))
 
-    def assumed(self, label: int) -> Step:
+    def assumed(self, label: int) -> ProofStep:
         return self._step(label, 0, ())
 
     def _between(self, source: int, target: int) -> tuple[int, ...]:
         events = self._component.events
         return self.argument.between(int(events[source]), int(events[target]))
 
-    def cycle(self, cases: list[Case], case: Case, own: list[Step], first: int) -> tuple[int, ...]:
+    def cycle(self, cases: list[Case], case: Case, own: list[ProofStep], first: int) -> tuple[int, ...]:
         taken: dict[tuple[int, int], tuple[int, int, int]] = {}
         above = case
         while above.label >= 0:
@@ -155,13 +155,13 @@ class _Citing:
             numbers.append(first + len(own) - 1)
         return tuple(numbers)
 
-    def _step(self, label: int, row: int, path: tuple[int, ...]) -> Step:
+    def _step(self, label: int, row: int, path: tuple[int, ...]) -> ProofStep:
         low = int(self._component.first[label])
         source, target = self._component.events[self._component.alternatives[low + row]].tolist()
         key = int(self._component.key[label // 2])
         if row == 0:
-            return Step(source=source, target=target, because=Because.CASE, key=key)
-        return Step(
+            return ProofStep(source=source, target=target, because=Because.CASE, key=key)
+        return ProofStep(
             source=source,
             target=target,
             because=Because.OVERWRITES,

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, WRITES, Committed
 from checkers.transactions.isolation.constraints.decide import decided
 from harness.compiled import compiled
@@ -71,7 +71,7 @@ def _with_keys(proof: Proof, keys: int, named: Int32) -> Proof:
     return replace(proof, steps=steps, cases=cases)
 
 
-def _with_key(step: Step, keys: int, named: Int32) -> Step:
+def _with_key(step: ProofStep, keys: int, named: Int32) -> ProofStep:
     if step.key < keys:
         return step
     assert step.because is Because.READ, "only its writer writes a read's own key"

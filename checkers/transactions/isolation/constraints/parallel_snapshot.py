@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
-from checkers.transactions.evidence.proof import Because, Decision, Proof, Step
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
@@ -199,11 +199,11 @@ class _Citing:
             elif (source, target) in self._known_anti:
                 self._overwritten(source, target)
 
-    def assumed(self, label: int) -> Step:
+    def assumed(self, label: int) -> ProofStep:
         one, other = self._component.ordered(label)
-        return Step(source=one, target=other, because=Because.CASE, key=int(self._component.key[label // 2]))
+        return ProofStep(source=one, target=other, because=Because.CASE, key=int(self._component.key[label // 2]))
 
-    def cycle(self, cases: list[Case], case: Case, own: list[Step], first: int) -> tuple[int, ...]:
+    def cycle(self, cases: list[Case], case: Case, own: list[ProofStep], first: int) -> tuple[int, ...]:
         ordered: dict[tuple[int, int], int] = {}
         """Edge of two writers -> number of the step that assumes it."""
         overwritten: dict[tuple[int, int], tuple[int, int]] = {}
@@ -238,7 +238,7 @@ class _Citing:
         else:
             writer, key, link = self._overwritten(*missed)
         own.append(
-            Step(
+            ProofStep(
                 source=overwriter,
                 target=writer,
                 because=Because.OVERWRITTEN,

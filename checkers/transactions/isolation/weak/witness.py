@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.transactions.evidence.proof import Because, Proof, Step
+from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.weak.accesses import Accesses
 from checkers.transactions.isolation.weak.precedence import Base, Successors
@@ -54,7 +54,7 @@ class Witnesses:
         nodes = cycle.tolist()
         if base is Base.READS_AND_SESSIONS:
             nodes = self._without_stops(nodes)
-        steps: list[Step] = []
+        steps: list[ProofStep] = []
         numbers = [
             self._step(steps, source, target, base, sight)
             for source, target in zip(nodes, [*nodes[1:], *nodes[:1]], strict=True)
@@ -81,18 +81,18 @@ class Witnesses:
             del kept[0]
         return kept
 
-    def _step(self, steps: list[Step], source: int, target: int, base: Base, sight: Sight | None) -> int:
+    def _step(self, steps: list[ProofStep], source: int, target: int, base: Base, sight: Sight | None) -> int:
         """Appends the step, behind those that it follows from; returns its number."""
         rows = self.accesses.committed
         known = rows.known[(rows.known[:, 1] == source) & (rows.known[:, 2] == target), 0]
         if source == INITIAL:
-            steps.append(Step(source=source, target=target, because=Because.INITIAL))
+            steps.append(ProofStep(source=source, target=target, because=Because.INITIAL))
         elif len(keys := self._keys_read(target, source)):
-            steps.append(Step(source=source, target=target, because=Because.READ, key=int(keys[0])))
+            steps.append(ProofStep(source=source, target=target, because=Because.READ, key=int(keys[0])))
         elif len(known):
-            steps.append(Step(source=source, target=target, because=Because.KNOWN, key=int(known[0])))
+            steps.append(ProofStep(source=source, target=target, because=Because.KNOWN, key=int(known[0])))
         elif base is Base.READS_AND_SESSIONS and self._in_session(source, target):
-            steps.append(Step(source=source, target=target, because=Because.SESSION))
+            steps.append(ProofStep(source=source, target=target, because=Because.SESSION))
         else:
             steps += self._overwritten(len(steps), source, target, sight)
         return len(steps) - 1
@@ -110,7 +110,7 @@ class Witnesses:
         keys: Int32 = rows.key[part][rows.writer[part] == writer]
         return keys
 
-    def _overwritten(self, number: int, u: int, w: int, sight: Sight | None) -> list[Step]:
+    def _overwritten(self, number: int, u: int, w: int, sight: Sight | None) -> list[ProofStep]:
         rows = self.accesses.committed
         wrote = self.accesses.written[slice(*self.accesses.written_first[u : u + 2].tolist())]
         reads = np.flatnonzero((rows.writer == w) & np.isin(rows.key, wrote))
@@ -120,7 +120,7 @@ class Witnesses:
             }
             read = next(i for i in reads.tolist() if begins.get(int(self.reader[i]), i) < i)
             path = [
-                Step(
+                ProofStep(
                     source=u,
                     target=int(self.reader[read]),
                     because=Because.READ,
@@ -131,7 +131,7 @@ class Witnesses:
             nodes, by_session = self._path(u, self.reader[reads], sight)
             read = int(reads[np.flatnonzero(self.reader[reads] == nodes[-1])[0]])
             path = self._steps_along(nodes, by_session)
-        last = Step(
+        last = ProofStep(
             source=u,
             target=w,
             because=Because.OVERWRITTEN,
@@ -156,17 +156,17 @@ class Witnesses:
         )
         return nodes.tolist(), by_session.tolist()
 
-    def _steps_along(self, nodes: list[int], by_session: list[bool]) -> list[Step]:
+    def _steps_along(self, nodes: list[int], by_session: list[bool]) -> list[ProofStep]:
         """Neighbouring steps by session become one."""
-        steps: list[Step] = []
+        steps: list[ProofStep] = []
         for source, target, session in zip(nodes[:-1], nodes[1:], by_session, strict=True):
             if session and steps and steps[-1].because is Because.SESSION:
-                steps[-1] = Step(source=steps[-1].source, target=target, because=Because.SESSION)
+                steps[-1] = ProofStep(source=steps[-1].source, target=target, because=Because.SESSION)
             elif session:
-                steps.append(Step(source=source, target=target, because=Because.SESSION))
+                steps.append(ProofStep(source=source, target=target, because=Because.SESSION))
             else:
                 key = int(self._keys_read(target, source)[0])
-                steps.append(Step(source=source, target=target, because=Because.READ, key=key))
+                steps.append(ProofStep(source=source, target=target, because=Because.READ, key=key))
         return steps
 
 

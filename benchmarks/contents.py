@@ -4,8 +4,8 @@
                                   [--planted] [--check]
 
 The history is made up as by `objects`: an atomic object, clients that are always busy. `set` is asked about single
-elements (two adds to one remove and two contains, half of which tell what they changed), `set-read` is added to, asked,
-and read as a whole 20 times, `append-log` tells half of its appends their position and is read as a whole 20 times.
+elements (two adds to one remove and two contains, half of which return a change), `set-read` is added to, asked,
+and read as a whole 20 times, `append-log` returns a position to half of its appends and is read as a whole 20 times.
 
 Without --check the decider alone is measured, on arrays; with it the whole check, from Parquet, in one process.
 """

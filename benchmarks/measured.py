@@ -21,7 +21,7 @@ class Measured:
 
     seconds: float = 0.0
     cpu_s: float = 0.0
-    """Of all cores, which tells more than the clock where a machine is shared."""
+    """Of all cores, which says more than the clock where a machine is shared."""
     peak_mib: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:

@@ -147,7 +147,7 @@ def committed(store: Store) -> Committed:
     owner = np.repeat(np.arange(len(kind)), sizes)
 
     is_read = ~operations.is_write & (kind[owner] == OK)
-    # Of registers nothing tells in which order they were written.
+    # Of registers nothing shows in which order they were written.
     known, is_shown = _known(operations, owner, is_read & (store.values is Values.LISTS))
     stands = kind == OK
     seen = operations.writer[is_read]
@@ -202,7 +202,7 @@ class Events(NamedTuple):
     """Operations of row i are first[i]:first[i + 1]."""
     operations: Operations
     shown: Int64
-    """Elements of lists that were read, one behind the other: `version` tells of each read how many."""
+    """Elements of lists that were read, one behind the other: `version` is how many of them each read shows."""
 
 
 def _known(operations: Operations, owner: Int64, is_read: Bool) -> tuple[Int64, Bool]:
@@ -569,7 +569,7 @@ def _commit(s: State, shape: np.void, i: int) -> None:
 
 @compiled
 def _is_overwritten(s: State, i: int) -> bool:
-    """Whether somebody wrote a key of its writes behind its snapshot."""
+    """Whether another transaction wrote a key of its writes behind its snapshot."""
     for j in range(s[SESSIONS][i].size):
         operation = s[OPERATIONS][i, j]
         versions = s[KEYS][operation.key].versions

@@ -1,4 +1,4 @@
-"""Tests of one group share a worker, after the fast ones and before the slow. Nothing else tells if they do not."""
+"""Tests of one group share a worker, after the fast ones and before the slow. No other test fails if they do not."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ PACKAGES = ("stormproof", "harness", "nemesis", "workloads", "checkers", "system
 # Rooms of the harness that import the standard library alone.
 LEAVES = ("harness.bounds", "harness.errors", "harness.nearest", "harness.path_name", "harness.printable")
 LEAVES += ("harness.reading", "harness.lifetime")
-# What was recorded is read by everybody, and knows nobody.
+# The record may be imported by all, and imports none of them.
 RECORD = ("harness.record", "harness.operation")
 # Package -> prefixes of the project's own modules that it may import. The longest matching package decides.
 ARROWS = {

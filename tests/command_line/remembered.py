@@ -1,4 +1,4 @@
-"""A workload and a checker of somebody else: what was written once is never read as nothing again.
+"""A workload and a checker from another package: what was written once is never read as nothing again.
 
 One file with both, and one entry point. `test_own_system` puts it into a package of its own, beside a system that
 serves it.

@@ -35,7 +35,7 @@ def engine(request: pytest.FixtureRequest) -> list[str]:
 
 
 def written(name: str) -> Path:
-    """One of the smallest histories, as somebody else's Parquet file."""
+    """One of the smallest histories, as a Parquet file of other origin."""
     history = parse_history((HISTORIES / f"{name}.history").read_text())
     return history.write(Path(f"{Path(name).name}.parquet"))
 

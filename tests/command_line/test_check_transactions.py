@@ -133,7 +133,9 @@ def test_what_is_no_history_of_transactions_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize("workload", ["rw-register", "list-append"])
-def test_what_nobody_wrote_is_an_anomaly_and_no_crash(stormproof: Stormproof, tmp_path: Path, workload: str) -> None:
+def test_a_read_of_a_value_never_written_is_an_anomaly_and_no_crash(
+    stormproof: Stormproof, tmp_path: Path, workload: str
+) -> None:
     value = "[[:r 1 7]]" if workload == "rw-register" else "[[:r 1 [7]]]"
     history = edn([(0, "invoke", "[[:r 1 nil]]"), (0, "ok", value)], tmp_path / "history.edn")
     certificate = tmp_path / "certificate.json"

@@ -131,7 +131,7 @@ def test_suites_of_this_folder_are_offered_beside_the_shipped_ones(offered: Offe
         "stormproof = = =",
     ],
 )
-def test_nothing_is_said_where_what_was_typed_is_wrong(offered: Offered, line: str) -> None:
+def test_nothing_is_printed_where_what_was_typed_is_wrong(offered: Offered, line: str) -> None:
     offered(line)
 
 
@@ -160,7 +160,7 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
         "completion z",
     ],
 )
-def test_nothing_heavy_is_imported_while_somebody_waits_for_a_name(line: str, tmp_path: Path) -> None:
+def test_nothing_heavy_is_imported_to_complete_a_name(line: str, tmp_path: Path) -> None:
     program = (
         "import sys\nfrom harness.cli import main\nfrom harness.cli.completion import answer\n"
         f"answer(main.group)\nprint('heavy', *(name for name in {HEAVY!r} if name in sys.modules))"

@@ -165,7 +165,7 @@ def test_pairs_are_keys_and_values_tagged_or_not(stormproof: Stormproof, tag: st
     assert [json.loads(line)["verdict"] for line in answer.out.splitlines()] == ["valid", "invalid"]
 
 
-def test_help_tells_formats_and_exit_codes(stormproof: Stormproof) -> None:
+def test_help_lists_formats_and_exit_codes(stormproof: Stormproof) -> None:
     printed = " ".join(stormproof("check", "--help").out.split())
     for words in ("EDN", "JSON", "gzip", ".parquet", ".arrows", "0 valid, 1 invalid, 2 unknown, 254", "255"):
         assert words in printed

@@ -42,7 +42,9 @@ def writes(request: pytest.FixtureRequest, stormproof: Stormproof, stored_run: P
     return lambda path: stormproof(*commands[request.param], path)
 
 
-def test_a_device_without_room_stays_one_and_that_is_said_in_one_line(writes: Writes, tmp_path: Path) -> None:
+def test_a_device_without_room_stays_a_device_and_the_failure_is_printed_in_one_line(
+    writes: Writes, tmp_path: Path
+) -> None:
     full = full_device(tmp_path / "full")
     answer = writes(full)
     assert answer.code == 255
@@ -107,7 +109,7 @@ def test_standard_output_holds_one_thing(stormproof: Stormproof) -> None:
         assert "standard output holds what --json prints or the file -, not both" in answer.err
 
 
-def test_what_a_suite_found_is_said_also_where_its_file_cannot_be_written(
+def test_what_a_suite_found_is_printed_also_where_its_file_cannot_be_written(
     stormproof: Stormproof, tmp_path: Path
 ) -> None:
     Path("s.toml").write_text(SUITE)

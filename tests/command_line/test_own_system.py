@@ -1,4 +1,4 @@
-"""A system that comes from somebody else's package is found, run and judged without a change here."""
+"""A system that comes from another package is found, run and judged without a change here."""
 
 from __future__ import annotations
 

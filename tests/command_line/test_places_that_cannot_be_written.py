@@ -16,7 +16,7 @@ from tests.command_line.answers import Stormproof
 
 @pytest.fixture
 def read_only(tmp_path: Path, stored_run: Path) -> Iterator[Path]:
-    """A folder with a run directory in it, in which nobody can write, root included."""
+    """A folder with a run directory in it, in which no user can write, root included."""
     place = tmp_path / "read-only"
     place.mkdir()
     if os.geteuid() != 0:
@@ -41,7 +41,7 @@ def read_only(tmp_path: Path, stored_run: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever begins to check or to run fails."""
+    """Makes every check and every run fail that begins."""
     monkeypatch.setattr(decide, "check_history", None)
     monkeypatch.setattr(execute, "execute", None)
 

@@ -1,4 +1,4 @@
-"""Histories and suites out of pipes and standard input, and nothing written where nobody asked for it."""
+"""Histories and suites out of pipes and standard input, and nothing written where it was not asked for."""
 
 from __future__ import annotations
 

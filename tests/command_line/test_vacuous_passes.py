@@ -147,7 +147,7 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
 
 
 def write(path: Path, operations: list[Operation]) -> None:
-    """Each by the next of one client until nobody saw an operation end; of one object, and transactions name theirs."""
+    """One process goes on until an operation is open or ends with info; of one key, unless transactions name keys."""
     lines = []
     process = 0
     key = "" if any(f == "txn" for _, f, _, _ in operations) else ", :key :k"
@@ -193,7 +193,7 @@ def test_without_evidence_it_is_unknown_and_with_a_little_it_is_valid(
 NOTHING = "too little happened: nothing could have contradicted model register; that takes an ok read (read: 0 ok, 1 "
 
 
-def test_a_vacuous_pass_that_is_accepted_says_so_in_all_that_tells_of_it(stormproof: Stormproof) -> None:
+def test_an_accepted_vacuous_pass_is_marked_in_every_output(stormproof: Stormproof) -> None:
     write(Path("nothing.edn"), MODEL_CASES["register"][0])
     write(Path("stale.edn"), [("ok", "read", "nil", "1")])
     judged_as = ("--model", "register", "--accept-vacuous", *IN_PROCESS)

@@ -182,7 +182,7 @@ def test_what_is_no_certificate_is_wrong_usage(stormproof: Stormproof, certifica
         pytest.param('{"a": ' * 5000, "is no certificate, which is JSON", id="nested"),
     ],
 )
-def test_what_a_certificate_lacks_is_said_in_one_line(stormproof: Stormproof, content: str, words: str) -> None:
+def test_what_a_certificate_lacks_is_printed_in_one_line(stormproof: Stormproof, content: str, words: str) -> None:
     Path("certificate").write_text(content)
     Path("runs").mkdir()
     answer = stormproof("verify", "certificate")

@@ -245,7 +245,7 @@ def test_drain_holds_a_writer_back_until_the_reader_reads(environment):
     environment.run(body)
 
 
-def test_a_connect_nobody_listens_for_fails(environment):
+def test_a_connect_to_a_port_without_listener_fails(environment):
     async def body(environment: Environment) -> None:
         a, _ = await environment.host("a"), await environment.host("b")
         with pytest.raises(ConnectFailed):

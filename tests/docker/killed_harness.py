@@ -28,7 +28,7 @@ async def main(client: object, image: str, run: str, logs: str) -> None:
 
 if __name__ == "__main__":
     interruption.install(print)
-    # Whoever runs the tests in the background hands down that Ctrl-C is ignored.
+    # Tests that are run in the background inherit that Ctrl-C is ignored.
     signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
     with engine() as opened:
         interruptible.run(main(opened, *sys.argv[1:]))

@@ -37,7 +37,7 @@ def reach(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def reaches(cluster: Cluster, expected: dict[str, list[str]]) -> bool:
-    """Whether each node reaches these and nobody else. On a busy machine a connection may come late, so what should be
+    """Whether each node reaches these and no other. On a busy machine a connection may come late, so what should be
     reached is asked for again; what is cut off must be silent each time."""
     reached: set[tuple[str, str]] = set()
     wanted = {(name, other) for name, others in expected.items() for other in others}

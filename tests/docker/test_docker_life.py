@@ -1,4 +1,4 @@
-"""However a run in containers ends, its logs come home and nothing of it stays behind."""
+"""However a run in containers ends, its logs are copied to the run directory and nothing of it stays behind."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def harness_process(image: str, logs: Path) -> Iterator[tuple[subprocess.Popen[s
             process.kill()
 
 
-def test_ctrl_c_leaves_nothing_and_brings_logs_home(probe_image: str, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_nothing_and_copies_the_logs(probe_image: str, tmp_path: Path) -> None:
     with engine() as client, harness_process(probe_image, tmp_path) as (process, run):
         assert process.stdout is not None and process.stdout.readline() == "started\n"
         assert len(leftovers(client, run)) == 2
@@ -154,7 +154,7 @@ def test_a_start_that_fails_leaves_nothing(make_cluster: MakeCluster, tmp_path: 
     assert cluster.leftovers() == []
 
 
-def test_a_port_taken_meanwhile_is_said_and_another_is_tried(
+def test_a_port_taken_meanwhile_is_reported_and_another_is_tried(
     make_cluster: MakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = make_cluster()

@@ -56,7 +56,7 @@ def cases() -> list[Any]:
 
 
 def with_invocations(events: list[Event]) -> list[Event]:
-    """Completions that nobody invoked are invoked right before; who invokes twice is somebody else the second time."""
+    """Completions without invocation are invoked right before; a process that invokes twice is another then."""
     open_events: list[Event] = []
     complete = []
     for event in events:
@@ -83,7 +83,7 @@ def asked(event: Event) -> tuple[Any, ...]:
 
 
 def unwritten_reads(events: list[Event]) -> bool:
-    """Whether a register is read as what nobody tried to write: Elle takes that for its initial value."""
+    """Whether a register is read as what no transaction tried to write: Elle takes that for its initial value."""
     parts = [tuple(part) for event in events if event["type"] != "fail" for part in event["value"]]
     tried = {tuple(part[1:]) for event in events for part in event["value"] if part[0] == "w"}
     return any(f == "r" and value is not None and (key, value) not in tried for f, key, value in parts)
@@ -149,7 +149,7 @@ def test_elles_histories_get_elles_verdicts(case: dict[str, Any], tmp_path: Path
         stronger.certify(request, InProcessEngine(), partial(write, tmp_path / "certificate.json"))
         verified(json.loads((tmp_path / "certificate.json").read_text(encoding="utf-8")), request.history)
         expected = Judged(verdict=Verdict.INVALID, anomalies=expected.anomalies | {"garbage-read"})
-    # Elle tells no cycle that needs sessions or realtime where there is one without.
+    # Elle reports no cycle that needs sessions or realtime where there is one without.
     beside = {name for name in found.anomalies - expected.anomalies if name.endswith(("-process", "-realtime"))}
     assert expected.anomalies or not beside
     assert replace(found, anomalies=found.anomalies - beside) == expected

@@ -240,7 +240,7 @@ MISS = "{:process 0, :type :invoke, :f :cas, :value [1 2]}\n{:process 0, :type :
         (WRITE + READ.replace("value 1", "value nil"), ("--initial", "0"), "unknown"),
     ],
 )
-def test_what_a_failed_cas_and_the_initial_value_tell(
+def test_a_failed_cas_and_the_initial_value_are_judged_by_the_given_options(
     text: str, options: tuple[str, ...], verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "h.edn"
@@ -287,7 +287,7 @@ def test_a_history_checked_alone_gets_a_report_with_what_it_became(
     assert f"report    {directory / 'report.html'}" in capsys.readouterr().out
 
 
-def test_a_history_of_ours_is_exported_and_judged_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stored_history_is_exported_and_judged_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "h.edn").write_text(WRITE + WRITE.replace("write", "read").replace("value 1", "value 2"))
     assert main.run(
         ["check", str(tmp_path / "h.edn"), "--model", "register", "--engine", "inprocess", "--runs", str(tmp_path)]

@@ -28,7 +28,7 @@ TOKEN = "STORMPROOF_INTERRUPTED"
 LONGEST_S = 300.0
 """Of a command, or its ending."""
 PIPE_S = 20.0
-"""After the command has ended: until whoever reads its output is through, and its processes are gone."""
+"""After the command has ended: until the readers of its output are through, and its processes are gone."""
 LOOKED_EACH_S = 0.005
 TOO_LATE_S = 15.0
 """A signal that is ignored because the command is just leaving: it has left by then."""
@@ -129,7 +129,7 @@ def carry_out(
 
 
 def duration_s(place: Path, arguments: Callable[[Path], list[str]]) -> float:
-    """How long the command goes on, once it hears signals, if nobody interrupts it."""
+    """How long the command goes on, once it handles signals, if it is not interrupted."""
     (place / "tmp").mkdir()
     command = [sys.executable, "-m", "harness.cli.main", *arguments(place)]
     environment = {**os.environ, "TMPDIR": str(place / "tmp")}

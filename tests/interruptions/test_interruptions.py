@@ -80,7 +80,7 @@ def test_sparks_jvm_ends_with_a_check_that_is_interrupted_while_it_starts(
 
 
 @pytest.mark.slow
-def test_what_waits_for_sparks_jvm_says_nothing_when_it_is_gone(tmp_path: Path, stored_for_checks: Path) -> None:
+def test_a_wait_for_sparks_jvm_prints_nothing_when_the_jvm_is_gone(tmp_path: Path, stored_for_checks: Path) -> None:
     attempt = Attempt(world=World.SPARK, name="check", signals=(SIGTERM,), delay_s=0.5)
     arguments = ["check", str(stored_for_checks), "--engine", "spark", "--master", "local[2]"]
     place = tmp_path / "tmp"

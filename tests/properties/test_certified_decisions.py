@@ -1,6 +1,6 @@
 """Every answer of a complete decider is certified, and the certificate verified; what it is not of is refuted.
 
-An order that has been tampered with may still explain the history, which its definition tells when nothing but that
+An order that has been tampered with may still explain the history, which its definition decides when nothing but that
 order is left. A proof is tried on histories that allow the model, and an order at models that the history breaks.
 """
 

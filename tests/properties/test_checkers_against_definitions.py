@@ -114,7 +114,7 @@ def test_bank_reads_are_judged_by_their_totals(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("workload", "options"), [("shelf", {}), ("queue", {"reads": "current"}), ("queue", {"delivery": "twice"})]
 )
-def test_what_cannot_be_judged_is_said(workload: str, options: dict[str, str]) -> None:
+def test_what_cannot_be_judged_is_reported(workload: str, options: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"shelf|reads|twice"):
         checker_for(workload, options)
 
@@ -130,7 +130,7 @@ def spark() -> SparkEngine:
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("name", CASES)
-def test_both_engines_say_the_same(
+def test_both_engines_give_the_same_verdict(
     name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 400)
@@ -142,7 +142,7 @@ def test_both_engines_say_the_same(
 
 
 @pytest.mark.xdist_group("spark")
-def test_both_engines_say_the_same_of_a_bank(spark: SparkEngine, tmp_path: Path) -> None:
+def test_both_engines_give_the_same_verdict_of_a_bank(spark: SparkEngine, tmp_path: Path) -> None:
     request = CheckRequest(history=written(random_bank(2)[0][:2_000], "bank", tmp_path / "bank.parquet"))
     for options in ({}, {"total": "10", "accounts": "2"}):
         checker = checker_for("bank", options)

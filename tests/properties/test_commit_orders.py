@@ -83,7 +83,7 @@ TEXTBOOK: dict[str, tuple[str, tuple[str, ...]]] = {
         ("strong-session-snapshot-isolation",),
     ),
     "write skew": ("r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)", ("repeatable-read",)),
-    "a reader that tells who was first": (
+    "a reader that shows who was first": (
         "r(x,-) r(y,-) w(x,1)\n w(y,1)\n r(x,-) r(y,1)",
         ("repeatable-read",),
     ),

@@ -236,7 +236,7 @@ def test_what_only_cases_refute_is_refuted(model: str) -> None:
     assert held_up(written(NEITHER_ORDER.replace(" r(s,1)", "")), model).verdict is Verdict.VALID
 
 
-def test_a_replay_knows_a_proof_without_its_reasons() -> None:
+def test_a_replay_accepts_a_proof_and_none_with_a_changed_step_or_case() -> None:
     committed = written(NEITHER_ORDER)
     proof = decided(committed, "serializable").proof
     assert proof and proof.cases

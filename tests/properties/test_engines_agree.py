@@ -70,7 +70,7 @@ def write(path: Path, rows: list[dict[str, object]], value: pa.DataType) -> Path
 
 
 @pytest.mark.parametrize("seed", [5, 2])
-def test_both_engines_say_the_same_of_a_log(
+def test_both_engines_give_the_same_verdict_of_a_log(
     seed: int, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -85,7 +85,7 @@ def test_both_engines_say_the_same_of_a_log(
 
 
 @pytest.mark.slow
-def test_both_engines_say_the_same_of_transactions_on_a_log(
+def test_both_engines_give_the_same_verdict_of_transactions_on_a_log(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -95,7 +95,7 @@ def test_both_engines_say_the_same_of_transactions_on_a_log(
     assert check_history(CheckRequest(history=path), {"log": LogChecker()}, spark) == alone
 
 
-def test_both_engines_say_the_same_of_outages(
+def test_both_engines_give_the_same_verdict_of_outages(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -109,7 +109,7 @@ def test_both_engines_say_the_same_of_outages(
     assert check_history(request, {"availability": Availability()}, spark) == alone
 
 
-def test_both_engines_say_the_same_of_a_clusters_nodes(
+def test_both_engines_give_the_same_verdict_of_a_clusters_nodes(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -122,7 +122,7 @@ def test_both_engines_say_the_same_of_a_clusters_nodes(
     assert ReplicationChecker().check(request, spark) == alone
 
 
-def test_both_engines_say_the_same_of_delays(
+def test_both_engines_give_the_same_verdict_of_delays(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -133,7 +133,7 @@ def test_both_engines_say_the_same_of_delays(
     assert check_history(CheckRequest(history=path), checkers, spark) == alone
 
 
-def test_both_engines_say_the_same_of_registers(
+def test_both_engines_give_the_same_verdict_of_registers(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -145,7 +145,7 @@ def test_both_engines_say_the_same_of_registers(
     assert check_history(request, checkers, spark) == alone
 
 
-def test_both_engines_say_the_same_of_vast_registers(
+def test_both_engines_give_the_same_verdict_of_vast_registers(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 800)
@@ -158,7 +158,7 @@ def test_both_engines_say_the_same_of_vast_registers(
     assert check_history(request, checkers, spark) == alone
 
 
-def test_both_engines_say_and_certify_the_same_of_objects(
+def test_both_engines_give_and_certify_the_same_verdict_of_objects(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -175,7 +175,7 @@ def test_both_engines_say_and_certify_the_same_of_objects(
 
 
 @pytest.mark.parametrize("name", ["fifo-queue", "stack"])
-def test_both_engines_say_and_certify_the_same_of_queues(
+def test_both_engines_give_and_certify_the_same_verdict_of_queues(
     name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -200,7 +200,7 @@ def test_both_engines_say_and_certify_the_same_of_queues(
 
 
 @pytest.mark.parametrize("name", ["append-log", "set"])
-def test_both_engines_say_the_same_of_contents(
+def test_both_engines_give_the_same_verdict_of_contents(
     name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
@@ -237,7 +237,7 @@ def test_both_engines_certify_the_same_under_assumptions(
 
 @pytest.mark.parametrize(("workload", "values"), [("list-append", Values.LISTS), ("rw-register", Values.REGISTERS)])
 @pytest.mark.parametrize(("level", "model"), [(Level.CAUSAL, "serializable"), (Level.SNAPSHOT, "causal")])
-def test_both_engines_say_the_same_of_transactions(
+def test_both_engines_give_the_same_verdict_of_transactions(
     workload: str,
     values: Values,
     level: Level,

@@ -65,7 +65,7 @@ def test_results_do_not_depend_on_how_the_history_is_cut(
     assert [check_history(CheckRequest(history=path), CHECKERS, engine) for path in paths] == whole
 
 
-def test_what_is_legal_is_reported_and_accuses_nobody(tmp_path: Path) -> None:
+def test_legal_loss_is_reported_and_is_no_violation(tmp_path: Path) -> None:
     path, defined = written(2, tmp_path / "h.parquet", 60, 13)
     assert defined
     strict = LogChecker().check(CheckRequest(history=path), InProcessEngine())
@@ -113,7 +113,7 @@ def test_data_at_risk_is_what_was_acked_and_lost(tmp_path: Path, monkeypatch: py
 
 
 def lost_messages(rows: list[dict[str, Any]]) -> set[int]:
-    """Those that are lost or unseen, each found by leaving out what the others tell beside the final log."""
+    """Those that are lost or unseen, each found by leaving out what the others show beside the final log."""
     caught_up = {(row["key"], row["node"]) for row in rows if (row["f"], row["type"]) == ("caught-up", "ok")}
     messages = {row["value"]["message"] for row in rows if row["f"] == "send"}
 

@@ -101,7 +101,7 @@ def judge(model: Model, rows: Rows, initial: Any = None) -> bool:
 
 
 def orderable(model: Model, calls: Calls, loose: frozenset[int], state: Any) -> bool:
-    """Whether there is an order of the calls, each of the loose ones as if nobody had seen it end."""
+    """Whether there is an order of the calls, each of the loose ones as if it had not ended."""
 
     def explained(state: Any, left: frozenset[int]) -> bool:
         definite = [number for number in left if number not in loose and calls.end[number] != NEVER]

@@ -39,4 +39,4 @@ def test_a_vote_that_is_not_durable_is_caught_by_these_storms() -> None:
             network.storm(1200)
         except (Broken, AssertionError):
             return
-    pytest.fail("300 storms and nobody noticed a forgotten vote")
+    pytest.fail("no check noticed a forgotten vote in 300 storms")

@@ -1,4 +1,4 @@
-"""Whatever elements look like, and whoever decides, a set or a log gets the verdict of brute force, with a window that
+"""Whatever elements look like, by every decider, a set or a log gets the verdict of brute force, with a window that
 convicts it and answers that would have fitted."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever values look like, and whoever decides, a queue gets the verdict of brute force, with a window that convicts
+"""Whatever values look like, by every decider, a queue gets the verdict of brute force, with a window that convicts
 it and answers that would have fitted. A stack is a queue here."""
 
 from __future__ import annotations

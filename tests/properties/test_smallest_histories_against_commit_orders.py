@@ -76,7 +76,7 @@ def test_the_smallest_histories_rule_out_what_no_order_explains(name: str, tmp_p
     [
         # Sessions add nothing to it that is not a cycle, or forbidden by weaker models.
         ("list-append", {ConsistencyModel.STRONG_SESSION_READ_ATOMIC}),
-        # Reads tell no order of versions that could contradict itself.
+        # Reads show no order of versions that could contradict itself.
         ("rw-register", {ConsistencyModel.READ_UNCOMMITTED, ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED}),
     ],
 )

@@ -72,7 +72,7 @@ def test_the_point_is_the_end_of_the_longest_common_prefix(steps: list[tuple[str
             master, roles[number] = replica, epoch
             replica.epochs = replica.epochs.truncate_suffix(len(replica.log)).append(epoch, len(replica.log))
         elif name == "write" and roles[number]:
-            # A deposed master that has not heard of it goes on writing under its own epoch.
+            # A deposed master that does not know it yet goes on writing under its own epoch.
             if replica.epochs.last is not None and replica.epochs.last.master_epoch == roles[number]:
                 replica.log += [roles[number]] * amount
         elif name == "copy" and replica is not master and epoch:

@@ -1,4 +1,4 @@
-"""What tells of a vast register tells the same as all of it."""
+"""The decisive operations of a vast register give the same outcome as all of them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def comparable(spans: Spans, outcome: Outcome) -> object:
     return outcome
 
 
-def test_few_operations_tell_what_all_of_them_tell(history: Path) -> None:
+def test_the_decisive_operations_give_the_same_outcome_as_all_of_them(history: Path) -> None:
     few = decisive_of(history)
     seen = {Ordered: 0, Contradiction: 0, Open: 0}
     for key, spans in whole_registers(history).items():

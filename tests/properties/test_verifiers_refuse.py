@@ -282,7 +282,7 @@ def test_values_that_an_object_cannot_take_are_no_history_of_it(replaying: Progr
     assert (code, f"is no history of a {model}: nothing such is asked to dance" in line) == (WRONG_USAGE, True)
 
 
-def test_no_part_of_a_certificate_brings_the_program_down(verifying: Program, transactions: Path) -> None:
+def test_no_change_of_a_certificate_crashes_the_verification(verifying: Program, transactions: Path) -> None:
     certificate = transactions.with_suffix(".certificate")
     stated = json.loads(certificate.read_text())
     assert verifying([certificate, transactions])[0] == HOLDS

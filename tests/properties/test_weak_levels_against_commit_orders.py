@@ -39,7 +39,7 @@ SEES = {
 
 
 def random_answers(rng: random.Random) -> Committed:
-    """At most six transactions of up to four sessions that read whatever anybody wrote, at any time."""
+    """At most six transactions of up to four sessions that read whatever some transaction wrote, at any time."""
     count, keys = rng.randint(2, 6), rng.randint(1, 3)
     writes = [sorted(rng.sample(range(keys), rng.randint(0, keys))) for _ in range(count)]
     operations: list[list[tuple[int, int]]] = [[(k, WRITES) for k in written] for written in writes]

@@ -1,4 +1,4 @@
-"""What comes home to the driver does not grow with the history."""
+"""The rows that are gathered to the driver do not grow with the history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Watched(InProcessEngine):
-    """Counts the rows that come home."""
+    """Counts the rows that are gathered."""
 
     gathered: list[int] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ def elements(number: int) -> list[Row]:
 
 
 def registers(number: int) -> list[Row]:
-    """Each of them is read as what nobody wrote."""
+    """Each of them is read as a value that was never written."""
     key = str(number)
     return [
         *done("write", {"value": number}, {"value": number}, key),
@@ -110,7 +110,7 @@ OPERATIONS = {
         ("rw-register", written_registers),
     ],
 )
-def test_ten_times_the_history_brings_no_more_home(
+def test_ten_times_the_history_gathers_no_more_rows(
     checker: str, operations: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
     counts = []

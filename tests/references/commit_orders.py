@@ -151,7 +151,7 @@ def pl_2(extra: Order) -> Callable[[History], bool]:
 
 
 def read_uncommitted(extra: Order) -> Callable[[History], bool]:
-    """Reads tell nothing but the order of versions."""
+    """Reads decide nothing but the order of versions."""
 
     def holds(history: History) -> bool:
         before = history.initial | history.known | extra(history)
@@ -235,7 +235,7 @@ def parallel_snapshot(extra: Order) -> Callable[[History], bool]:
 
 
 def snapshot(extra: Order) -> Callable[[History], bool]:
-    """Some commit order, and of it a prefix for each transaction to read from, after which nobody else wrote the same
+    """Some commit order, and of it a prefix for each transaction to read from, after which no other wrote the same
     keys until it committed; what precedes it is in the prefix."""
 
     def holds(history: History) -> bool:

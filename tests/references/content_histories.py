@@ -1,4 +1,4 @@
-"""Made-up histories of sets and append-only logs, which tell all that they hold, hardly any element of them twice."""
+"""Made-up histories of sets and append-only logs, whose reads return all that they hold, hardly any element twice."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ MS = 1_000_000
 
 
 def random_delays(rng: random.Random, operations: int) -> list[Row]:
-    """Sends and deliveries that overlap; most are on time, some are early, late, repeated or of nobody's message."""
+    """Sends and deliveries that overlap; most are on time, some are early, late, repeated or were never sent."""
     rows: list[Row] = []
     waiting: list[tuple[int, int]] = []
     busy: dict[int, Row] = {}

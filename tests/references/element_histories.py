@@ -65,7 +65,7 @@ def random_elements(rng: random.Random, workload: str, operations: int) -> list[
 
 @dataclass(frozen=True)
 class Done:
-    """One operation: `end` is NEVER if nobody saw it."""
+    """One operation: `end` is NEVER if it was not recorded."""
 
     f: str
     key: str

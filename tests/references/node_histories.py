@@ -26,14 +26,14 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Clust
     ends = dict.fromkeys(brokers, 0)
     epoch = term = now = 0
 
-    def tell(node: str, event: str, **fields: object) -> None:
+    def report(node: str, event: str, **fields: object) -> None:
         cluster[node].append({"time": now, "event": event, **fields})
 
     def odd() -> bool:
         return rng.random() < disorder
 
     for number, broker in enumerate(brokers):
-        tell(broker, "identity", group=group, broker_id=number)
+        report(broker, "identity", group=group, broker_id=number)
     for _ in range(length):
         now += rng.randrange(5)
         kind = rng.choice(("elect", "lead", "write", "write", "write", "confirm", "cut", "recover"))
@@ -43,26 +43,26 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Clust
             master = rng.randrange(len(brokers))
             in_sync = rng.choice(([master], [master, 7], [7] if odd() else [], []))
             fields = {"group": group, "master_epoch": epoch, "in_sync": in_sync, "unclean_allowed": rng.random() < 0.2}
-            tell(elector, "elected", master=None if rng.random() < 0.1 else master, **fields)
+            report(elector, "elected", master=None if rng.random() < 0.1 else master, **fields)
             taken = epoch - rng.randrange(3) if odd() else epoch
             start = max(ends.values()) if not odd() else rng.randrange(60)
             role = {"group": group, "master_epoch": taken, "broker_id": master}
-            tell(brokers[master], "role", role="master", start_offset=start, **role)
+            report(brokers[master], "role", role="master", start_offset=start, **role)
         elif kind == "lead":
             term += not odd()
-            tell(elector, rng.choice(("leader", "follower")), term=term - (odd() and rng.randrange(3)))
+            report(elector, rng.choice(("leader", "follower")), term=term - (odd() and rng.randrange(3)))
         elif kind == "write":
             start = ends[broker]
             checksum = start * 7 + (rng.randrange(3) if odd() else 0)
-            tell(broker, "written", start=start, end=start + PIECE, checksum=checksum)
+            report(broker, "written", start=start, end=start + PIECE, checksum=checksum)
             ends[broker] = start + PIECE
         elif kind == "confirm":
             offset = rng.randrange(ends[broker] + 1) + (rng.randrange(20) if odd() else 0)
-            tell(broker, "confirmed", offset=offset, master_epoch=epoch - odd())
+            report(broker, "confirmed", offset=offset, master_epoch=epoch - odd())
         else:
             kept = rng.randrange(ends[broker] + 1) // PIECE * PIECE
             name = "to" if kind == "cut" else "end"
-            tell(broker, "truncated" if kind == "cut" else "recovered", **{name: kept})
+            report(broker, "truncated" if kind == "cut" else "recovered", **{name: kept})
             ends[broker] = min(ends[broker], kept)
     return {node: events for node, events in cluster.items() if events}
 

@@ -101,9 +101,9 @@ def defined_forks(rows: list[Row]) -> Counter[str]:
     for of_key in views.values():
         before = {(x, y) for view in of_key for x in view for y in view if view[x] and not view[y]}
         found["long-fork"] += sum((y, x) in before for x, y in before if x < y)
-        found["telling"] += len(before)
+        found["evidence"] += len(before)
     found["rewritten"] += sum(sum(kind != "fail" for kind, _, _ in tries) > 1 for tries in writes.values())
-    found["undecided"] += not found.pop("telling", 0)
+    found["undecided"] += not found.pop("evidence", 0)
     return +found
 
 

@@ -18,7 +18,7 @@ from checkers.transactions.history.micro_operations import FUNCTIONS
 from checkers.transactions.history.micro_rows import MICRO_ROWS
 
 GARBAGE = (-1, -2)
-"""Values that nobody writes."""
+"""Values that no transaction writes."""
 
 Version = tuple[int, int] | int | None
 """(start of the transaction, place of the write); garbage is its value, the initial version None."""

@@ -1,8 +1,8 @@
 """Small histories of transactions: from a line a session, and at random; as history rows and as `Committed`.
 
-    w(x,1) r(y,-) | r(x,1)      a session of two transactions: wrote x and read y, which nobody had written; read x
+    w(x,1) r(y,-) | r(x,1)      a session of two transactions: wrote x and read y as never written; read x
     a(x,1) r(y,[1,2])           the same of lists: appended to x, read y
-    w(x,1) ?                    nobody knows whether this happened
+    w(x,1) ?                    whether this happened is not known
     w(x,1) !                    this certainly did not
     [0,3] w(x,1)                invoked at history index 0, completed at 3
 
@@ -26,7 +26,7 @@ import numpy as np
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 
 Value = int | tuple[int, ...] | None
-"""What was written or read; None: nothing was there, or nobody heard the answer."""
+"""What was written or read; None: nothing was there, or no answer came."""
 Operation = tuple[str, str, Value]
 """r, w or append; key; value."""
 
@@ -209,7 +209,7 @@ Plan = list[list[tuple[str, str]]]
 
 
 def random_registers(rng: random.Random, *, most: int = 6) -> list[Transaction]:
-    """At most so many transactions of 1 to 4 sessions on 2 to 4 registers; reads are of what somebody left there."""
+    """At most so many transactions of 1 to 4 sessions on 2 to 4 registers; they read what was left there."""
     schedule = _Schedule.drawn(rng, "w", most)
     return [schedule.registers(rng, place) for place in schedule.by_start()]
 

@@ -1,4 +1,4 @@
-"""Controllers in the simulator, and brokers that are nothing but what they tell the controllers."""
+"""Controllers in the simulator, and brokers that only send requests to the controllers."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ HANDSHAKE = wire.encode_slave_handshake(wire.SlaveHandshake(False, False, 9))
     ],
     ids=["another protocol", "first ack beyond the end", "later ack beyond the end", "no ack at all"],
 )
-def test_garbage_on_the_ha_port_closes_that_connection_and_harms_nobody(messages):
+def test_garbage_on_the_ha_port_closes_that_connection_and_no_other(messages):
     async def story(cluster: Cluster) -> None:
         assert await cluster.knock("b1", *messages)
         assert await cluster.send("b1", "a") == [OK]

@@ -15,7 +15,7 @@ DISK_LOSES = 2
 """The seed of a world in which a loss of power takes what b1 had not fsynced, as it need not."""
 
 
-def test_1_a_tail_that_nobody_acked_is_cut_when_its_master_returns():
+def test_1_an_unacknowledged_tail_is_cut_when_its_master_returns():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a", "b") == [OK, OK]
         await cluster.cut(("b1", "b2"))
@@ -129,7 +129,7 @@ def test_5_the_old_master_and_the_longer_slave_are_cut_where_the_new_epoch_begin
     play(story, brokers=3)
 
 
-def test_6_an_epoch_that_the_new_master_never_knew_is_cut_whole():
+def test_6_an_epoch_that_the_new_master_never_had_is_cut_whole():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a") == [OK]
         await cluster.cut(("b1", "b2"))
@@ -236,7 +236,7 @@ def test_10_two_of_three_acked_and_the_current_slave_elected_loses_nothing():
     play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
 
 
-def test_10_with_one_ack_a_message_may_be_lost_but_nobody_has_read_it():
+def test_10_with_one_ack_a_message_may_be_lost_but_no_consumer_has_read_it():
     async def story(cluster: Cluster) -> None:
         await cluster.cut(("b1", "b2"))
         assert await cluster.send("b1", "a") == [OK]
@@ -327,7 +327,7 @@ def test_16_without_role_notices_roles_are_right_within_one_poll():
     play(story, notices=False)
 
 
-def test_16_a_master_cut_off_from_everybody_learns_by_its_poll_that_it_was_deposed():
+def test_16_a_master_cut_off_from_all_others_learns_by_its_poll_that_it_was_deposed():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a") == [OK]
         await cluster.isolate("b1")

@@ -60,7 +60,7 @@ def test_13_an_alter_that_is_not_the_masters_or_not_up_to_date_is_refused():
     play(story)
 
 
-def test_14_outside_the_set_nobody_is_elected_until_its_last_member_is_back():
+def test_14_no_broker_outside_the_set_is_elected_until_its_last_member_is_back():
     async def story(cluster: ControllerCluster) -> None:
         b1, b2, _ = await cluster.three()
         await b1.alter(1)
@@ -222,7 +222,7 @@ def test_16_a_master_that_falls_silent_is_replaced_after_its_ten_seconds_and_one
     play(story)
 
 
-def test_17_without_a_majority_nothing_is_answered_and_after_it_is_back_the_store_knows_all():
+def test_17_without_a_majority_nothing_is_answered_and_after_it_is_back_the_store_holds_everything():
     async def story(cluster: ControllerCluster) -> None:
         b1, b2, _ = await cluster.three()
         before = await b1.info()
@@ -278,7 +278,7 @@ def test_18_a_master_that_gives_up_waits_for_fresh_reports_and_loses_to_the_long
         def give_up():
             return b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1)
 
-        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED", "nobody has reported since"
+        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED", "no broker has reported since"
         assert state(await b1.info()) == (1, 1, (1, 2, 3))
         await cluster.pass_s(2.5)
         elected = await b1.insist(give_up)
@@ -317,7 +317,7 @@ def test_18_what_a_former_life_reported_counts_for_nothing():
     play(story)
 
 
-def test_an_administrator_sees_who_is_in_the_set_and_who_lives_and_changes_what_may_change():
+def test_an_administrator_sees_members_and_liveness_and_changes_what_may_change():
     async def story(cluster: ControllerCluster) -> None:
         b1, b2, b3 = await cluster.three()
         await b1.alter(1, 2)

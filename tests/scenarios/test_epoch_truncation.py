@@ -10,7 +10,7 @@ import pytest
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 
 TRANSCRIPTS = {
-    "1: the old master's tail that nobody acked goes": """
+    "1: the old master's unacknowledged tail goes": """
         master  e1:0 e2:900 | 900
         slave   e1:0 | 1000
         cut at  900

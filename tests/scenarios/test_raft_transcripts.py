@@ -56,7 +56,7 @@ def test_figure_7_followers_that_agree_keep_their_tail_until_the_new_entry_comes
 
 
 def test_figure_8_an_entry_of_an_older_term_is_not_committed_by_counting():
-    # (a) s1 leads term 2 and reaches s2 only. (b) s5 leads term 3 and reaches nobody.
+    # (a) s1 leads term 2 and reaches s2 only. (b) s5 leads term 3 and reaches no other.
     stage = Stage({"s1": "12", "s2": "12", "s3": "1", "s4": "1", "s5": "13"}, terms={"s1": 3, "s3": 3, "s4": 3})
     # (c) s1 leads again, term 4, and brings the 2 to s3; its own 4 gets no further than itself.
     stage.elect("s1", "s2", "s3", "s4")
@@ -124,7 +124,7 @@ def test_a_vote_is_given_once_a_term_and_not_to_a_shorter_log():
     assert stage.nodes["s1"].vote == "s3"
 
 
-def test_who_hears_a_leader_is_deaf_to_a_candidate_and_terms_stay_as_they_are():
+def test_a_node_that_has_a_leader_ignores_candidates_and_terms_stay():
     stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
     stage.elect("s1", "s2", "s3")
     stage.deliver()
@@ -145,7 +145,7 @@ def test_a_leader_that_no_majority_answers_steps_down_and_its_reads_are_lost():
     leader = stage.nodes["s1"]
     assert leader.is_active
     asked = leader.step(Read((7,)), stage.now_ns)
-    assert not asked.reads, "nobody has confirmed yet"
+    assert not asked.reads, "no peer has confirmed yet"
     for _ in range(25):
         stage.now_ns += SECOND // 10
         lost = leader.step(Tick(SECOND), stage.now_ns).lost_reads

@@ -15,7 +15,7 @@ def test_the_slowest_member_decides():
     assert least_acked_offset((1, 2, 3), {1: 1000, 2: 900, 3: 950}) == 900
 
 
-def test_whoever_is_not_a_member_does_not_count():
+def test_acks_of_replicas_that_are_no_members_do_not_count():
     assert least_acked_offset((1, 2), {1: 1000, 2: 900, 3: 100}) == 900
 
 

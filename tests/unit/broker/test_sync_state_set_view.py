@@ -66,7 +66,7 @@ def test_the_master_never_leaves_its_own_set():
     assert wanted(view(1, 2), {}) == (1,)
 
 
-def test_everybody_proposed_must_ack_before_the_controller_has_answered():
+def test_every_proposed_member_must_ack_before_the_controller_has_answered():
     assert begin_alter(view(1, 2), (1, 2, 3)).must_ack == (1, 2, 3)
 
 

@@ -49,7 +49,7 @@ def certified(text: str, model: str, assumed: str, directory: Path) -> Any:
 LINKED = {"versions": [1, 2], "because": "linearizable-keys", "transactions": [0, 2]}
 
 
-def test_a_cycle_tells_what_each_step_rests_on(tmp_path: Path) -> None:
+def test_a_cycle_states_what_each_step_rests_on(tmp_path: Path) -> None:
     assert certified(FRACTURED, "snapshot-isolation", "linearizable-keys", tmp_path) == {
         "model": "snapshot-isolation",
         "workload": "rw-register",
@@ -117,7 +117,9 @@ def test_what_holds_without_assumptions_is_proved_without_them(tmp_path: Path) -
         ({1: {"transactions": [0, 7]}}, "step 1: 7 is not the history index of an invocation"),
     ],
 )
-def test_nothing_else_is_believed(change: dict[Any, Any], reason: str, tmp_path: Path) -> None:
+def test_every_changed_or_missing_fact_of_a_cycle_is_refuted(
+    change: dict[Any, Any], reason: str, tmp_path: Path
+) -> None:
     certificate = certified(FRACTURED, "serializable", "linearizable-keys", tmp_path)
     steps = [step | change.get(number, {}) for number, step in enumerate(certificate["steps"])]
     forged = certificate | {"steps": steps} | {name: value for name, value in change.items() if isinstance(name, str)}

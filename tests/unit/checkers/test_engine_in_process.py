@@ -24,7 +24,7 @@ def history(tmp_path: Path) -> Path:
 
 
 def dawdling(table: pa.Table) -> pa.Table:
-    """Whoever came first may be done last."""
+    """The first group may be done last."""
     time.sleep(random.random() / 100)
     return table
 

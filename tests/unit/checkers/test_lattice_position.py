@@ -7,7 +7,7 @@ from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import Verdict
 
 
-def test_of_a_history_nobody_has_looked_at_nothing_is_known() -> None:
+def test_without_any_answer_no_model_is_ruled_out_and_none_is_proven() -> None:
     assert LatticePosition().verdict(ConsistencyModel.READ_UNCOMMITTED) is Verdict.UNKNOWN
     assert LatticePosition().undecided(ConsistencyModel.CAUSAL) == implied(ConsistencyModel.CAUSAL)
 

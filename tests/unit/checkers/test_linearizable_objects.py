@@ -1,4 +1,4 @@
-"""The checker for any model: what it says, what it certifies, and somebody else's model."""
+"""The checker for any model: what it says, what it certifies, and models from other packages."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_orders_are_gathered_of_a_history_with_more_rows_than_the_bound(
         Linearizable(MODELS[model]).certify(request, InProcessEngine(), partial(write, tmp_path / "certificate.jsonl"))
 
 
-def test_a_window_names_what_the_stuck_operation_would_have_had_to_tell(tmp_path: Path) -> None:
+def test_a_window_names_what_the_stuck_operation_would_have_had_to_return(tmp_path: Path) -> None:
     events = done(0, "write", 1, 1) + done(0, "read", None, 1) + done(0, "write", 2, 2) + done(1, "read", None, 1)
     found = check(MODELS["cas-register"], written(tmp_path / "history.parquet", events))
     anomaly = found.anomalies["nonlinearizable"].examples[0]
@@ -170,7 +170,7 @@ LIGHT: dict[str, Any] = {
 }
 
 
-def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
+def test_a_model_from_another_package_takes_a_few_lines(tmp_path: Path) -> None:
     light = Model(
         name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads, repeats={}
     )
@@ -180,7 +180,7 @@ def test_somebody_elses_model_takes_a_few_lines(tmp_path: Path) -> None:
     assert check(light, written(tmp_path / "wrong.parquet", events)).verdict is Verdict.INVALID
 
 
-def test_somebody_elses_model_may_tell_true_and_means_no_1(tmp_path: Path) -> None:
+def test_a_model_from_another_package_may_return_true_which_is_not_1(tmp_path: Path) -> None:
     light = Model(
         name="light", initial=False, functions=("toggle", "read"), apply=_light, evidence=_of_reads, repeats={}
     )
@@ -192,7 +192,7 @@ def test_somebody_elses_model_may_tell_true_and_means_no_1(tmp_path: Path) -> No
     ("one", "other"), [(1, True), (True, 1), (0, False), ([1], [True]), ({"a": 0}, {"a": False}), ({}, [])]
 )
 @pytest.mark.parametrize("model", ["register", "cas-register"])
-def test_a_register_that_holds_a_number_tells_nothing_that_only_python_takes_for_it(
+def test_a_register_returns_no_value_that_only_python_takes_as_equal_to_its_number(
     tmp_path: Path, model: str, one: Any, other: Any
 ) -> None:
     events = done(0, "write", one, one) + done(1, "read", None, one)
@@ -201,7 +201,7 @@ def test_a_register_that_holds_a_number_tells_nothing_that_only_python_takes_for
     assert check(MODELS[model], written(tmp_path / "other.parquet", events)).verdict is Verdict.INVALID
 
 
-def test_a_replayed_order_tells_true_from_1(tmp_path: Path) -> None:
+def test_a_replayed_order_distinguishes_true_from_1(tmp_path: Path) -> None:
     certificate = tmp_path / "certificate.jsonl"
     certificate.write_text(json.dumps({"key": "k", "order": [0, 2]}) + "\n")
     right = written(tmp_path / "right.parquet", done(0, "write", True, True) + done(1, "read", None, True))
@@ -217,7 +217,7 @@ def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[A
     return [(state[:-1], state[-1])] if state else [(state, None)]
 
 
-def test_somebody_elses_model_is_judged_by_itself_though_it_has_the_name_of_another(tmp_path: Path) -> None:
+def test_a_model_from_another_package_is_judged_by_itself_though_its_name_is_taken(tmp_path: Path) -> None:
     queue = Model(
         name="fifo-queue",
         initial=(),
@@ -232,7 +232,7 @@ def test_somebody_elses_model_is_judged_by_itself_though_it_has_the_name_of_anot
     assert check(MODELS["fifo-queue"], path).verdict is Verdict.INVALID
 
 
-def test_an_anomaly_of_a_queue_ends_where_it_first_failed_and_tells_what_would_have_fitted(tmp_path: Path) -> None:
+def test_an_anomaly_of_a_queue_ends_where_it_first_failed_and_shows_what_would_have_fitted(tmp_path: Path) -> None:
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
     events += done(1, "dequeue", None, 1) + done(1, "dequeue", None, 9)
     found = check(MODELS["fifo-queue"], written(tmp_path / "history.parquet", events))

@@ -194,7 +194,7 @@ def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_each_anomaly_tells_what_cannot_be(
+def test_each_anomaly_is_explained_by_the_contradiction(
     tmp_path: Path, operations: list[tuple[str, Txn]], name: str, witnesses: tuple[int, ...], because: str
 ) -> None:
     example = only_example(found_in(*rows_of(tmp_path, *operations)), name)

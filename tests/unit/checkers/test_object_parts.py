@@ -57,7 +57,7 @@ def test_registers_are_tied_by_the_calls_on_several() -> None:
     assert split("multi-register", events + done("txn", both, both)) == [[0, 2, 4]]
 
 
-def test_a_dequeue_of_unknown_outcome_ties_a_bag_only_where_somebody_found_it_empty() -> None:
+def test_a_dequeue_of_unknown_outcome_ties_a_bag_only_where_a_dequeue_found_it_empty() -> None:
     events = [*done("enqueue", 1, 1), (9, "invoke", "dequeue", None), *done("enqueue", 2, 2), *done("dequeue", None, 2)]
     assert split("unordered-queue", events) == [[0], [3, 5]]
     assert split("unordered-queue", events + done("dequeue", None, None)) == [[0, 2, 3, 5, 7]]

@@ -71,7 +71,7 @@ def test_values_that_equal_each_other_have_one_number() -> None:
     assert spans.argument.tolist() == [1, 1, 0]
 
 
-def test_values_without_an_order_have_numbers_only_where_nobody_compares_them() -> None:
+def test_values_without_an_order_have_numbers_only_where_no_model_compares_them() -> None:
     values = ("a", 1, [1, None], [1, 2], "a")
     spans, _ = spans_of(QUEUE, json_table(*values), (), Columns.VALUES)
     assert [spans.value(number) for number in spans.argument] == ["a", 1, (1, None), (1, 2), "a"]

@@ -48,7 +48,7 @@ def history(path: Path, rows: list[dict[str, object]]) -> CheckRequest:
     return CheckRequest(history=path)
 
 
-def test_a_checker_that_crashes_is_unknown_and_the_others_still_speak(tmp_path: Path) -> None:
+def test_a_checker_that_crashes_is_unknown_and_the_others_still_answer(tmp_path: Path) -> None:
     request = history(tmp_path / "h.parquet", [])
     results = check_history(request, {"a": Broken(), "b": Content()}, InProcessEngine())
     assert list(results) == ["a", "b"]

@@ -80,9 +80,11 @@ def test_a_write_of_unknown_outcome_that_was_seen_and_seen_gone_does_not_explain
 
 
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
-def test_nobody_wrote_it_or_only_later(tmp_path: Path, model: str, value_type: pa.StructType) -> None:
-    nobody = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, 9), value_type)
-    assert nobody["candidates"] == {"count": 0, "operations": [], "sought": "9"}
+def test_a_value_never_written_has_no_candidates_and_one_written_later_says_so(
+    tmp_path: Path, model: str, value_type: pa.StructType
+) -> None:
+    never = details(tmp_path, model, done(0, "write", 1, 1) + done(1, "read", None, 9), value_type)
+    assert never["candidates"] == {"count": 0, "operations": [], "sought": "9"}
     later = details(tmp_path, model, done(1, "read", None, 9) + done(0, "write", 9, 9), value_type)
     assert candidates(later) == [(2, "it began only when read had completed")]
 
@@ -105,7 +107,7 @@ def test_what_was_taken_cannot_be_taken_again(tmp_path: Path, model: str, put: s
     assert candidates(shown) == [(0, f"{take} that returned 1 (operation 2, completed by 3) took it")]
 
 
-def test_of_an_element_that_is_not_in_turn_the_state_tells_whose_turn_it_is(tmp_path: Path) -> None:
+def test_an_element_out_of_turn_is_explained_by_the_element_whose_turn_it_is(tmp_path: Path) -> None:
     events = done(0, "enqueue", 1, 1) + done(0, "enqueue", 2, 2) + done(1, "dequeue", None, 2)
     shown = details(tmp_path, "fifo-queue", events)
     assert candidates(shown) == [
@@ -124,7 +126,7 @@ def test_of_an_element_that_is_not_in_turn_the_state_tells_whose_turn_it_is(tmp_
         ("unordered-queue", done(0, "enqueue", 1, 1) + done(1, "dequeue", None, None), [None]),
     ],
 )
-def test_every_kind_of_object_tells_an_order_and_a_reason(
+def test_every_kind_of_object_shows_an_order_and_a_reason(
     tmp_path: Path, model: str, events: list[Row], expected: list[int | None]
 ) -> None:
     shown = details(tmp_path, model, events)

@@ -91,7 +91,7 @@ def skew() -> tuple[Proof, Names]:
     return Proof(steps=steps, cycle=(2, 3)), names
 
 
-def test_a_proof_tells_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> None:
+def test_a_proof_shows_the_steps_that_it_needs_and_no_others(tmp_path: Path) -> None:
     proof, names = skew()
     explanation = explained_proof(proof, names, transactions_of(WRITE_SKEW, tmp_path))
     assert indices_of_proof(proof, names) == {0, 1}

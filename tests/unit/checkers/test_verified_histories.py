@@ -37,7 +37,7 @@ def anomaly(name: str, *transactions: int) -> dict[str, Any]:
     return {"model": "serializable", "workload": "rw-register", "verdict": "invalid", "anomaly": found}
 
 
-def test_it_knows_what_each_model_forbids_as_the_lattice_does() -> None:
+def test_each_model_forbids_the_anomalies_that_the_lattice_says() -> None:
     assert set(DEMANDS) - {model.value for model in ConsistencyModel} == {"strong-session-PL-2"}
     for model in ConsistencyModel:
         for name in SHOWN_BY_READS:
@@ -95,7 +95,7 @@ def test_lists_behind_own_appends_show_the_order_of_versions_all_the_same(tmp_pa
         verified(certificate | {"order": [0, 1]}, history)
 
 
-def test_an_answer_that_nobody_gave_is_no_read_of_nothing(tmp_path: Path) -> None:
+def test_a_completion_without_a_value_is_no_read_of_the_initial_value(tmp_path: Path) -> None:
     rows = history_rows(parsed("[0,1] w(x,1)\n [2,3] r(x,1)"))
     rows[3]["value"] = None
     history = write_rows(rows, TRANSACTION, tmp_path / "history.parquet")

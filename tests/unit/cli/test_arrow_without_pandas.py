@@ -1,4 +1,4 @@
-"""pyarrow does without pandas until somebody wants it."""
+"""pyarrow does not import pandas until it is used."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ print(pa.array(pd.Series(["a", "b"], dtype="category")).type)
 """
 
 
-def test_pandas_is_imported_by_whoever_wants_it_and_not_before() -> None:
+def test_pandas_is_imported_when_it_is_used_and_not_before() -> None:
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines() == ["False", "3 True", "dictionary<values=string, indices=int8, ordered=0>"]

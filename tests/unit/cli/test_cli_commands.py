@@ -153,7 +153,7 @@ def test_a_failed_harness_is_255_with_one_line(
     assert err == "stormproof: no Docker engine answers; start one, or use --environment simulated\n"
 
 
-def test_a_bug_of_ours_is_255_and_debug_shows_where(
+def test_a_bug_in_the_harness_is_255_and_debug_shows_where(
     stormproof: Stormproof, pipeline: FakePipeline, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipeline.answers[7] = ZeroDivisionError("division by zero")

@@ -30,13 +30,13 @@ def test_an_essential_line_and_progress_stay_one_line_each(capsys: pytest.Captur
     assert printed.err.count("\n") == 1
 
 
-def test_a_remark_names_who_makes_it_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_remark_names_its_source_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     remark(HOSTILE)
     remark(HOSTILE, by="docker")
     assert capsys.readouterr().err == f"stormproof: {SHOWN}\ndocker: {SHOWN}\n"
 
 
-def test_a_traceback_forges_no_line_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_forges_no_line_of_the_console(capsys: pytest.CaptureFixture[str]) -> None:
     try:
         raise ValueError(HOSTILE)
     except ValueError:

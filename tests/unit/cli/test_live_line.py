@@ -142,7 +142,7 @@ def test_without_a_terminal_it_is_a_plain_line_now_and_then(monkeypatch: pytest.
     assert "\r" not in stream.getvalue()
 
 
-def test_where_nobody_reads_any_more_the_work_goes_on() -> None:
+def test_the_work_goes_on_when_the_reader_of_the_output_is_gone() -> None:
     line, stream = live(Clock())
     stream.close()
     line.report(STORM)
@@ -267,7 +267,7 @@ def test_a_terminal_shows_a_verdict_in_its_colour_and_the_text_in_it_acts_on_not
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
     ],
 )
-def test_who_wants_no_colours_gets_none(
+def test_colours_can_be_turned_off(
     terminals: tuple[TextIO, int],
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],

@@ -1,4 +1,4 @@
-"""Whoever misspells a name on the command line or in a suite is shown the nearest, whatever kind of name it is."""
+"""For a name misspelt on the command line or in a suite the nearest is shown, whatever kind of name it is."""
 
 from __future__ import annotations
 

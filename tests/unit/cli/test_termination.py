@@ -107,7 +107,7 @@ send("SIGINT")
     assert (tmp_path / "given back").exists()
 
 
-def test_threads_that_miss_what_was_given_back_say_nothing_of_it() -> None:
+def test_threads_that_fail_for_lack_of_what_was_released_print_nothing() -> None:
     finished = ended(
         """
 import threading
@@ -143,7 +143,7 @@ def test_a_signal_after_the_end_is_too_late() -> None:
     assert (finished.returncode, finished.stderr) == (1, "")
 
 
-def test_in_somebody_elses_program_ctrl_c_is_raised_when_the_run_has_been_unwound() -> None:
+def test_in_a_program_that_imports_stormproof_ctrl_c_is_raised_when_the_run_has_been_unwound() -> None:
     program = """
 import asyncio, os, signal
 from harness.environments import interruptible

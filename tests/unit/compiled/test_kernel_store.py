@@ -1,4 +1,4 @@
-"""One directory for each user, whole entries, and nothing from anybody else."""
+"""One directory for each user, whole entries, and nothing that another user wrote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_what_was_written_is_read() -> None:
     assert [path.name for path in store.directory().iterdir()] == ["a.kernel"]
 
 
-def test_it_lies_in_the_users_cache_and_is_nobody_elses_to_write(tmp_path: Path) -> None:
+def test_the_store_lies_in_the_users_cache_and_only_the_user_can_write_it(tmp_path: Path) -> None:
     assert store.directory() == tmp_path / "caches" / "stormproof" / "kernels"
     assert store.directory().stat().st_mode & 0o077 == 0
 
@@ -53,7 +53,7 @@ def test_a_changed_entry_is_not_read() -> None:
     assert store.read("a") is None
 
 
-def test_what_nobody_uses_goes_and_what_is_used_stays() -> None:
+def test_unused_entries_are_removed_and_used_ones_stay() -> None:
     for name in ("old", "new"):
         store.write(name, b"machine code")
     half = store.directory() / "killed.unfinished"

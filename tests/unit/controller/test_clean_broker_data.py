@@ -49,7 +49,7 @@ def clean(*broker_ids: int, protects_living: bool = True) -> CleanBrokerData:
 
 
 @pytest.mark.parametrize("request_", [clean(1), clean(9), clean()])
-def test_who_lives_or_is_unknown_is_not_cleaned(request_):
+def test_replicas_that_live_or_are_unknown_are_not_cleaned(request_):
     decision = machine().evaluate(request_, Living(1, 2), unclean=False)
     assert isinstance(decision, Refusal)
     assert decision.code == ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA

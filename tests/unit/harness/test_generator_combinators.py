@@ -160,13 +160,13 @@ def test_any_of_lets_those_that_are_equally_soon_take_turns() -> None:
     assert fs(any_of(repeat(invoke("a"), 3), repeat(invoke("b"), 3)), concurrency=1) == "a b a b a b"
 
 
-def test_any_of_takes_whoever_is_soonest() -> None:
+def test_any_of_takes_the_generator_that_is_soonest() -> None:
     assert invocations(
         any_of(delay(30e-9, repeat(invoke("slow"), 2)), delay(20e-9, repeat(invoke("fast"), 3))), nemesis=False
     ) == ["0 0 slow", "0 1 fast", "20 0 fast", "30 1 slow", "40 0 fast"]
 
 
-def test_mix_draws_by_weight_and_goes_on_with_who_is_left() -> None:
+def test_mix_draws_by_weight_and_goes_on_with_the_generators_left() -> None:
     rare_and_common = limit(1000, mix([repeat(invoke("rare")), repeat(invoke("common"))], seed=SEED, weights=[1, 9]))
     assert 50 < fs(rare_and_common).split().count("rare") < 150
     assert sorted(fs(mix([repeat(invoke("a"), 2), repeat(invoke("b"), 5)], seed=SEED)).split()) == list("aabbbbb")
@@ -402,7 +402,7 @@ def test_asking_twice_gives_the_same_answer() -> None:
         generator, context = first[1], context.at(first[0].time)
 
 
-def test_a_generator_that_waits_for_a_thread_nobody_has_is_an_error() -> None:
+def test_a_generator_that_waits_for_a_thread_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(HarnessError, match="wait for ever"):
         simulate(nemesis(invoke("start")), nemesis=False)
 

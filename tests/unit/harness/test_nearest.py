@@ -1,4 +1,4 @@
-"""Whoever misspells a name is shown the nearest."""
+"""For a name that is misspelt the nearest is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions in foreign histories: read fast where they are plain, and the same as if nobody had been fast."""
+"""Transactions in foreign histories: read fast where they are plain, with the same result as one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = list[dict[str, Any]]
 
 
 class OneByOne(Shape):
-    """Nobody is fast."""
+    """A shape without the fast path."""
 
     @property
     def transactions(self) -> None:
@@ -216,7 +216,7 @@ def test_a_transaction_alone_among_lifted_ones_is_refused(tmp_path: Path) -> Non
         converted(tmp_path, edn("[7 [[:r 1 nil]]]", "[[:r 1 nil]]"))
 
 
-def test_what_the_nemesis_says_is_no_transaction(tmp_path: Path) -> None:
+def test_rows_of_the_nemesis_are_no_transactions(tmp_path: Path) -> None:
     text = edn("[[:r 1 nil]]") + "{:process :nemesis, :type :info, :f :kill, :value [[:r 1 nil]]}\n"
     assert [row["value"] is None or row["value"]["txn"] for row in converted(tmp_path, text)][1] in (None, True)
 

@@ -78,7 +78,7 @@ def test_cleanup_removes_directories_of_dead_processes_alone_and_says_so_as_data
     assert not mine.exists()
 
 
-def test_what_cannot_be_removed_is_said_and_is_255(
+def test_what_cannot_be_removed_is_reported_and_is_255(
     killed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("harness.cli.cleanup.CLEANED_ENVIRONMENTS", ())
@@ -87,7 +87,7 @@ def test_what_cannot_be_removed_is_said_and_is_255(
     assert capsys.readouterr().out.startswith(f"FAILED    directory {killed}: not all of it could be removed")
 
 
-def test_an_engine_that_does_not_answer_is_said_and_is_255(
+def test_an_engine_that_does_not_answer_is_reported_and_is_255(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -108,7 +108,7 @@ def test_where_no_engine_is_none_is_missed(
 
 
 def test_temporary_directories_are_made_in_one_place_alone() -> None:
-    """Others would be nobody's, and stay after a kill."""
+    """Others would have no owner, and stay after a kill."""
     root = Path(__file__).resolve().parents[3]
     packages = ("harness", "nemesis", "workloads", "checkers", "results", "system_under_test")
     sources = [path for package in packages for path in (root / package).rglob("*.py")]

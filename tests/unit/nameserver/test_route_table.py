@@ -1,4 +1,4 @@
-"""What a NameServer makes of what brokers tell it."""
+"""The routes that a NameServer makes of brokers' registrations."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def struck(text: str, **roles: tuple[str, ...]) -> set[tuple[str, str]]:
     return {(link.source, link.target) for link in fault.links} if fault else set()  # type: ignore[attr-defined]
 
 
-def test_a_link_is_cut_in_both_directions_between_those_who_play_the_roles_when_it_strikes() -> None:
+def test_a_link_is_cut_in_both_directions_between_the_nodes_that_have_the_roles_when_it_strikes() -> None:
     assert struck("cut link primary to active-controller") == {("b2", "c1"), ("c1", "b2")}
     assert struck("cut link b1 to c1+c2") == {("b1", "c1"), ("c1", "b1"), ("b1", "c2"), ("c2", "b1")}
     assert struck("cut link primary to brokers") == {("b2", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b2")}
@@ -148,6 +148,6 @@ def test_a_vocabulary_is_what_the_system_declares_over_its_nodes() -> None:
         ([node("a,b")], "'a,b' cannot be the name"),
     ],
 )
-def test_names_that_targets_could_not_tell_apart_are_refused(nodes: list[NodeSpec], words: str) -> None:
+def test_names_that_would_make_targets_ambiguous_are_refused(nodes: list[NodeSpec], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         vocabulary_of(Declaration(groups=("stores",)), nodes)

@@ -66,7 +66,7 @@ def test_every_shape_of_a_package_strikes_a_healthy_cluster(name: str) -> None:
         assert fault.nodes
 
 
-def test_isolation_cuts_both_directions_to_everybody_else() -> None:
+def test_isolation_cuts_both_directions_to_every_other_node() -> None:
     fault = Isolate(PRIMARY).strike(CLUSTER, Seed(0).stream())
     assert fault is not None
     assert set(fault.links) == set(between(["b2"], ["b1", "b3", "c1", "c2", "c3"]))  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ def test_one_way_cuts_one_direction_only() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_in_a_majorities_ring_everybody_sees_a_majority(seed: int) -> None:
+def test_in_a_majorities_ring_every_node_reaches_a_majority(seed: int) -> None:
     nodes = tuple(f"n{i}" for i in range(5))
     fault = MajoritiesRing("all").strike(Cluster(groups={"all": nodes}), Seed(seed).stream())
     assert fault is not None

@@ -45,7 +45,7 @@ def test_a_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_file_that_nobody_may_write_stays(tmp_path: Path) -> None:
+def test_a_file_without_write_permission_stays(tmp_path: Path) -> None:
     if os.getuid() == 0:
         pytest.skip("root may write everything")
     path = tmp_path / "file"
@@ -149,7 +149,7 @@ def test_a_directory_and_a_socket_are_refused_in_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["file/below", "nowhere/below", "/proc/nobody-makes-this", "x" * 256])
-def test_what_cannot_be_made_is_known_before_and_leaves_nothing(
+def test_a_file_that_cannot_be_made_is_reported_before_the_work_and_leaves_nothing(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

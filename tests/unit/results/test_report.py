@@ -37,7 +37,7 @@ def page(directory: Path) -> str:
     return re.sub(r"<script>.*?</script>", "", (directory / "report.html").read_text(), flags=re.DOTALL)
 
 
-def test_the_page_tells_the_verdict_the_witnesses_the_faults_and_how_to_replay(run: Path) -> None:
+def test_the_page_shows_the_verdict_the_witnesses_the_faults_and_how_to_replay(run: Path) -> None:
     text = page(run)
     assert "INVALID" in text
     assert "lost-write × 14" in text

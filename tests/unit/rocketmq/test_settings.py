@@ -38,7 +38,7 @@ def test_text_and_flags_are_checked():
         settings.flag("b", False)
 
 
-def test_a_setting_that_nobody_asks_for_is_refused_with_the_likely_one_named():
+def test_a_setting_that_no_program_reads_is_refused_with_the_likely_one_named():
     config = WatchedConfig({"listenPort": 1, "scanNotActiveBrokerIntervall": 5})
     NameServerConfig.from_json(config)
     with pytest.raises(ValueError, match=r"Intervall: there is no such setting; did you mean scanNotActiveBroker"):

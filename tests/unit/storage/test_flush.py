@@ -11,7 +11,7 @@ from system_under_test.storage.errors import LogTruncated, StorageFailed
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 
-def test_one_fsync_releases_everyone_who_wrote_before_it_began() -> None:
+def test_one_fsync_releases_every_waiter_who_wrote_before_it_began() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, sync_config(1 << 20))
         store = await machine.boot()

@@ -1,4 +1,4 @@
-"""Replicas tell the same checksums of the same bytes, however these came, and whatever became of the log before."""
+"""Replicas report the same checksums of the same bytes, however these came, and whatever the log held before."""
 
 from __future__ import annotations
 

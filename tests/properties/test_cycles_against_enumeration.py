@@ -18,8 +18,8 @@ from checkers.spark.session import spark_session
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
 from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
+from checkers.transactions.elle.graph.shortest_cycles import Patience
 from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
-from checkers.transactions.elle.graph.witnesses import Patience
 from checkers.verdict import EXAMPLES
 from tests.references import transaction_graphs
 from tests.references.thousands import thousands

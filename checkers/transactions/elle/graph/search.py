@@ -39,6 +39,7 @@ from checkers.transactions.elle.graph.cycles import (
     found_cycles,
     merged_cycles,
 )
+from checkers.transactions.elle.graph.shortest_cycles import Patience
 from checkers.transactions.elle.graph.strong_components import (
     INDEFINITELY,
     KIND_BITS,
@@ -61,7 +62,7 @@ from checkers.transactions.elle.graph.units import (
     nodes_of_units,
     units,
 )
-from checkers.transactions.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, Patience, named
+from checkers.transactions.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, named
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 

@@ -30,13 +30,13 @@ class Screen:
 
     def feed(self, text: str) -> Screen:
         for parameters, command, control, plain, lone in TOKENS.findall(text):
-            assert not lone, f"an escape sequence that no line of ours has: {text!r}"
+            assert not lone, f"an escape sequence that the console does not write: {text!r}"
             if command == "K":
                 self.lines[self._row] = self.lines[self._row][: self._column]
             elif command == "m":
                 self._colour = parameters or "0"
             elif command:
-                raise AssertionError(f"an escape sequence that no line of ours has: {parameters}{command}")
+                raise AssertionError(f"an escape sequence that the console does not write: {parameters}{command}")
             elif control == "\r":
                 self.drawn.append(self.lines[self._row])
                 self._column = 0

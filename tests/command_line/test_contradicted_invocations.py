@@ -207,11 +207,11 @@ def test_in_a_stored_history_the_first_is_reported_wherever_it_is_cut(
     table = pq.read_table(kept)
     rows = table.to_pylist()
     rows[25]["value"]["value"], rows[37]["value"]["value"] = 25, 77
-    pq.write_table(type(table).from_pylist(rows, schema=table.schema), "ours.parquet", row_group_size=row_group_size)
+    pq.write_table(type(table).from_pylist(rows, schema=table.schema), "stored.parquet", row_group_size=row_group_size)
     for judged_as in (("--model", "register"), ("--workload", "register")):
-        answer = stormproof("check", "ours.parquet", *judged_as, *IN_PROCESS)
+        answer = stormproof("check", "stored.parquet", *judged_as, *IN_PROCESS)
         assert answer.code == 254
-        assert "ours.parquet: row 25: write completes with 25, but was invoked with 24" in answer.err
+        assert "stored.parquet: row 25: write completes with 25, but was invoked with 24" in answer.err
 
 
 def test_a_run_whose_history_contradicts_itself_is_malformed(

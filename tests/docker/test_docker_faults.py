@@ -24,7 +24,7 @@ def both(left: Sequence[str], right: Sequence[str]) -> list[Link]:
 
 
 def reach(cluster: Cluster) -> dict[str, list[str]]:
-    """Node -> those whom a new connection of it reaches; checks that what fails, fails by silence."""
+    """Node -> the nodes that a new connection of it reaches; checks that what fails, fails by silence."""
 
     async def ask_all() -> list[dict[str, str]]:
         others = [[other for other in NAMES if other != name] for name in NAMES]

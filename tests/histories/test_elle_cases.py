@@ -36,7 +36,7 @@ IMPLIED: Mapping[str, frozenset[str]] = {
     "dirty-update": frozenset({"dirty-update"}),
     "internal": frozenset({"internal"}),
 }
-"""What those who demand that an anomaly is absent demand with it."""
+"""An anomaly that a model of Elle forbids -> the anomalies here that it forbids with it."""
 
 Event = dict[str, Any]
 

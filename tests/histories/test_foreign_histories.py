@@ -199,7 +199,7 @@ def test_orders_are_certified_and_replayed(tmp_path: Path, capsys: pytest.Captur
     history = Path(answer["directory"]) / "history.parquet"
     program = [sys.executable, "-m", "checkers.linearizable.replay", str(history), str(orders), "cas-register"]
     assert subprocess.run(program, capture_output=True, timeout=60, check=False).returncode == 0
-    # What was converted is one of ours, and judged as such.
+    # What was converted is a stored history, and judged as such.
     _, (again,) = checked(capsys, [history], "--model", "cas-register", *runs)
     assert again["verdict"] == "valid"
 

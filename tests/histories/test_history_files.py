@@ -141,7 +141,7 @@ def test_there_are_histories_with_and_without_anomalies(checker: str) -> None:
 
 JUDGES_OF_RUNS = (Availability(), ReplicationChecker(), Liveness(), Statistics(), Vacuity(subject="x", evidence=()))
 REPORTED_ELSEWHERE = {"availability": {"slow-recovery"}, "cluster": CLUSTER_ANOMALIES, "liveness": {"no-progress"}}
-"""Each is shown by a test of its own: the histories of `availability` and `cluster`, and `test_progress`."""
+"""Each is shown by a test of its own: the histories of `availability` and `cluster`, and `test_liveness_checker`."""
 
 
 @pytest.mark.parametrize("checker", JUDGES_OF_RUNS, ids=lambda checker: checker.name)

@@ -1,4 +1,4 @@
-"""Certificates that rest on what was assumed: what the verification believes, no order allows.
+"""Certificates that rest on what was assumed: what the verification accepts, no order allows.
 
 The reference puts what is assumed into the history as an order of versions, and tries all orders of transactions.
 """
@@ -120,7 +120,7 @@ Edge = tuple[str, int, int]
 
 
 def all_steps(one: Judged, assumed: list[str]) -> dict[Edge, dict[str, Any]]:
-    """By kind and transactions, of all that the verification believes one each."""
+    """By kind and transactions, of all that the verification accepts one each."""
     history = one.history
     assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset(assumed))
     steps: dict[Edge, dict[str, Any]] = {}
@@ -146,7 +146,7 @@ def candidates(one: Judged, assumed: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def orders_of(one: Judged, key: str, assumed: list[str]) -> Iterator[dict[str, Any]]:
-    """What the reference finds ordered, shown by whom the verification will accept; and what is initially so."""
+    """What the reference finds ordered, shown by transactions that the verification accepts, and initial orders."""
     versions = [value for t in one.transactions for value in left(t, key)]
     for version in versions:
         yield {"key": key, "versions": [None, version], "because": "initial", "transactions": []}
@@ -222,7 +222,7 @@ def judge(seed: int, directory: Path, said: Counter[str], most: int) -> None:
 
 
 def tamper(one: Judged, made: dict[str, Any], rng: random.Random, said: Counter[str]) -> None:
-    """What is believed all the same must be true."""
+    """What is accepted all the same must be true."""
     for _ in range(3):
         forged = json.loads(json.dumps(made))
         change(one, forged, rng)
@@ -264,7 +264,7 @@ def change(one: Judged, forged: dict[str, Any], rng: random.Random) -> None:
 
 
 def test_the_verification_forbids_what_the_lattice_does() -> None:
-    """Each knows by itself."""
+    """Each has a table of its own."""
     kinds = ("ww", "wr", "rw", "process", "realtime")
     for model in ConsistencyModel:
         for length in range(2, 5):

@@ -205,7 +205,7 @@ NEITHER_ORDER = """
     r(y,1) r(p,1) r(q,1)
     r(y,2) r(p,1) r(q,1)
 """
-"""Both who read x saw all of y's writers, and both who read y all of x's; nothing is forced before one assumes
+"""Both readers of x saw all of y's writers, and both readers of y all of x's; nothing is forced before one assumes
 something of x, and then something of y."""
 
 
@@ -223,7 +223,7 @@ def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(repair, "CHOICES", 0)
     decision = decided(written(NEITHER_ORDER), "serializable")
     assert decision.verdict is Verdict.UNKNOWN
-    assert set(decision.open[0]) >= {1, 2, 3, 4}, "who wrote x and y"
+    assert set(decision.open[0]) >= {1, 2, 3, 4}, "the writers of x and y"
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -134,7 +134,7 @@ def some_commit_order(history: History, extra: Order, demanded: Pairs) -> bool:
 
 
 def axiom(sees: Order, extra: Order) -> Callable[[History], bool]:
-    """If r, who reads key k from w, sees u before, and u writes k too, then u is before w."""
+    """If r, which reads key k from w, sees u before, and u writes k too, then u is before w."""
 
     def holds(history: History) -> bool:
         before = sees(history)

@@ -179,7 +179,7 @@ class Cluster:
         raise AssertionError(f"not so within {within_s} s")
 
     async def until_master(self, node: str, within_s: float = 30) -> None:
-        """The controllers say so, and the broker knows."""
+        """The controllers have it as master, and the broker is one."""
 
         async def is_master() -> bool:
             if await self.master() != node:

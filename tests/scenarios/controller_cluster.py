@@ -139,7 +139,7 @@ class ScriptedBroker:
         return info
 
     async def alter(self, *members: int) -> None:
-        """As a master does that knows what is so."""
+        """As a master does that knows the current state."""
         info = await self.info()
         await self.insist(
             lambda: self.client.alter_sync_state_set(

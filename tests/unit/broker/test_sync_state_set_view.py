@@ -1,4 +1,4 @@
-"""Who leaves, who joins, who must ack meanwhile."""
+"""Which replicas leave the SyncStateSet, which join, and which must ack meanwhile."""
 
 from system_under_test.rocketmq.broker.sync_state_set import (
     SetView,

@@ -115,7 +115,7 @@ def test_a_proof_is_followed_step_by_step(tmp_path: Path) -> None:
 
 
 def cases() -> Decision:
-    """At serializability 3 and 5 (who read x from 1) stand on one side of 2 and its readers, whichever comes first, and
+    """At serializability 3 and 5 (they read x from 1) are on one side of 2 and its readers, whichever comes first, and
     y was written on each side before it was read as never written. The history says more; that is not needed."""
     first = 0
     reads = [ProofStep(source=w, target=r, because=Because.READ, key=0) for w, r in ((1, 3), (2, 4), (1, 5), (2, 6))]

@@ -1,4 +1,4 @@
-"""Who lives: by heartbeats and channels, and by incarnation."""
+"""Which replicas are alive: by heartbeats and channels, and by incarnation."""
 
 from __future__ import annotations
 

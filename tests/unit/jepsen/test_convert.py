@@ -1,4 +1,4 @@
-"""Foreign histories become ours, saying the same; what is no history is refused with its place."""
+"""Foreign histories are converted without a change of content; what is no history is refused with its place."""
 
 from __future__ import annotations
 

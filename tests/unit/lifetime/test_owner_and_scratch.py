@@ -1,4 +1,4 @@
-"""Whose a directory is, and when it may go."""
+"""Which process owns a directory, and when it may be removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings of cycles: who is in them, by what, from the anomaly's details alone; no drawing of anything else."""
+"""Drawings of cycles: their transactions and dependencies, from the anomaly's details alone, and of nothing else."""
 
 from __future__ import annotations
 

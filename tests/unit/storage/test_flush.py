@@ -1,4 +1,4 @@
-"""Who is released when, and what a failing disk does."""
+"""Which waiters a flush releases and when, and what a failing disk does."""
 
 from __future__ import annotations
 

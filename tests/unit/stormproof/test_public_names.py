@@ -1,4 +1,4 @@
-"""`stormproof` gives users what it says, to Python and to type checkers alike, and notices packages that hide ours."""
+"""`stormproof` exports what it declares, to Python and to type checkers alike, and names packages that hide its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of registers does not depend on how a history is split, nor on who runs the plan; what it cannot mean is
+"""Findings on registers do not depend on how a history is split, nor on the engine; what it cannot mean is
 refused."""
 
 from __future__ import annotations

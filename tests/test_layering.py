@@ -110,7 +110,7 @@ def violations(name: str, source: str) -> list[str]:
 
 
 def touches(source: str) -> list[str]:
-    """The calls of a module that do input, output, time or randomness without the host."""
+    """The imports and calls of a module that do input, output, time or randomness without the host."""
     tree = ast.parse(source)
     found = [f"line {line}: import {module}" for line, module in imports(tree) if under(module, WORLD_MODULES)]
     for node in ast.walk(tree):

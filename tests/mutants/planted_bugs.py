@@ -156,6 +156,23 @@ PLANTED_BUGS = (
         workload="bank",
     ),
     PlantedBug(
+        mutant="fractured-read",
+        guarantee="two writes are seen in one order by everybody",
+        anomalies=frozenset({"long-fork"}),
+        first_seed=1,
+        nemesis=("partition",),
+        workload="long-fork",
+    ),
+    PlantedBug(
+        mutant="local-read",
+        guarantee="what a process has read it never reads smaller again",
+        anomalies=frozenset({"nonmonotonic-read"}),
+        nemesis=LATE_READERS,
+        workload="monotonic",
+        settings={"read_share": 0.9},
+        concurrency=50,
+    ),
+    PlantedBug(
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",
         anomalies=frozenset({"lost"}),

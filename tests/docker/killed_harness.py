@@ -28,7 +28,8 @@ async def main(client: object, image: str, run: str, logs: str) -> None:
 
 if __name__ == "__main__":
     interruption.install(print)
-    # Tests that are run in the background inherit that Ctrl-C is ignored.
-    signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
+    # Tests that are run in the background, or under nohup, inherit that these signals are ignored.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.getsignal(signal.SIGTERM))
     with engine() as opened:
         interruptible.run(main(opened, *sys.argv[1:]))

@@ -14,7 +14,8 @@ are passed over, and so is a line that was torn:
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
 
-`leader` and `follower` without a group are of one group of electors that has no name. A node may die between an action
+`leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
+group without a name. A node may die between an action
 and its report; what it reported before counts.
 """
 
@@ -71,17 +72,21 @@ COLUMNS = {
 }
 """Event -> column -> its name among the event's fields."""
 
+VOTES = ("leader", "follower")
+NO_VOTERS: Mapping[str, str] = {}
 ROWS_AT_ONCE = 50_000
 LONGEST_EVENTS_BYTES = 1 << 36
 """Of one node; they are read in a stream."""
 
 
-def write_node_events(nodes: Path, target: Path) -> Path | None:
+def write_node_events(nodes: Path, target: Path, voters: Mapping[str, str] = NO_VOTERS) -> Path | None:
     """The events of all nodes under `nodes` (`<node>/events.jsonl`); None where there are none.
+
+    `voters`: node -> the group in which it votes.
 
     Raises OSError, and ValueError for a file of events that is none or has a line without an end.
     """
-    rows = _rows(nodes)
+    rows = _rows(nodes, voters)
     first = list(islice(rows, ROWS_AT_ONCE))
     if not first:
         return None
@@ -108,11 +113,13 @@ def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, event
 
 
-def _rows(nodes: Path) -> Iterator[dict[str, Any]]:
+def _rows(nodes: Path, voters: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for path in sorted(nodes.glob(f"*/{EVENTS}")):
         for sequence, event in node_events(path):
             if isinstance(event.get("event"), str) and event["event"] in COLUMNS:
-                yield {"node": path.parent.name, "sequence": sequence} | _row(event)
+                node = path.parent.name
+                group = {"group": voters[node]} if event["event"] in VOTES and node in voters else {}
+                yield {"node": node, "sequence": sequence} | group | _row(event)
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:

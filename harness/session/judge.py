@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def stored_run(path: Path, parts: Parts | None = None) -> StoredRun:
     """Read a run directory. Raises UsageError."""
     record = read_run_record(path)
     parts = parts or registry.resolve(record.scenario)
+    voters = {node: group for group in parts.declaration.voters for node in parts.vocabulary.groups[group]}
     require_writable_directory(path)
     directory = RunDirectory(path)
     history, cut_short = _history(directory)
@@ -100,7 +102,7 @@ def stored_run(path: Path, parts: Parts | None = None) -> StoredRun:
         parts=parts,
         facts=facts,
         faults=read_fault_log(directory.faults),
-        node_events=_node_events(directory),
+        node_events=_node_events(directory, voters),
         history=history,
         doubts=(*([f"the run was cut short{cut_short}"] if is_cut_short else []), *facts.reasons),
     )
@@ -118,10 +120,10 @@ def _history(directory: RunDirectory) -> tuple[Path | None, str]:
         return None, " before anything was recorded"
 
 
-def _node_events(directory: RunDirectory) -> Path | None:
+def _node_events(directory: RunDirectory, voters: Mapping[str, str]) -> Path | None:
     """Raises UsageError."""
     try:
-        return write_node_events(directory.nodes, directory.node_events)
+        return write_node_events(directory.nodes, directory.node_events, voters)
     except ValueError as error:
         raise UsageError(f"the nodes' events in {directory.nodes} cannot be read: {error}") from None
 

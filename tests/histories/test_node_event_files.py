@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from checkers.in_process.engine import InProcessEngine
@@ -71,3 +72,18 @@ def test_events_get_the_verdict_they_are_written_for(file: Path, tmp_path: Path)
 def test_there_are_events_with_and_without_each_anomaly() -> None:
     verdicts = {parse(file.read_text())[0] for file in FILES}
     assert verdicts == {"valid", *(f"invalid {name}" for name in ANOMALIES)}
+
+
+def test_a_leader_that_names_no_group_is_of_the_group_in_which_its_node_votes(tmp_path: Path) -> None:
+    for node in ("c1", "x1"):
+        (tmp_path / "nodes" / node).mkdir(parents=True)
+        log = tmp_path / "nodes" / node / "events.jsonl"
+        unnamed, named = (
+            {"event": "leader", "time": 1, "term": 1},
+            {"event": "leader", "time": 2, "term": 2, "group": "own"},
+        )
+        log.write_text(f"{json.dumps(unnamed)}\n{json.dumps(named)}\n")
+    table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet", {"c1": "controllers"})
+    assert table is not None
+    groups = [(row["node"], row["group"]) for row in pq.read_table(table).to_pylist()]
+    assert groups == [("c1", "controllers"), ("c1", "own"), ("x1", None), ("x1", "own")]

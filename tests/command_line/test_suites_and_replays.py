@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.session import resolve as registry
 from harness.session.suite_file import load_suite
 from tests.command_line.answers import Stormproof
 
@@ -56,7 +57,7 @@ def test_a_stored_run_replays_event_for_event(stormproof: Stormproof, stored_run
     assert "replayed  the same, event for event (trace " in answer.out
 
 
-def test_the_smoke_suite_is_small_and_covers_both_workloads_and_every_fault_without_mutants() -> None:
+def test_the_smoke_suite_is_small_and_covers_log_and_register_and_every_fault_without_mutants() -> None:
     scenarios = load_suite("smoke").scenarios
     assert len(scenarios) <= 12
     assert sum(scenario.time_limit_s + scenario.recovery_s for scenario in scenarios) <= 600
@@ -68,7 +69,8 @@ def test_the_smoke_suite_is_small_and_covers_both_workloads_and_every_fault_with
     assert {scenario.mutant for scenario in scenarios} == {None}
 
 
-def test_the_nightly_suite_runs_in_containers_as_well() -> None:
+def test_the_nightly_suite_covers_every_workload_and_runs_in_containers_as_well() -> None:
     scenarios = load_suite("nightly").scenarios
+    assert {scenario.workload for scenario in scenarios} == set(registry.system("rocketmq").workloads)
     assert {scenario.environment for scenario in scenarios} == {"simulated", "docker"}
     assert {scenario.mutant for scenario in scenarios} == {None}

@@ -96,6 +96,7 @@ IN_CONTAINERS = ("--environment", "docker", "--engine", "inprocess", "--recovery
 
 
 @pytest.mark.docker
+@pytest.mark.gate
 def test_a_python_program_of_any_package_runs_in_containers(installed: Path) -> None:
     nemesis = "kill memos every 6 for 1,pause memos every 5 for 1,skew clocks of memos every 7 for 2"
     run = ["run", "memo", "--workload", "register", "--nemesis", nemesis, "--time-limit", "12", *IN_CONTAINERS]

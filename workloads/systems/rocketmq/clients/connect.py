@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError
+from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError, UsageError
+from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
@@ -37,3 +39,16 @@ def operation_error(error: ClientError) -> OperationError:
     if code is None or code.definite != error.definite:
         code = SERVICE_NOT_AVAILABLE if error.definite else OUTCOME_UNKNOWN
     return OperationError(code, error.detail, node=node_of(error.node) if error.node else None)
+
+
+async def carry_out(
+    requests: Mapping[str, Callable[[Operation], Awaitable[Operation]]], operation: Operation
+) -> Operation:
+    """By the request for its `f`. Raises OperationError for what the system answers, UsageError for another `f`."""
+    request = requests.get(operation.f)
+    if request is None:
+        raise UsageError(f"this client knows {', '.join(requests)}, not {operation.f!r}")
+    try:
+        return await request(operation)
+    except ClientError as error:
+        raise operation_error(error) from error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.errors import PRECONDITION_FAILED, OperationError, UsageError
+from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
-from workloads.systems.rocketmq.clients.connect import message_client, operation_error
+from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, broker_names, node_of
 
 BATCH = 32
@@ -25,6 +25,12 @@ class LogClient:
         self._group = f"consumers-{host.name}"
         self._positions: dict[str, int] = {}
         self._committed: dict[str, int] = {}
+        self._requests = {
+            "send": self._send,
+            "poll": self._poll,
+            "final-poll": self._final_poll,
+            "caught-up": self._caught_up,
+        }
 
     async def open(self) -> None:
         return None
@@ -33,18 +39,7 @@ class LogClient:
         self._client.close()
 
     async def invoke(self, operation: Operation) -> Operation:
-        try:
-            if operation.f == "send":
-                return await self._send(operation)
-            if operation.f == "poll":
-                return await self._poll(operation)
-            if operation.f == "final-poll":
-                return await self._final_poll(operation)
-            if operation.f == "caught-up":
-                return await self._caught_up(operation)
-        except ClientError as error:
-            raise operation_error(error) from error
-        raise UsageError(f"the log client knows send, poll, final-poll and caught-up, not {operation.f!r}")
+        return await carry_out(self._requests, operation)
 
     async def _send(self, operation: Operation) -> Operation:
         assert operation.value is not None

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.errors import UsageError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
-from workloads.systems.rocketmq.clients.connect import message_client, operation_error
+from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.log import queue_of
 from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
 
@@ -27,6 +26,7 @@ DRAIN_BATCH = 1024
 class QueueClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._client = message_client(host, settings, REQUEST_TIMEOUT_S)
+        self._requests = {"enqueue": self._enqueue, "dequeue": self._dequeue, "drain": self._drain}
 
     async def open(self) -> None:
         return None
@@ -35,16 +35,7 @@ class QueueClient:
         self._client.close()
 
     async def invoke(self, operation: Operation) -> Operation:
-        try:
-            if operation.f == "enqueue":
-                return await self._enqueue(operation)
-            if operation.f == "dequeue":
-                return await self._dequeue(operation)
-            if operation.f == "drain":
-                return await self._drain(operation)
-        except ClientError as error:
-            raise operation_error(error) from error
-        raise UsageError(f"the queue client knows enqueue, dequeue and drain, not {operation.f!r}")
+        return await carry_out(self._requests, operation)
 
     async def _enqueue(self, operation: Operation) -> Operation:
         assert operation.value is not None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting
+from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
@@ -43,7 +44,8 @@ def simulated_s_per_s(workload: str, seed: int, storm_s: float, runs: Path) -> f
     directory = RunDirectory.create(runs, f"{workload}-{storm_s:g}", seed)
 
     async def storm(environment: Environment) -> float:
-        await execute(plan_of(scenario, parts), environment, directory, FactsSoFar(), lambda line: None)
+        recorder = DirectoryRecorder(directory, parts.workload.value_type)
+        await execute(plan_of(scenario, parts), environment, recorder, FactsSoFar(), lambda line: None)
         return environment.timeline.now_ns() / 1e9
 
     simulated_s: float

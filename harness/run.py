@@ -6,7 +6,6 @@ run itself goes into its facts, so that a verdict over a run cut short says so.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,8 +19,7 @@ from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
 from harness.record.facts import RunFacts
 from harness.record.fault_row import FaultRow
-from harness.record.history import HistoryWriter
-from harness.record.run_directory import RunDirectory
+from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec, System
@@ -81,34 +79,28 @@ class FactsSoFar:
 async def execute(
     plan: Plan,
     environment: Environment,
-    directory: RunDirectory,
+    recorder: Recorder,
     facts: FactsSoFar,
     progress: Progress,
 ) -> None:
-    """Run the plan to its end and leave a closed history, whatever happens on the way.
+    """Run the plan to its end and close the record, whatever happens on the way.
 
     Raises HarnessError where the system could not be started or the environment failed; the history then
     holds what was recorded until then.
     """
-    history = HistoryWriter(directory.history_stream, plan.workload.value_type)
-    # Line by line: of a run that is killed, too, it must be known which faults struck.
-    nemesis_log = directory.faults.open("a", encoding="utf-8", buffering=1)
     try:
-        with nemesis_log:
-            await _Course(plan, environment, directory, facts, progress, history, nemesis_log.write).run()
+        await _Course(plan, environment, recorder, facts, progress).run()
     finally:
-        history.close()
+        recorder.close()
 
 
 @dataclass
 class _Course:
     plan: Plan
     environment: Environment
-    directory: RunDirectory
+    recorder: Recorder
     facts: FactsSoFar
     progress: Progress
-    history: HistoryWriter
-    write_nemesis: Callable[[str], Any]
     next_process: int = 0
 
     def __post_init__(self) -> None:
@@ -120,7 +112,7 @@ class _Course:
         observer: Any = None
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
-            await environment.start(nodes, self.directory.nodes)
+            await environment.start(nodes, self.recorder.nodes)
             observer = environment.client_host("observer")
             await self._until_ready(observer, "after its start", START_TIMEOUT_S)
             self.facts.storm_from_ns = environment.timeline.now_ns()
@@ -206,10 +198,10 @@ class _Course:
             self.facts.reasons.append(f"the harness failed in an operation: {crash}")
 
     def _record(self, operation: Operation) -> None:
-        self.history.append(operation._replace(value=None) if operation.process == NEMESIS else operation)
+        self.recorder.operation(operation._replace(value=None) if operation.process == NEMESIS else operation)
         if operation.process != NEMESIS and operation.type != "invoke":
             self.reported.completed(operation)
 
     def _record_nemesis(self, row: FaultRow) -> None:
-        self.write_nemesis(json.dumps(row.to_json()) + "\n")
+        self.recorder.fault(row)
         self.reported.struck(row)

@@ -54,8 +54,9 @@ class Environment(Protocol):
     @property
     def timeline(self) -> Timeline: ...
 
-    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
-        """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it."""
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
+        """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it. None: no file is to
+        be left, which the simulator alone can do."""
 
     async def stop(self) -> None:
         """End all nodes, bring their logs home, leave nothing behind. Works after a failed start, too."""

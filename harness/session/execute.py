@@ -10,6 +10,7 @@ from harness.environments.kind import EnvironmentKind, Setting
 from harness.errors import HarnessError
 from harness.lifetime.interruption import last_words
 from harness.progress import Progress
+from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
@@ -59,7 +60,13 @@ def execute_scenario(
     try:
         nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
         _, reported = kind.run(
-            lambda environment: execute(plan_of(scenario, parts), environment, directory, facts, progress),
+            lambda environment: execute(
+                plan_of(scenario, parts),
+                environment,
+                DirectoryRecorder(directory, parts.workload.value_type),
+                facts,
+                progress,
+            ),
             Setting(nodes=nodes, seed=Seed(scenario.seed), say=progress, recording=recording),
         )
         record = replace(record, environment=reported)

@@ -79,7 +79,9 @@ class DockerEnvironment:
 
     # Life of the nodes ----------------------------------------------------------------------------------------
 
-    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
+        if logs is None:
+            raise HarnessError("containers leave logs, so they need a directory for them")
         if self._containers:
             raise HarnessError("an environment of containers is started once")
         names = [spec.name for spec in nodes]

@@ -69,13 +69,15 @@ class NodeLog:
 
     __slots__ = ("_directory", "events", "lines")
 
-    def __init__(self, directory: Path) -> None:
-        """The directory is there already."""
+    def __init__(self, directory: Path | None) -> None:
+        """The directory is there already; without one, nothing is written."""
         self._directory = directory
         self.events: list[str] = []
         self.lines: list[str] = []
 
     def write(self) -> None:
+        if self._directory is None:
+            return
         for name, lines in ((EVENTS, self.events), (NODE_LOG, self.lines)):
             if lines:
                 with (self._directory / name).open("a", encoding="utf-8") as file:
@@ -130,15 +132,16 @@ class SimulatedEnvironment:
 
     # Life of the nodes ----------------------------------------------------------------------------------------
 
-    async def start(self, nodes: Sequence[NodeSpec], logs: Path) -> None:
+    async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
         for spec in nodes:
             if spec.name in self._machines:
                 raise HarnessError(f"two hosts are called {spec.name!r}")
             if not isinstance(spec.program, PythonProgram):
                 raise HarnessError(f"the simulator runs Python programs alone; {spec.name} is a command")
             main = _resolve(spec.program.main)
-            directory = logs / spec.name
-            directory.mkdir(parents=True, exist_ok=True)
+            directory = None if logs is None else logs / spec.name
+            if directory is not None:
+                directory.mkdir(parents=True, exist_ok=True)
             log = NodeLog(directory)
             self._nodes[spec.name] = _Node(
                 machine=self._machine(spec.name), spec=spec, main=main, config=spec.program.config, log=log
@@ -172,6 +175,10 @@ class SimulatedEnvironment:
 
     def panics(self) -> Mapping[str, str]:
         return dict(self._panics)
+
+    def events(self) -> Mapping[str, Sequence[str]]:
+        """Node -> the events it reported, as lines of JSON, where no logs are written; in order."""
+        return {name: tuple(node.log.events) for name, node in self._nodes.items()}
 
     def reached(self) -> Mapping[str, int]:
         """How often each rare state was reached."""

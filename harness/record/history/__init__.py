@@ -16,7 +16,7 @@ from harness.record.history.pairing import NO_PARTNER, pairs
 from harness.record.history.reader import History, Recovered, close_torn, read_history
 from harness.record.history.schema import COLUMNS, MalformedHistory, history_schema
 from harness.record.history.validation import by_process, validate
-from harness.record.history.writer import HistoryWriter
+from harness.record.history.writer import HistoryWriter, table_of
 
 __all__ = [
     "COLUMNS",
@@ -30,5 +30,6 @@ __all__ = [
     "history_schema",
     "pairs",
     "read_history",
+    "table_of",
     "validate",
 ]

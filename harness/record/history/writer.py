@@ -157,6 +157,14 @@ class HistoryWriter:
         )
 
 
+def table_of(operations: Sequence[Operation], value_type: pa.DataType) -> pa.Table:
+    """The rows that a closed history of these operations holds, in memory. Raises ValueError for a value with fields
+    that the type lacks."""
+    encoder = _Encoder(value_type)
+    batches = [encoder.batch(operations, first_index=0)] if operations else []
+    return pa.Table.from_batches(batches, schema=encoder.schema)
+
+
 class _Encoder:
     """Operations to record batches. Names of f get their codes in the order in which they first appear."""
 

@@ -1,5 +1,7 @@
 """Reads the rows of a closed history, or of another table of a run, in pieces, for engines.
 
+Such a table lies in a Parquet file, or it is in memory because nobody wrote it; then whole columns are handed out.
+
 Columns of few distinct strings arrive dictionary-encoded, so that kernels translate each distinct string
 once and never touch strings row by row. What a row means is not looked at here; `harness.record.history` has
 validated it before.
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +23,9 @@ from harness.record.history import MalformedHistory
 
 BATCH_ROWS = 262_144
 """Rows handed to a kernel at once: bounds its memory; the more, the less is left to pair across batches."""
+
+Source: TypeAlias = Path | pa.Table
+"""Where the rows of a table are."""
 
 STRINGS = ("type", "f", "key", "error", "node", "event")
 
@@ -36,20 +42,59 @@ def open_history(path: Path, metadata: pq.FileMetaData | None = None, words: Seq
         raise MalformedHistory(None, f"not a Parquet file, or a part of one ({error})", path=path) from error
 
 
-def history_rows(path: Path) -> int:
-    """Number of rows, from the file's footer."""
-    with open_history(path) as file:
+def history_rows(source: Source) -> int:
+    """Number of rows; of a file, from its footer."""
+    if isinstance(source, pa.Table):
+        return int(source.num_rows)
+    with open_history(source) as file:
         return int(file.metadata.num_rows)
 
 
-def batch_schema(path: Path, columns: Sequence[str]) -> pa.Schema:
-    """The schema of the batches that `row_group_batches` yields. Raises MalformedHistory if a column is missing."""
-    with open_history(path) as file:
-        there = file.schema_arrow.names
-        missing = [name for name in _tops(columns) if name not in there]
-        if missing:
-            raise MalformedHistory(None, f"column {missing[0]!r} is missing; there are: {', '.join(there)}", path=path)
+def batch_schema(source: Source, columns: Sequence[str]) -> pa.Schema:
+    """The schema of the batches of these columns. Raises MalformedHistory if a column is missing."""
+    if isinstance(source, pa.Table):
+        _require_columns(source.column_names, columns)
+        return _encoded(source.slice(0, 0), columns).schema
+    with open_history(source) as file:
+        _require_columns(file.schema_arrow.names, columns, source)
         return _complete(file.read_row_groups([], columns=_leaves(file, columns)), columns).schema
+
+
+def _require_columns(there: Sequence[str], columns: Sequence[str], path: Path | None = None) -> None:
+    missing = [name for name in _tops(columns) if name not in there]
+    if missing:
+        raise MalformedHistory(None, f"column {missing[0]!r} is missing; there are: {', '.join(there)}", path=path)
+
+
+def batches(source: Source, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """All rows, in order, as tables of one chunk and at most BATCH_ROWS rows."""
+    if isinstance(source, pa.Table):
+        yield from table_batches(source, columns)
+        return
+    with open_history(source) as file:
+        row_groups = range(file.metadata.num_row_groups)
+    yield from row_group_batches(source, row_groups, columns)
+
+
+def table_batches(table: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The same of a table in memory."""
+    rows = _encoded(table, columns)
+    if rows.num_rows <= BATCH_ROWS:
+        yield rows
+        return
+    for first in range(0, rows.num_rows, BATCH_ROWS):
+        yield rows.slice(first, BATCH_ROWS)
+
+
+def _encoded(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """These columns, each of one chunk, and of few distinct strings as a dictionary."""
+    rows = _complete(table, columns)
+    if any(column.num_chunks > 1 for column in rows.columns):
+        rows = rows.unify_dictionaries().combine_chunks()
+    for place, field in enumerate(rows.schema):
+        if field.name in STRINGS and pa.types.is_string(field.type):
+            rows = rows.set_column(place, field.name, rows.column(place).dictionary_encode())
+    return rows
 
 
 def row_group_batches(

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
+from checkers.history_batches import Source
 from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
 from harness.record.facts import RunFacts
@@ -39,8 +39,8 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        """The rows of a closed history (Parquet), in any order and split; `columns`: see `history_batches`."""
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        """The rows of a closed history, in any order and split; `columns`: see `history_batches`."""
 
     def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
         """Run the kernel on each batch; batches have any size, so the kernel must not rely on neighbours."""
@@ -74,7 +74,7 @@ class RunUnderCheck:
     """Process p is a life of client p % concurrency; None: each process is a client of its own."""
     recovery_limit_s: float | None = None
     """The longest outage that is allowed; None: any."""
-    node_events: Path | None = None
+    node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""
 
 
@@ -82,7 +82,7 @@ class RunUnderCheck:
 class CheckRequest:
     """One closed history and what is expected of it."""
 
-    history: Path
+    history: Source
     repeats: tuple[Repeats, ...] = ()
     """What completions may only repeat of what was asked, or it is no history."""
     legal: Mapping[str, str] = field(default_factory=dict)

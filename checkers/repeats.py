@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.history_batches import open_history, row_group_batches
+from checkers.history_batches import Source, batches
 from checkers.kernels.columns import INVOKE, NONE, TYPES, Bool, Int32, Int64, codes, integers, member, sized_elements
 from checkers.kernels.hashing import UInt64, mixed
 from harness.record.history import MalformedHistory, by_process
@@ -232,17 +232,15 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
-def require_repeated(path: Path, repeats: Sequence[Repeats]) -> None:
+def require_repeated(history: Source, repeats: Sequence[Repeats]) -> None:
     """Raises MalformedHistory at the first completion that says what its invocation did not ask."""
     if not repeats:
         return
     columns = dict.fromkeys((*COLUMNS, *(name for one in repeats for name in one.columns)))
-    with open_history(path) as file:
-        groups = range(file.metadata.num_row_groups)
     functions = tuple(dict.fromkeys(f for one in repeats for f in one.functions))
     reading = _Reading(functions=functions)
-    for batch in row_group_batches(path, groups, tuple(columns)):
+    for batch in batches(history, tuple(columns)):
         found = [one for pairs in reading.completed_in(batch) for one in pairs.contradictions(repeats, functions)]
         if found:
             index, reason = min(found)
-            raise MalformedHistory(index, reason, path=path)
+            raise MalformedHistory(index, reason, path=history if isinstance(history, Path) else None)

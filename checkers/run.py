@@ -9,7 +9,7 @@ from checkers.anomaly import Meaning
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import require_repeated
 from checkers.verdict import CheckerResult, Verdict
-from harness.record.history import MalformedHistory, read_history
+from harness.record.history import MalformedHistory, require_history
 
 
 def check_history(
@@ -21,7 +21,7 @@ def check_history(
 ) -> Mapping[str, CheckerResult]:
     """Each checker's result, in the order given; `begins` is called with the name of each when it begins. Raises
     MalformedHistory, before any checker runs."""
-    read_history(request.history)
+    require_history(request.history)
     require_repeated(request.history, request.repeats)
     results = {}
     for name, checker in checkers.items():

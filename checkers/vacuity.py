@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.evidence import Evidence, looked_at
-from checkers.history_batches import open_history, row_group_batches
+from checkers.history_batches import Source, batches
 from checkers.kernels.columns import TYPES, codes, whole
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
@@ -88,12 +87,10 @@ class _Seen:
     """The same up to the end of the storm."""
     _on_key: list[dict[str | None, int]] = field(default_factory=list)
 
-    def read(self, path: Path, *, everything: bool) -> None:
+    def read(self, history: Source, *, everything: bool) -> None:
         """Up to the first evidence, or everything."""
         self._on_key = [{} for _ in self.evidence]
-        with open_history(path) as file:
-            groups = range(file.metadata.num_row_groups)
-        for batch in row_group_batches(path, groups, (*COLUMNS, *looked_at(self.evidence))):
+        for batch in batches(history, (*COLUMNS, *looked_at(self.evidence))):
             self.rows += batch.num_rows
             clients = batch["process"].to_numpy() >= 0
             rows = batch if clients.all() else batch.take(pa.array(np.flatnonzero(clients)))

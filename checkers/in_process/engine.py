@@ -15,13 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import TypeVar, cast
 
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
-from checkers.history_batches import batch_schema, history_rows, open_history, row_group_batches
+from checkers.history_batches import (
+    Source,
+    batch_schema,
+    history_rows,
+    open_history,
+    row_group_batches,
+    table_batches,
+)
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
 from checkers.plan import Dataset, Kernel
@@ -54,17 +60,20 @@ class InProcessEngine:
     name: str = "inprocess"
     threads: int = os.cpu_count() or 1
 
-    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        schema = batch_schema(path, columns)
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        schema = batch_schema(source, columns)
 
         def tasks() -> Iterator[Task]:
-            with open_history(path) as file:
+            if isinstance(source, pa.Table):
+                yield partial(table_batches, source, columns)
+                return
+            with open_history(source) as file:
                 metadata = file.metadata
             for first in range(0, metadata.num_row_groups, ROW_GROUPS_A_TASK):
                 mine = range(first, min(first + ROW_GROUPS_A_TASK, metadata.num_row_groups))
-                yield partial(row_group_batches, path, mine, columns, metadata)
+                yield partial(row_group_batches, source, mine, columns, metadata)
 
-        return InProcessDataset(schema, tasks, bucket_count(history_rows(path)))
+        return InProcessDataset(schema, tasks, bucket_count(history_rows(source)))
 
     def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
         of = cast(InProcessDataset, source)

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -37,7 +36,7 @@ from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.findings import FINDINGS, gathered_findings, judged
-from checkers.history_batches import history_rows
+from checkers.history_batches import Source, history_rows
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
 from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
 from checkers.linearizable.model import Model
@@ -143,7 +142,7 @@ class Linearizable:
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
 
 
-def require_certifiable(history: Path) -> None:
+def require_certifiable(history: Source) -> None:
     """Raises TooLargeToCertify."""
     rows = history_rows(history)
     if rows > CERTIFIED_ROWS:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from checkers.history_batches import Source
 from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, member, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
@@ -87,7 +87,7 @@ class FinalReads:
         return translated(nodes, {name: number for number, name in enumerate(self.nodes)})
 
 
-def final_reads(engine: Engine, history: Path) -> FinalReads:
+def final_reads(engine: Engine, history: Source) -> FinalReads:
     rows = engine.history(history, TALLIED)
     partials = engine.mapped(rows, tally, TALLY)
     return summed(engine.gather(engine.grouped(partials, ("key", "node"), total, TALLY), REPLICAS_LIMIT))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.findings import FINDINGS, Example, Findings
+from checkers.history_batches import Source
 from checkers.kernels.columns import NONE, OK, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
@@ -58,7 +58,7 @@ class Resumes:
     """The operation that shows the highest."""
 
 
-def consumer_groups(engine: Engine, history: Path, *, final: FinalReads, buckets: int) -> Dataset | None:
+def consumer_groups(engine: Engine, history: Source, *, final: FinalReads, buckets: int) -> Dataset | None:
     """The findings on groups; None where nobody resumed anywhere but where the group had begun."""
     found = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
     gathered = engine.gather(engine.grouped(found, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.faults import NO_FAULT, Faults
+from checkers.history_batches import Source
 from checkers.log.final_reads import FinalReads
 from checkers.log.messages import ACKED, FACTS, Fates, message_facts
 from checkers.log.rows import COLUMNS
@@ -24,7 +24,7 @@ FAULTS_LIMIT = 1_000_000
 
 
 def data_at_risk(
-    engine: Engine, history: Path, *, final: FinalReads, buckets: int, struck: Faults
+    engine: Engine, history: Source, *, final: FinalReads, buckets: int, struck: Faults
 ) -> list[dict[str, Any]]:
     """For each fault that took acknowledged messages: how many, how long before its start the first of them had been
     acknowledged (`reach_ns`, 0 if none had), and the time between the first and the last (`span_ns`).

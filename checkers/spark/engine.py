@@ -1,6 +1,7 @@
 """Runs plans on Spark: the same kernels, the same result, on as many machines as there are.
 
-Workers read the history's row groups themselves, so its path must lead to it on every machine of the cluster.
+Workers read the history's row groups themselves, so its path must lead to it on every machine of the cluster. One that
+is in memory travels to a worker with the task.
 Memory is bounded by a partition, about `checkers.buckets.BUCKET_ROWS` rows of the history, for each worker at a time.
 """
 
@@ -10,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from checkers.buckets import bucket_count
-from checkers.history_batches import batch_schema, open_history
+from checkers.history_batches import Source, batch_schema, open_history
 from checkers.kernels.packing import joined
 from checkers.plan import Dataset, Kernel
 from checkers.spark.stages import (
@@ -28,6 +28,7 @@ from checkers.spark.stages import (
     before_shuffle,
     grouped,
     mapped,
+    read_table,
     read_tasks,
     unpacked,
 )
@@ -66,9 +67,14 @@ class SparkEngine:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def history(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        path = path.resolve()
-        schema = batch_schema(path, columns)
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        schema = batch_schema(source, columns)
+        if isinstance(source, pa.Table):
+            whole = partial(read_table, table=source, columns=columns)
+            return SparkDataset(
+                schema, (Branch(self._session.range(0, 1, 1, 1), whole),), bucket_count(source.num_rows)
+            )
+        path = source.resolve()
         with open_history(path) as file:
             row_groups, rows = file.num_row_groups, file.metadata.num_rows
         cores = self._session.sparkContext.defaultParallelism

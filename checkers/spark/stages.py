@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.history_batches import row_group_batches
+from checkers.history_batches import row_group_batches, table_batches
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
 from checkers.plan import Kernel
@@ -34,6 +34,13 @@ def read_tasks(
         for task in batch.column(0).to_pylist():
             mine = range(task * row_groups // tasks, (task + 1) * row_groups // tasks)
             yield from row_group_batches(path, mine, columns)
+
+
+def read_table(batches: Iterator[pa.RecordBatch], *, table: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Stage: for each row, the rows of a table in memory."""
+    for batch in batches:
+        for _ in range(batch.num_rows):
+            yield from table_batches(table, columns)
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

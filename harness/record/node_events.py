@@ -22,7 +22,7 @@ and its report; what it reported before counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,9 @@ COLUMNS = {
 }
 """Event -> column -> its name among the event's fields."""
 
+Events = Iterable[tuple[int, Mapping[str, Any]]]
+"""Of one node, in order, each with its number."""
+
 VOTES = ("leader", "follower")
 NO_VOTERS: Mapping[str, str] = {}
 ROWS_AT_ONCE = 50_000
@@ -86,7 +89,7 @@ def write_node_events(nodes: Path, target: Path, voters: Mapping[str, str] = NO_
 
     Raises OSError, and ValueError for a file of events that is none or has a line without an end.
     """
-    rows = _rows(nodes, voters)
+    rows = _rows(_written(nodes), voters)
     first = list(islice(rows, ROWS_AT_ONCE))
     if not first:
         return None
@@ -97,6 +100,12 @@ def write_node_events(nodes: Path, target: Path, voters: Mapping[str, str] = NO_
             first = list(islice(rows, ROWS_AT_ONCE))
     partial.replace(target)
     return target
+
+
+def node_events_table(events: Mapping[str, Iterable[Mapping[str, Any]]], voters: Mapping[str, str]) -> pa.Table | None:
+    """The same table of events that no file holds, by node and in order; None where there are none."""
+    rows = list(_rows(((node, enumerate(events[node])) for node in sorted(events)), voters))
+    return pa.Table.from_pylist(rows, schema=NODE_EVENTS) if rows else None
 
 
 def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -113,11 +122,15 @@ def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, event
 
 
-def _rows(nodes: Path, voters: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _written(nodes: Path) -> Iterator[tuple[str, Events]]:
     for path in sorted(nodes.glob(f"*/{EVENTS}")):
-        for sequence, event in node_events(path):
+        yield path.parent.name, node_events(path)
+
+
+def _rows(nodes: Iterable[tuple[str, Events]], voters: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for node, events in nodes:
+        for sequence, event in events:
             if isinstance(event.get("event"), str) and event["event"] in COLUMNS:
-                node = path.parent.name
                 group = {"group": voters[node]} if event["event"] in VOTES and node in voters else {}
                 yield {"node": node, "sequence": sequence} | group | _row(event)
 

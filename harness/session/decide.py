@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from checkers.history_batches import history_rows
@@ -36,7 +35,7 @@ class Judge:
     vacuous: Vacuous = Vacuous.UNKNOWN
 
     def decide(
-        self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: Path, progress: Progress
+        self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: str, progress: Progress
     ) -> Decided:
         """`judged`: the name of the workload or model; `named`: what the history is called in a line of progress.
 

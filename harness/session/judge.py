@@ -1,4 +1,4 @@
-"""A run directory is judged: over what was recorded, also where the harness was killed."""
+"""A run is judged by what it left: in its directory, also where the harness was killed, or in memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from checkers.availability import Availability
+from checkers.history_batches import Source
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
-from checkers.verdict import Vacuous
+from checkers.verdict import CheckerResult, Vacuous, Verdict
 from harness.errors import UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.facts import RunFacts
@@ -33,19 +34,32 @@ from results.verdict_file import Checking
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredRun:
-    """What a run left, read for its judgement."""
+class RecordedRun:
+    """What a run left, for its judgement."""
 
-    directory: RunDirectory
-    record: RunRecord
+    scenario: Scenario
     parts: Parts
     facts: RunFacts
     faults: FaultLog
-    node_events: Path | None
-    history: Path | None
+    node_events: Source | None
+    history: Source | None
     """None where nothing was recorded."""
-    doubts: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
     """Why a verdict of VALID could not be trusted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRun:
+    """What it came to."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    decided: Decided | None
+    """None where there was nothing to check."""
+
+    @property
+    def results(self) -> Mapping[str, CheckerResult]:
+        return {} if self.decided is None else self.decided.results
 
 
 def check_run(
@@ -63,49 +77,55 @@ def check_run(
     Raises UsageError where the directory is no run, MalformedHistory where its history is broken.
     """
     started = time.monotonic() if started is None else started
-    run = stored_run(directory, parts)
-    judge = Judge(engine=engine, master=master, vacuous=vacuous)
-    decided = None if run.history is None else _decided(run, run.history, judge, progress)
-    results = {} if decided is None else decided.results
-    verdict, reasons = verdict_of(results, run.doubts)
+    record = read_run_record(directory)
+    run = stored_run(RunDirectory(directory), record, parts)
+    judged = judged_run(run, Judge(engine=engine, master=master, vacuous=vacuous), progress)
     outcome = Outcome(
         directory=directory,
-        scenario=run.record.scenario,
-        verdict=verdict,
-        reasons=reasons,
-        results=results,
+        scenario=run.scenario,
+        verdict=judged.verdict,
+        reasons=judged.reasons,
+        results=judged.results,
         faults=run.faults.counts,
-        checked="" if decided is None else decided.chosen.words(),
-        regime=run.record.regime,
+        checked="" if judged.decided is None else judged.decided.chosen.words(),
+        regime=record.regime,
         seconds=time.monotonic() - started,
     )
     progress(Moment("drawing the report"))
-    problems = write_outcome(outcome, run.record.versions, _checking(run, decided, vacuous))
+    problems = write_outcome(outcome, record.versions, _checking(directory, run, judged.decided, vacuous))
     for problem in problems:
         progress(problem)
     return replace(outcome, problems=problems)
 
 
-def stored_run(path: Path, parts: Parts | None = None) -> StoredRun:
-    """Read a run directory. Raises UsageError."""
-    record = read_run_record(path)
+def judged_run(run: RecordedRun, judge: Judge, progress: Progress = unwatched) -> JudgedRun:
+    """Raises MalformedHistory, UsageError, HarnessError."""
+    decided = None if run.history is None else _decided(run, run.history, judge, progress)
+    verdict, reasons = verdict_of({} if decided is None else decided.results, run.doubts)
+    return JudgedRun(verdict=verdict, reasons=reasons, decided=decided)
+
+
+def stored_run(directory: RunDirectory, record: RunRecord, parts: Parts | None = None) -> RecordedRun:
+    """What lies in a run directory. Raises UsageError."""
     parts = parts or registry.resolve(record.scenario)
-    voters = {node: group for group in parts.declaration.voters for node in parts.vocabulary.groups[group]}
-    require_writable_directory(path)
-    directory = RunDirectory(path)
+    require_writable_directory(directory.path)
     history, cut_short = _history(directory)
     facts = record.facts or RunFacts()
     is_cut_short = bool(cut_short) or record.facts is None
-    return StoredRun(
-        directory=directory,
-        record=record,
+    return RecordedRun(
+        scenario=record.scenario,
         parts=parts,
         facts=facts,
         faults=read_fault_log(directory.faults),
-        node_events=_node_events(directory, voters),
+        node_events=_node_events(directory, voters_of(parts)),
         history=history,
         doubts=(*([f"the run was cut short{cut_short}"] if is_cut_short else []), *facts.reasons),
     )
+
+
+def voters_of(parts: Parts) -> dict[str, str]:
+    """Node -> the group in which it votes."""
+    return {node: group for group in parts.declaration.voters for node in parts.vocabulary.groups[group]}
 
 
 def _history(directory: RunDirectory) -> tuple[Path | None, str]:
@@ -128,15 +148,13 @@ def _node_events(directory: RunDirectory, voters: Mapping[str, str]) -> Path | N
         raise UsageError(f"the nodes' events in {directory.nodes} cannot be read: {error}") from None
 
 
-def _decided(run: StoredRun, history: Path, judge: Judge, progress: Progress) -> Decided:
-    scenario, parts = run.record.scenario, run.parts
+def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress) -> Decided:
+    scenario, parts = run.scenario, run.parts
     legal = parts.system.legal_loss(parts.system_settings, run.faults.struck)
     request = CheckRequest(
         history=history,
         repeats=parts.workload.repeats,
-        legal={
-            name: legal.reason for name in (*legal.anomalies, *legal.in_workloads.get(run.record.scenario.workload, ()))
-        },
+        legal={name: legal.reason for name in (*legal.anomalies, *legal.in_workloads.get(scenario.workload, ()))},
         run=RunUnderCheck(
             facts=run.facts,
             faults=run.faults,
@@ -149,18 +167,19 @@ def _decided(run: StoredRun, history: Path, judge: Judge, progress: Progress) ->
         ),
     )
     checkers = checkers_of(scenario, parts)
-    return judge.decide(request, checkers, judged=scenario.workload, named=history, progress=progress)
+    named = str(history) if isinstance(history, Path) else f"the history of seed {scenario.seed}"
+    return judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
 
 
-def _checking(run: StoredRun, decided: Decided | None, vacuous: Vacuous) -> Checking | None:
-    if decided is None or run.history is None:
+def _checking(directory: Path, run: RecordedRun, decided: Decided | None, vacuous: Vacuous) -> Checking | None:
+    if decided is None or not isinstance(run.history, Path):
         return None
     return Checking(
         history=str(run.history.resolve()),
         judged_as="",
         engine=decided.engine.name,
         engine_because=decided.chosen.because,
-        command=check_line(run.directory.path, *vacuity_arguments(vacuous), "--engine", decided.engine.name),
+        command=check_line(directory, *vacuity_arguments(vacuous), "--engine", decided.engine.name),
     )
 
 

@@ -60,7 +60,7 @@ def judge_history(
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)
-    decided = judge.decide(request, judgement.checkers, judged=judged, named=given.path, progress=progress)
+    decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
     verdict, reasons = verdict_of(decided.results, doubts)
     return JudgedHistory(
         given=given,

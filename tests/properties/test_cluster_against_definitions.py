@@ -16,7 +16,7 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.replication.reports import EVENTS, confirmed_pieces
 from checkers.verdict import CheckerResult
-from harness.record.node_events import write_node_events
+from harness.record.node_events import node_events_table, write_node_events
 from tests.references.node_histories import (
     Cluster,
     defined_anomalies,
@@ -36,7 +36,11 @@ def judge(clusters: list[Cluster], folder: Path) -> CheckerResult:
         write_cluster(cluster, folder / "nodes")
     table = write_node_events(folder / "nodes", folder / "node-events.parquet")
     request = CheckRequest(history=folder, run=RunUnderCheck(node_events=table))
-    return ReplicationChecker().check(request, InProcessEngine())
+    result = ReplicationChecker().check(request, InProcessEngine())
+    kept = node_events_table({node: events for cluster in clusters for node, events in cluster.items()}, {})
+    in_memory = CheckRequest(history=folder, run=RunUnderCheck(node_events=kept))
+    assert ReplicationChecker().check(in_memory, InProcessEngine()) == result
+    return result
 
 
 def compare(seed: int, folder: Path) -> Counter[str]:

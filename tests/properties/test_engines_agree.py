@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +82,9 @@ def test_both_engines_give_the_same_verdict_of_a_log(
     alone = check_history(request, checkers, InProcessEngine())
     assert check_history(request, checkers, spark) == alone
     assert ("data_at_risk" in alone["log"].statistics) == (seed == 5)
+    in_memory = replace(request, history=pq.read_table(path))
+    assert check_history(in_memory, checkers, InProcessEngine()) == alone
+    assert check_history(in_memory, checkers, spark) == alone
     assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
 
 

@@ -13,7 +13,7 @@ it is one.
 """
 
 from harness.record.history.pairing import NO_PARTNER, pairs
-from harness.record.history.reader import History, Recovered, close_torn, read_history
+from harness.record.history.reader import History, Recovered, close_torn, read_history, require_history
 from harness.record.history.schema import COLUMNS, MalformedHistory, history_schema
 from harness.record.history.validation import by_process, validate
 from harness.record.history.writer import HistoryWriter, table_of
@@ -30,6 +30,7 @@ __all__ = [
     "history_schema",
     "pairs",
     "read_history",
+    "require_history",
     "table_of",
     "validate",
 ]

@@ -92,6 +92,16 @@ def read_history(path: Path) -> History:
     )
 
 
+def require_history(history: Path | pa.Table) -> None:
+    """Raises as `read_history` does, also of rows in memory."""
+    if isinstance(history, Path):
+        read_history(history)
+        return
+    check_columns(history.schema)
+    for _ in validate(history.to_batches()):
+        pass
+
+
 def close_torn(path: Path, parquet: Path | None = None) -> Recovered:
     """Turn the stream that a killed run left into the Parquet that closing would have written, at `parquet`
     or beside it.

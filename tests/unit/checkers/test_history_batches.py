@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.history_batches import batch_schema, row_group_batches
+from checkers.history_batches import BATCH_ROWS, batch_schema, batches, history_rows, row_group_batches
 from harness.record.history import MalformedHistory
 
 ROWS = [
@@ -67,3 +67,25 @@ def test_a_column_without_any_of_the_members_is_null(path):
 def test_a_missing_column_is_an_error_that_names_it(path):
     with pytest.raises(MalformedHistory, match="column 'process' is missing; there are: index, value"):
         batch_schema(path, ("index", "process"))
+
+
+def test_rows_in_memory_come_whole_in_one_chunk_with_dictionaries_and_nulls_for_what_is_missing():
+    rows = [{"index": i, "node": f"n{i % 2}", "value": row["value"]} for i, row in enumerate(ROWS)]
+    whole = pa.Table.from_pylist(
+        rows, schema=pa.schema([("index", pa.int64()), ("node", pa.string()), ("value", VALUE)])
+    )
+    table = pa.concat_tables([whole.slice(0, 1), whole.slice(1)])
+    columns = ("value.message", "node")
+    (batch,) = batches(table, columns)
+    assert batch.schema == batch_schema(table, columns)
+    assert batch["node"].num_chunks == 1
+    assert batch["node"].type == pa.dictionary(pa.int32(), pa.string())
+    assert batch.to_pylist() == whole.select(["value", "node"]).to_pylist()
+    with pytest.raises(MalformedHistory, match="column 'process' is missing; there are: index, node, value"):
+        batch_schema(table, ("process",))
+
+
+def test_many_rows_in_memory_come_in_bounded_pieces():
+    table = pa.table({"index": range(BATCH_ROWS + 5)})
+    assert history_rows(table) == BATCH_ROWS + 5
+    assert [batch.num_rows for batch in batches(table, ("index",))] == [BATCH_ROWS, 5]

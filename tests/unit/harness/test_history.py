@@ -26,6 +26,8 @@ from harness.record.history import (
     history_schema,
     pairs,
     read_history,
+    require_history,
+    table_of,
 )
 from harness.record.history.parquet import ROW_GROUP_ROWS
 
@@ -408,3 +410,19 @@ def test_closing_that_failed_loses_nothing_and_can_be_tried_again(tmp_path: Path
 def test_the_writer_leaves_only_the_parquet_file(tmp_path: Path) -> None:
     write(tmp_path / "history.arrows", operations(10))
     assert os.listdir(tmp_path) == ["history.parquet"]
+
+
+@pytest.mark.parametrize("count", [0, 300])
+def test_a_history_in_memory_holds_what_a_written_one_does(tmp_path: Path, count: int) -> None:
+    table = table_of(operations(count), VALUE)
+    require_history(table)
+    assert table.num_rows == count
+    assert table.to_pylist() == pq.read_table(write(tmp_path / "h.arrows", operations(count))).to_pylist()
+
+
+def test_a_history_in_memory_is_refused_for_the_same_reasons() -> None:
+    table = table_of([*operations(10), *operations(2)], VALUE)
+    with pytest.raises(MalformedHistory, match="row 10: time runs back"):
+        require_history(table)
+    with pytest.raises(MalformedHistory, match=r"column 'node' .* is missing"):
+        require_history(table.drop_columns(["node"]))

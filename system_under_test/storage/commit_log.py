@@ -177,14 +177,15 @@ class CommitLog:
         if self.flushed_offset < target:
             dirty = [segment for segment in self._segments if segment.start + segment.size > self.flushed_offset]
             if self._note_file is not None:
-                await self._fsync(self._note_file)
+                await self.sync_file(self._note_file)
                 self._note_file = None
             for segment in dirty:
-                await self._fsync(segment.file)
+                await self.sync_file(segment.file)
             self.flushed_offset = target
         return self.flushed_offset
 
-    async def _fsync(self, file: File) -> None:
+    async def sync_file(self, file: File) -> None:
+        """Make a file of the log durable. Raises StorageFailed, for good."""
         try:
             await file.fsync()
         except DiskError as error:
@@ -210,7 +211,7 @@ class CommitLog:
                 segment.size = kept
                 self.max_offset = segment.start + kept
                 # A removal alone may be undone by a loss of power: the file must come back empty.
-                await self._fsync(segment.file)
+                await self.sync_file(segment.file)
                 if kept or segment.start == self.min_offset:
                     break
                 self._segments.pop()
@@ -332,14 +333,18 @@ class CommitLog:
         """
         if not self.min_offset <= checked_offset <= self.max_offset:
             checked_offset = self.min_offset
-        end = self._end_of_unharmed(checked_offset)
+        whole_end = self._end_of_unharmed(checked_offset)
         # Written by a process that was killed is not yet durable, whoever reads it.
         self.flushed_offset = checked_offset
         if self._note_file is None and self._disk.exists(self._note_path):
             self._note_file = self._disk.open(self._note_path)
         await self._remove_strays()
-        await self.truncate(end, end)
-        self._boundary = end
+        await self.truncate(self.recovered_end(whole_end), whole_end)
+        self._boundary = whole_end
+
+    def recovered_end(self, whole_end: int) -> int:
+        """Where recovery cuts the log, whose last whole, unharmed message ends at `whole_end`."""
+        return whole_end
 
     async def _remove_strays(self) -> None:
         """Empty segments that are no part of the log, durably, before the log can grow to them."""
@@ -348,7 +353,7 @@ class CommitLog:
             if path not in known:
                 file = self._disk.open(path)
                 file.truncate(0)
-                await self._fsync(file)
+                await self.sync_file(file)
                 file.close()
                 self._disk.remove(path)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from system_under_test.runtime.host import Disk, DiskError, File
@@ -121,9 +121,12 @@ class _QueueFile:
 class ConsumeQueues:
     """All consume queues of one store and their files, named `topic+queue+first queue offset`."""
 
-    def __init__(self, disk: Disk, directory: str) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, new_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
+    ) -> None:
         self._disk = disk
         self._directory = directory
+        self._new_queue = new_queue
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
         self._files: dict[str, _QueueFile] = {}
         self._retired: list[str] = []
@@ -134,7 +137,7 @@ class ConsumeQueues:
     def get_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
         queue = self._queues.get((topic, queue_id))
         if queue is None:
-            queue = self._queues[topic, queue_id] = ConsumeQueue(topic, queue_id)
+            queue = self._queues[topic, queue_id] = self._new_queue(topic, queue_id)
         return queue
 
     def __iter__(self) -> Iterator[ConsumeQueue]:

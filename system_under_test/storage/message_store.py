@@ -22,10 +22,7 @@ from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
-from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
-from system_under_test.storage.consumer_offsets import ConsumerOffsets
-from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
@@ -47,10 +44,10 @@ class MessageStore:
         self._host = host
         self._disk = host.disk
         self._config = config
-        self._dispatch_limit = parts.dispatch_limit
+        self._parts = parts
         digest = LogDigest(self._written)
-        self._log = CommitLog(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
-        self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue")
+        self._log = parts.commit_log(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
+        self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
         self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
         self._durable_checkpoint: Checkpoint | None = None
@@ -67,8 +64,8 @@ class MessageStore:
         # reach the disk after the cut has lowered it.
         self._changes = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        self.epochs = EpochFile(host.disk, f"{directory}/epochFileCheckpoint")
-        self.consumer_offsets = ConsumerOffsets(host.disk, f"{directory}/config/consumerOffset.json")
+        self.epochs = parts.epoch_file(host.disk, f"{directory}/epochFileCheckpoint")
+        self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
         self.on_dispatched: Callable[[str, int, int], None] | None = None
@@ -231,7 +228,7 @@ class MessageStore:
 
     def dispatch(self) -> None:
         """Bring the consume queues up to the confirm offset."""
-        limit = self._dispatch_limit(self._confirm_offset, self._log.max_offset)
+        limit = self._parts.dispatch_limit(self._confirm_offset, self._log.max_offset)
         if limit <= self._dispatched_offset:
             return
         touched: dict[str, ConsumeQueue] = {}
@@ -284,10 +281,8 @@ class MessageStore:
 
     def rebuild_queue_offset_table(self) -> None:
         """Learn each queue's next offset from the log, messages beyond the confirm offset included."""
-        table = {(queue.topic, queue.queue_id): queue.max_offset for queue in self._queues}
-        for header in self._log.headers(self._dispatched_offset, self._log.max_offset):
-            table[header.topic, header.queue_id] = header.queue_offset + 1
-        self._queue_offsets = table
+        undispatched = self._log.headers(self._dispatched_offset, self._log.max_offset)
+        self._queue_offsets = self._parts.next_queue_offsets(self._queues, undispatched)
 
     def last_message_boundary(self) -> int:
         """The end of the last whole message."""
@@ -427,7 +422,7 @@ class MessageStore:
         self._queues.load(checkpoint.queue_entries)
         self._queues.truncate(dispatched)
         self._queues.delete_prefix(self._log.min_offset)
-        self._dispatched_offset = dispatched
+        self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()
 

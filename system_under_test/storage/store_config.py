@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from system_under_test.runtime.host import Host
+from system_under_test.runtime.host import Disk, Host
 from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.consume_queue import ConsumeQueue
+from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
+from system_under_test.storage.message import MessageHeader
 
 
 class FlushMode(Enum):
@@ -41,9 +45,32 @@ def dispatch_limit(confirm_offset: int, max_offset: int) -> int:
     return min(confirm_offset, max_offset)
 
 
+def dispatch_resumes_at(queues_end: int, log_end: int) -> int:
+    """From where a recovered log that ends at `log_end` is dispatched: consume queues hold all before `queues_end`."""
+    return queues_end
+
+
+def next_queue_offsets(
+    queues: Iterable[ConsumeQueue], undispatched: Iterable[MessageHeader]
+) -> dict[tuple[str, int], int]:
+    """(topic, queue id) → the queue offset of the next message; those not dispatched yet have theirs already."""
+    table = {(queue.topic, queue.queue_id): queue.max_offset for queue in queues}
+    for header in undispatched:
+        table[header.topic, header.queue_id] = header.queue_offset + 1
+    return table
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageParts:
     """The decisions of a store; a planted bug replaces one of them."""
 
     flusher: Callable[[StoreConfig, CommitLog, Host], Flusher] = flusher_for
     dispatch_limit: Callable[[int, int], int] = dispatch_limit
+    dispatch_resumes_at: Callable[[int, int], int] = dispatch_resumes_at
+    next_queue_offsets: Callable[[Iterable[ConsumeQueue], Iterable[MessageHeader]], dict[tuple[str, int], int]] = (
+        next_queue_offsets
+    )
+    commit_log: type[CommitLog] = CommitLog
+    consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
+    consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
+    epoch_file: Callable[[Disk, str], EpochFile] = EpochFile

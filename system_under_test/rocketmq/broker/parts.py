@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -28,6 +28,16 @@ def role_is_due(acted_master_epoch: int, master_epoch: int, is_master: bool) -> 
     return master_epoch > acted_master_epoch
 
 
+def role_id(broker_id: int | None, is_master: bool) -> int | None:
+    """What NameServers and clients call this broker: 0 for the master, the controller's id for a slave."""
+    return 0 if is_master else broker_id
+
+
+async def cut_before_following(store: MessageStore) -> None:
+    """Bring the log into the state in which a slave may shake hands: it ends with a whole message."""
+    await store.cut_to_message_boundary()
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerParts:
     storage: StorageParts = field(default_factory=StorageParts)
@@ -35,5 +45,7 @@ class BrokerParts:
     truncation_point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point
     begin_alter: Callable[[SetView, tuple[int, ...]], SetView] = begin_alter
     role_is_due: Callable[[int, int, bool], bool] = role_is_due
+    role_id: Callable[[int | None, bool], int | None] = role_id
+    cut_before_following: Callable[[MessageStore], Awaitable[None]] = cut_before_following
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership

@@ -85,7 +85,7 @@ class ReplicasManager:
     @property
     def role_id(self) -> int | None:
         """What NameServers and clients call this broker: 0 for the master."""
-        return 0 if self.role is Role.MASTER else self.broker_id
+        return self._parts.role_id(self.broker_id, self.role is Role.MASTER)
 
     def start(self) -> None:
         self._spawn(self._come_online(), "coming online")

@@ -33,10 +33,8 @@ class MasterConnection:
         self._store = mastership.store
         self._config = mastership.config
         self._clock = mastership.host.clock
-        now_ns = self._clock.monotonic_ns()
-        self._caught_up = CaughtUp(now_ns)
-        self.heard_ns = now_ns
-        self._sent_ns = now_ns
+        self._caught_up = CaughtUp(mastership.catch_up_now_ns())
+        self.heard_ns = self._sent_ns = self._clock.monotonic_ns()
         self._partial = handshake.sync_from_last_file
         self._next_offset = 0
         self._window_start = 0
@@ -148,15 +146,15 @@ class MasterConnection:
         self._advance_epoch()
 
     def _send(self, body: bytes) -> None:
-        now_ns = self._clock.monotonic_ns()
+        mastership = self._mastership
         entry = self._entries[self._position]
-        confirm_offset = self._mastership.confirm_offset
+        confirm_offset = mastership.confirm_offset
         self._connection.write(
             encode_transfer(self._next_offset, entry.master_epoch, entry.start_offset, confirm_offset, body)
         )
         self._told_confirm_offset = confirm_offset
-        self._sent_ns = now_ns
-        self._caught_up.note(self._store.max_offset, now_ns)
+        self._sent_ns = self._clock.monotonic_ns()
+        self._caught_up.note(mastership.catch_up_offset(self._next_offset + len(body)), mastership.catch_up_now_ns())
 
     def _advance_epoch(self) -> None:
         """To the newest epoch that the next byte belongs to."""

@@ -181,9 +181,17 @@ class Mastership:
             own_id=self.own_id,
             confirm_offset=self.confirm_offset,
             epoch_start_offset=self.epoch_start_offset,
-            now_ns=self.host.clock.monotonic_ns(),
+            now_ns=self.catch_up_now_ns(),
             max_time_not_caught_up_ns=int(self.config.max_time_slave_not_caught_up_s * 1e9),
         )
+
+    def catch_up_now_ns(self) -> int:
+        """The time by which slaves count as caught up."""
+        return self.host.clock.monotonic_ns()
+
+    def catch_up_offset(self, sent_end: int) -> int:
+        """What a slave has to ack to have been caught up when it was sent the bytes before `sent_end`."""
+        return self.store.max_offset
 
     def tell_confirm_offset(self) -> None:
         for connection in list(self._connections.values()):

@@ -124,7 +124,7 @@ class SlaveClient:
     async def _replicate(self, connection: Connection) -> None:
         """One connection from handshake to end."""
         store = self._store
-        await store.cut_to_message_boundary()
+        await self._parts.cut_before_following(store)
         connection.write(
             encode_slave_handshake(SlaveHandshake(self._partial, self._config.async_learner, self._own_id))
         )

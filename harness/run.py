@@ -23,6 +23,7 @@ from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec, System
+from harness.watch import watch_of
 from harness.workload import Workload
 
 START_TIMEOUT_S = 120.0
@@ -110,6 +111,9 @@ class _Course:
         plan, environment, scenario = self.plan, self.environment, self.plan.scenario
         nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
         observer: Any = None
+        watch = watch_of(plan.system, plan.system_settings)
+        if environment.moments is not None:
+            environment.moments.watch = watch.saw
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)

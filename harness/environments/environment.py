@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -40,6 +40,31 @@ class Timeline(Protocol):
         """Await with a bound; raises the built-in TimeoutError and cancels."""
 
 
+class Moments(Protocol):
+    """What an environment offers in which everything happens in one place: to see it, and to act, at that moment.
+
+    Callbacks are called synchronously; what they raise ends the test as a failure of the harness.
+    """
+
+    watch: Callable[[str, str, Mapping[str, object]], None] | None
+    """Called as `Watch.saw` for every event of a node; to be set before nodes are started."""
+
+    def on_point(self, callback: Callable[[str, str], None]) -> None:
+        """Call it with node and point each time a node reaches a point, in the midst of that node's step.
+
+        Verbs that it calls take effect at once: a node that is killed does nothing more, not the rest of its step.
+        """
+
+    def after_step(self, callback: Callable[[], None]) -> None:
+        """Call it when the step that runs now is over, before anything else happens."""
+
+    def at(self, time_ns: int, callback: Callable[[], None]) -> None:
+        """Call it at a moment of the timeline."""
+
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """(host, point) -> how often it was reached."""
+
+
 class Environment(Protocol):
     """Where nodes run. All verbs are idempotent; each returns its effect and raises HarnessError where the environment
     itself failed."""
@@ -53,6 +78,10 @@ class Environment(Protocol):
 
     @property
     def timeline(self) -> Timeline: ...
+
+    @property
+    def moments(self) -> Moments | None:
+        """None where nobody can see what happens at the moment it does."""
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
         """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it. None: no file is to

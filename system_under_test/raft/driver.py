@@ -261,6 +261,8 @@ class RaftNode:
         now_ns = self._host.clock.monotonic_ns()
         effects = raft.step(event, now_ns)
         if effects.must_persist:
+            if effects.hard_state is not None:
+                self._host.log("term", term=effects.hard_state.term, vote=effects.hard_state.vote)
             self._storage.write(effects.hard_state, effects.entries)
             self._written = effects.sequence
             self._dirty.set()

@@ -46,6 +46,7 @@ class DockerEnvironment:
 
     name = "docker"
     faults = frozenset({"partition", "kill", "pause", "clock"})
+    moments = None
 
     def __init__(
         self,

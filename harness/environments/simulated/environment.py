@@ -11,6 +11,7 @@ import dataclasses
 import gc
 import importlib
 import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -22,6 +23,7 @@ from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskFaults, DiskStore
 from harness.environments.simulated.host import RarePaths, SimulatedHost
 from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
+from harness.environments.simulated.moments import Moments
 from harness.environments.simulated.network import SimulatedNetwork
 from harness.environments.simulated.process import Machine, Process
 from harness.environments.simulated.regime import Regime
@@ -33,6 +35,7 @@ from harness.record.run_directory import EVENTS, NODE_LOG
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
 
 T = TypeVar("T")
 
@@ -123,6 +126,7 @@ class SimulatedEnvironment:
         self._network = SimulatedNetwork(loop, seed, self.regime, trace, self._exceptions)
         self._rare = RarePaths(seed, self.regime)
         self._kernel = copy_context()
+        self.moments = Moments(loop, self._kernel)
         self._nodes: dict[str, _Node] = {}
         self._clients: dict[str, SimulatedHost] = {}
         self._machines: dict[str, Machine] = {}
@@ -162,7 +166,7 @@ class SimulatedEnvironment:
             await asyncio.wait(stopping, timeout=CLEAN_STOP_S)
         for node in self._nodes.values():
             if node.is_running():
-                self._end(node.machine, "killed: it did not stop in time")
+                self._end(node.machine, "killed: it did not stop in time", "killed")
             node.log.write()
 
     def client_host(self, name: str) -> SimulatedHost:
@@ -170,7 +174,7 @@ class SimulatedEnvironment:
             raise HarnessError(f"{name!r} is a node; a client needs a name of its own")
         if name not in self._clients:
             machine = self._machine(name)
-            self._clients[name] = self._host(machine, self._process(machine), lambda line: None)
+            self._clients[name] = self._host(machine, self._process(machine), None)
         return self._clients[name]
 
     def panics(self) -> Mapping[str, str]:
@@ -181,8 +185,11 @@ class SimulatedEnvironment:
         return {name: tuple(node.log.events) for name, node in self._nodes.items()}
 
     def reached(self) -> Mapping[str, int]:
-        """How often each rare state was reached."""
-        return dict(sorted(self._rare.reached.items()))
+        """How often each point was reached, by all hosts together."""
+        total: Counter[str] = Counter()
+        for (_, point), count in self.moments.counts().items():
+            total[point] += count
+        return dict(sorted(total.items()))
 
     def running(self) -> tuple[str, ...]:
         """The nodes whose process is alive, paused ones included."""
@@ -192,6 +199,8 @@ class SimulatedEnvironment:
 
     async def cut(self, links: Sequence[Link]) -> Effect:
         newly = [link for link in links if self._network.cut(*self._ends(link))]
+        for link in newly:
+            self.moments.saw(link.source, CUT, {"to": link.target})
         return self._effect("cut", [f"{link.source}→{link.target}" for link in newly], "no link that was open")
 
     async def heal(self, links: Sequence[Link] | None = None) -> Effect:
@@ -199,13 +208,15 @@ class SimulatedEnvironment:
             ends = [(wire.source, wire.target) for wire in self._network.cut_wires()]
         else:
             ends = [self._ends(link) for link in links]
-        newly = [f"{source.name}→{target.name}" for source, target in ends if self._network.heal(source, target)]
-        return self._effect("heal", newly, "no link that was cut")
+        newly = [(source.name, target.name) for source, target in ends if self._network.heal(source, target)]
+        for source, target in newly:
+            self.moments.saw(source, HEALED, {"to": target})
+        return self._effect("heal", [f"{source}→{target}" for source, target in newly], "no link that was cut")
 
     async def kill(self, nodes: Sequence[str]) -> Effect:
         killed = [node for node in self._named(nodes) if node.is_running()]
         for node in killed:
-            self._end(node.machine, "killed")
+            self._end(node.machine, "killed", "killed")
         return self._effect("kill", [node.spec.name for node in killed], "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
@@ -214,12 +225,15 @@ class SimulatedEnvironment:
             machine = node.machine
             if not machine.powered:
                 continue
-            if node.is_running() and machine.process is not None:
+            was_running = node.is_running()
+            if was_running and machine.process is not None:
                 machine.process.die()
             machine.powered = False
             self._network.power_lost(machine)
             lost = machine.disk.lose_power()
             self._note(node, f"power lost: {lost}")
+            if was_running:
+                self.moments.saw(machine.name, ENDED, {"how": "power lost"})
             happened.append(f"{machine.name} ({lost})")
         return self._effect("power-off", happened, "no machine that had power")
 
@@ -233,12 +247,14 @@ class SimulatedEnvironment:
         paused = [p for p in self._running(nodes) if not p.paused]
         for process in paused:
             process.pause()
+            self.moments.saw(process.name, PAUSED, {})
         return self._effect("pause", [process.name for process in paused], "no process that was running")
 
     async def resume(self, nodes: Sequence[str]) -> Effect:
         resumed = [p for p in self._running(nodes) if p.paused]
         for process in resumed:
             process.resume()
+            self.moments.saw(process.name, RESUMED, {})
         return self._effect("resume", [process.name for process in resumed], "no process that was paused")
 
     async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
@@ -334,7 +350,7 @@ class SimulatedEnvironment:
         machine.process = process = self._kernel.run(Process, machine, self._loop, self._crashed)
         return process
 
-    def _host(self, machine: Machine, process: Process, record: Callable[[str], None]) -> SimulatedHost:
+    def _host(self, machine: Machine, process: Process, record: Callable[[str], None] | None) -> SimulatedHost:
         return SimulatedHost(
             process,
             network=self._network,
@@ -343,6 +359,7 @@ class SimulatedEnvironment:
             rare=self._rare,
             trace=self.trace,
             kernel=self._kernel,
+            moments=self.moments,
             record=record,
         )
 
@@ -351,6 +368,7 @@ class SimulatedEnvironment:
         process = self._process(machine)
         host = self._host(machine, process, node.log.events.append)
         self._note(node, f"boot {machine.lives}")
+        self.moments.saw(machine.name, BOOTED, {})
         process.root = host.spawn(_run(node.main, host, node.config), "main")
         process.root.add_done_callback(lambda root: self._root_done(node, process, root), context=self._kernel)
         if not machine.powered:
@@ -359,16 +377,17 @@ class SimulatedEnvironment:
 
     def _root_done(self, node: _Node, process: Process, root: asyncio.Task[Any]) -> None:
         if process.alive:  # a panic has ended it before this
-            self._end(node.machine, "stopped cleanly" if root.cancelled() else "its program returned")
+            self._end(node.machine, "stopped cleanly" if root.cancelled() else "its program returned", "stopped")
 
-    def _end(self, machine: Machine, how: str) -> None:
+    def _end(self, machine: Machine, words: str, how: str) -> None:
         process = machine.process
         assert process is not None
         process.die()
         self._network.process_gone(process)
         node = self._nodes.get(machine.name)
         if node is not None:
-            self._note(node, how)
+            self._note(node, words)
+            self.moments.saw(machine.name, ENDED, {"how": how})
 
     def _crashed(self, process: Process, error: BaseException) -> None:
         if not process.alive:
@@ -386,7 +405,7 @@ class SimulatedEnvironment:
         node.log.events.append(
             f'{{"time": {self._loop.now_ns}, "wall": {process.machine.clock.wall_ns()}, "event": "panic"}}'
         )
-        self._end(process.machine, f"panic:\n{words}")
+        self._end(process.machine, f"panic:\n{words}", "panicked")
 
     # Words ------------------------------------------------------------------------------------------------------
 

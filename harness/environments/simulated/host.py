@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any
@@ -16,6 +15,7 @@ from harness.environments.simulated.clock import SimulatedClock
 from harness.environments.simulated.connection import Endpoint
 from harness.environments.simulated.disk import SimulatedDisk
 from harness.environments.simulated.loop import NANOSECONDS
+from harness.environments.simulated.moments import Moments
 from harness.environments.simulated.network import SimulatedNetwork
 from harness.environments.simulated.process import Process, SimulatedListener
 from harness.environments.simulated.regime import Regime
@@ -25,15 +25,14 @@ from harness.trace import Trace
 
 
 class RarePaths:
-    """Where the simulator takes the legal but unusual path, and which rare states were reached."""
+    """Where the simulator takes the legal but unusual path."""
 
-    __slots__ = ("_draws", "_regime", "_seed", "reached")
+    __slots__ = ("_draws", "_regime", "_seed")
 
     def __init__(self, seed: Seed, regime: Regime) -> None:
         self._seed = seed
         self._regime = regime
         self._draws: dict[tuple[str, str], Callable[[], float] | None] = {}
-        self.reached: Counter[str] = Counter()
 
     def unusual(self, host: str, point: str) -> bool:
         key = (host, point)
@@ -57,8 +56,10 @@ class SimulatedHost:
         rare: RarePaths,
         trace: Trace,
         kernel: Context,
-        record: Callable[[str], None],
+        moments: Moments,
+        record: Callable[[str], None] | None,
     ) -> None:
+        """`record` takes the lines of a node's event log; a client's host has none, and nobody watches it."""
         machine = process.machine
         self.name = machine.name
         self.clock = SimulatedClock(machine.name, machine.clock, process.loop, trace)
@@ -69,6 +70,8 @@ class SimulatedHost:
         self._rare = rare
         self._trace = trace
         self._kernel = kernel
+        self._moments = moments
+        self._counts = moments.counts_of(machine.name)
         self._record = record
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -100,7 +103,10 @@ class SimulatedHost:
         now_ns = process.loop.now_ns
         line = json.dumps({"time": now_ns, "wall": self.clock.wall_ns(), "event": event, **fields})
         self._trace.event(now_ns, self.name, "log", line)
-        self._record(line)
+        if self._record is not None:
+            self._record(line)
+            if self._moments.watch is not None:
+                self._moments.saw(self.name, event, fields)
 
     def unusual(self, point: str) -> bool:
         if not self._process.alive or not self._rare.unusual(self.name, point):
@@ -110,7 +116,9 @@ class SimulatedHost:
 
     def reached(self, point: str) -> None:
         if self._process.alive:
-            self._rare.reached[point] += 1
+            self._counts[point] += 1
+            if self._moments.heeds_points and self._record is not None:
+                self._moments.reached(self.name, point)
 
 
 class HostNetwork:

@@ -303,6 +303,10 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         """Run a callback of the simulator itself after what is ready now."""
         self._ready.append(Handle(callback, args, None))
 
+    def kernel_next(self, callback: Callable[..., object], *args: Any) -> None:
+        """Run a callback of the simulator itself once the callback that runs now is over, before all others."""
+        self._ready.appendleft(Handle(callback, args, None))
+
     def later(self, handle: Handle, when_ns: int) -> None:
         """Run a callback that was ready at a later moment instead: its process is slow."""
         self._sequence += 1

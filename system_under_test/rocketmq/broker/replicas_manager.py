@@ -219,6 +219,7 @@ class ReplicasManager:
         async with self._log_in_hand:
             await self._ha.end_following()
         self.role = Role.NONE
+        self._host.log("masterless", master_epoch=self.acted_master_epoch)
         self.poll_soon()
 
     async def _become_slave(self, info: ReplicaInfo) -> None:

@@ -35,10 +35,9 @@ from workloads.systems.rocketmq.settings import (
     controller_names,
     node_of,
 )
+from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 
 ON_BROKERS = ("log", "queue")
-QUORUM_OF_THREE = 3
-"""Fewer controllers than this cannot lose one."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +121,9 @@ class Rocketmq:
         finally:
             controllers.close()
         return roles
+
+    def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
+        return RocketmqWatch(settings)
 
     def legal_loss(self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
         return legal_loss(settings, struck)

@@ -6,6 +6,8 @@ connection reads acks. What is in flight is bounded by a window over unacked byt
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from system_under_test.rocketmq.broker.caught_up import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.wire import (
@@ -18,6 +20,9 @@ from system_under_test.rocketmq.broker.ha.wire import (
 )
 from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
 from system_under_test.runtime.host import Connection, ConnectionClosed
+
+LAGS_BYTES = (1 << 10, 1 << 14, 1 << 18)
+"""A slave that falls behind by so much more than before, or catches up so far, is reported."""
 
 
 class MasterConnection:
@@ -41,6 +46,7 @@ class MasterConnection:
         self._told_confirm_offset = -1
         self._entries = self._store.epochs.map.entries
         self._position = 0
+        self._lag = -1
 
     @property
     def progress(self) -> SlaveProgress | None:
@@ -67,7 +73,10 @@ class MasterConnection:
     def pump(self) -> None:
         """Send all that is due and fits the window. Never blocks, never raises for a connection that has ended."""
         max_offset = self._store.max_offset
-        if self.acked_offset is None or self._next_offset >= max_offset or self._connection.closed:
+        if self.acked_offset is None:
+            return
+        self._note_lag(max_offset - self.acked_offset)
+        if self._next_offset >= max_offset or self._connection.closed:
             return
         try:
             while (
@@ -132,6 +141,12 @@ class MasterConnection:
             self._window_start = max(self._window_start, offset)
             self._mastership.acked(self, offset)
             self.pump()
+
+    def _note_lag(self, behind_bytes: int) -> None:
+        lag = bisect_right(LAGS_BYTES, behind_bytes)
+        if lag != self._lag:
+            self._lag = lag
+            self._mastership.host.log("slave_lag", broker_id=self.broker_id, lag=lag)
 
     def _send_batch(self, max_offset: int) -> None:
         """One batch, which ends with its epoch at the latest: a slave learns epochs from headers alone."""

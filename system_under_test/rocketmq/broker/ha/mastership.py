@@ -86,6 +86,8 @@ class Mastership:
         """The set that has to ack is another from here on."""
         if view.confirmed != self._view.confirmed:
             self.host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
+        if view.proposed != self._view.proposed:
+            self.host.log("alter", proposed=None if view.proposed is None else list(view.proposed))
         self._view = view
         self._must_ack = view.must_ack
         self.advance()
@@ -113,6 +115,7 @@ class Mastership:
         if self._connections.get(connection.broker_id) is connection:
             del self._connections[connection.broker_id]
             self._acked.pop(connection.broker_id, None)
+            self.host.log("slave_gone", broker_id=connection.broker_id)
             self.set_due.set()
 
     def acked(self, connection: SlaveConnection, offset: int) -> None:
@@ -206,6 +209,7 @@ class Mastership:
     def end(self) -> None:
         """The role is lost: connections close, puts that wait end without an answer to their question."""
         self.ended = True
+        self.host.log("deposed", master_epoch=self.master_epoch)
         self.store.log_confirmed()
         for connection in list(self._connections.values()):
             connection.close()

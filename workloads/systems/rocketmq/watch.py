@@ -1,0 +1,216 @@
+"""What RocketMQ's nodes are doing now, from what they say: roles for faults, an abstract state for searches.
+
+The state is the same for clusters that differ only in which broker is which: a word for each broker and controller,
+sorted, then what is known of the SyncStateSet and of cut links, by the roles at their ends. Epochs and terms count by
+their distance from the newest of any node, so that time alone makes no new state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
+
+QUORUM_OF_THREE = 3
+"""Fewer controllers than this cannot lose one."""
+FARTHEST = 2
+"""Epochs and terms that are older by more than this count as by this."""
+LAGS = ("level", "near", "behind", "far")
+
+
+@dataclass(slots=True)
+class _Node:
+    """What was seen of one node last."""
+
+    life: str = "up"
+    """`up`, `paused`, or how it ended."""
+    broker_id: int | None = None
+    role: str = "none"
+    """Of a broker none, master or slave; of a controller follower or leader."""
+    epoch: int = 0
+    """The master epoch of a broker's last role; the term of a controller."""
+    members: tuple[int, ...] = ()
+    """A master's SyncStateSet."""
+    proposed: tuple[int, ...] | None = None
+    lags: dict[int, int] = field(default_factory=dict)
+    """Broker id -> place in LAGS, of the slaves that are connected to a master."""
+
+    @property
+    def is_up(self) -> bool:
+        return self.life in ("up", "paused")
+
+    def begin_life(self, life: str) -> None:
+        """Or end it: nothing of what it was doing goes on; what it has on its disk stays."""
+        self.life, self.role = life, "none"
+        self.forget_mastership()
+
+    def forget_mastership(self) -> None:
+        self.members, self.proposed = (), None
+        self.lags.clear()
+
+
+class RocketmqWatch:
+    """`Watch` of the harness."""
+
+    def __init__(self, settings: RocketmqSettings) -> None:
+        self._settings = settings
+        self._brokers = {name: _Node(life="down") for name in broker_names(settings)}
+        self._controllers = {name: _Node(life="down") for name in controller_names(settings)}
+        self._nodes = {**self._brokers, **self._controllers}
+        self._cuts: dict[tuple[str, str], None] = {}
+
+    def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
+        seen = self._nodes.get(node)
+        handle = _HANDLERS.get(event)
+        if handle is not None and seen is not None:
+            handle(self, node, seen, fields)
+
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        roles: dict[str, tuple[str, ...]] = {}
+        active, primary = self._newest(self._controllers, "leader"), self._newest(self._brokers, "master")
+        dispensable: list[str] = []
+        if active is not None:
+            roles["active-controller"] = (active,)
+            if self._settings.controllers >= QUORUM_OF_THREE:
+                dispensable.append(active)
+        if primary is not None:
+            roles["primary"] = (primary,)
+            dispensable += self._dispensable_broker(primary)
+        if dispensable:
+            roles["dispensable"] = tuple(dispensable)
+        return roles
+
+    def state(self) -> tuple[str, ...]:
+        primary = self._newest(self._brokers, "master")
+        master = None if primary is None else self._nodes[primary]
+        brokers = sorted(self._broker_word(node, master) for node in self._brokers.values())
+        controllers = sorted(_word(node, self._controllers) for node in self._controllers.values())
+        cuts = {
+            f"cut {self._nodes[source].role}>{self._nodes[target].role}"
+            for source, target in self._cuts
+            if source in self._nodes and target in self._nodes
+        }
+        return (*brokers, *controllers, *_set_words(master), *sorted(cuts))
+
+    def _broker_word(self, node: _Node, master: _Node | None) -> str:
+        word = _word(node, self._brokers)
+        if master is None or node.broker_id is None or node is master:
+            return word
+        member = "member" if node.broker_id in master.members else "outside"
+        lag = master.lags.get(node.broker_id)
+        return f"{word} {member} {'apart' if lag is None else LAGS[lag]}"
+
+    def _newest(self, nodes: Mapping[str, _Node], role: str) -> str | None:
+        """The living node that took the role under the newest epoch or term."""
+        playing = [name for name, node in nodes.items() if node.role == role and node.is_up]
+        return max(playing, key=lambda name: nodes[name].epoch, default=None)
+
+    def _dispensable_broker(self, primary: str) -> tuple[str, ...]:
+        """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
+        settings, master = self._settings, self._nodes[primary]
+        needed = max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas)
+        if settings.brokers - settings.learners - 1 < needed:
+            return ()
+        others = {name: node for name, node in self._brokers.items() if name != primary}
+        if any(node.is_up and node.broker_id in master.members for node in others.values()):
+            return (primary,)
+        return tuple(name for name, node in others.items() if node.broker_id not in master.members)[:1]
+
+    # What was seen ----------------------------------------------------------------------------------------------
+
+    def _booted(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.begin_life("up")
+        if name in self._controllers:
+            node.role = "follower"
+
+    def _ended(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.begin_life("panicked" if fields["how"] == "panicked" else "down")
+
+    def _paused(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.life = "paused"
+
+    def _resumed(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.life = "up"
+
+    def _cut(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        self._cuts[name, fields["to"]] = None
+
+    def _healed(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        self._cuts.pop((name, fields["to"]), None)
+
+    def _identity(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.broker_id = fields["broker_id"]
+
+    def _role(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.role, node.epoch = fields["role"], fields["master_epoch"]
+
+    def _masterless(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.role, node.epoch = "none", fields["master_epoch"]
+
+    def _deposed(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.role = "none"
+        node.forget_mastership()
+
+    def _sync_state_set(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.members = tuple(fields["members"])
+
+    def _alter(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        proposed = fields["proposed"]
+        node.proposed = None if proposed is None else tuple(proposed)
+
+    def _slave_lag(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.lags[fields["broker_id"]] = fields["lag"]
+
+    def _slave_gone(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.lags.pop(fields["broker_id"], None)
+
+    def _term(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.epoch = fields["term"]
+
+    def _leads(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.role, node.epoch = "leader", fields["term"]
+
+    def _follows(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        node.role, node.epoch = "follower", fields["term"]
+
+
+_HANDLERS = {
+    BOOTED: RocketmqWatch._booted,
+    ENDED: RocketmqWatch._ended,
+    PAUSED: RocketmqWatch._paused,
+    RESUMED: RocketmqWatch._resumed,
+    CUT: RocketmqWatch._cut,
+    HEALED: RocketmqWatch._healed,
+    "identity": RocketmqWatch._identity,
+    "role": RocketmqWatch._role,
+    "masterless": RocketmqWatch._masterless,
+    "deposed": RocketmqWatch._deposed,
+    "sync_state_set": RocketmqWatch._sync_state_set,
+    "alter": RocketmqWatch._alter,
+    "slave_lag": RocketmqWatch._slave_lag,
+    "slave_gone": RocketmqWatch._slave_gone,
+    "term": RocketmqWatch._term,
+    "leader": RocketmqWatch._leads,
+    "follower": RocketmqWatch._follows,
+}
+
+
+def _word(node: _Node, peers: Mapping[str, _Node]) -> str:
+    newest = max(peer.epoch for peer in peers.values())
+    behind = min(newest - node.epoch, FARTHEST)
+    return f"{node.role if node.life == 'up' else f'{node.role}({node.life})'}-{behind}"
+
+
+def _set_words(master: _Node | None) -> tuple[str, ...]:
+    """How many are in the SyncStateSet, and what of it is open."""
+    if master is None:
+        return ("no master",)
+    size = f"set {len(master.members)}"
+    if master.proposed is None:
+        return (size,)
+    joins = set(master.proposed) - set(master.members)
+    leaves = set(master.members) - set(master.proposed)
+    return (size, " ".join(("alter", *(["grows"] if joins else []), *(["shrinks"] if leaves else []))))

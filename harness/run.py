@@ -23,7 +23,7 @@ from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.system import NodeSpec, System
-from harness.watch import watch_of
+from harness.watch import Watch, watch_of
 from harness.workload import Workload
 
 START_TIMEOUT_S = 120.0
@@ -55,6 +55,8 @@ class Plan:
     nemesis: Callable[[Environment, tuple[NodeSpec, ...], Roles, Record], Nemesis]
     nemesis_generator: Callable[[int], Generator] | None
     """The steps of the storm, from its start in ns; None without a nemesis."""
+    watch: Watch | None = None
+    """Instead of the system's own."""
 
 
 @dataclass(kw_only=True)
@@ -111,7 +113,7 @@ class _Course:
         plan, environment, scenario = self.plan, self.environment, self.plan.scenario
         nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
         observer: Any = None
-        watch = watch_of(plan.system, plan.system_settings)
+        watch = plan.watch or watch_of(plan.system, plan.system_settings)
         if environment.moments is not None:
             environment.moments.watch = watch.saw
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")

@@ -11,6 +11,7 @@ from harness.client import Client
 from harness.errors import UsageError
 from harness.program import Program
 from harness.record.fault_log import FaultWindow
+from harness.record.scenario import SettingValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ class Declaration:
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""
+    explored: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
+    """Setting -> values beside the given one that storms draw where `stormproof explore` searches."""
 
     def __post_init__(self) -> None:
         for group in (*self.data, *self.voters, *self.roles.values()):

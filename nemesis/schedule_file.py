@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.bounds import shown
@@ -30,6 +30,7 @@ from nemesis.vocabulary import Vocabulary
 EXAMPLE = "12.5 for 5 kill one of all [kill 0]"
 LONGEST_FILE_BYTES = 1 << 24
 SECOND_NS = 1_000_000_000
+DAY_NS = 24 * 3600 * SECOND_NS
 
 _SECONDS = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -91,15 +92,42 @@ def read_schedule(lines: Sequence[str], vocabulary: Vocabulary, storm_s: float) 
     return Written(tuple(entries))
 
 
+def entries_that_fit(lines: Sequence[str], vocabulary: Vocabulary, storm_s: float) -> tuple[Entry, ...]:
+    """As `read_schedule`, but without the faults at nodes that there are not, and those after the storm; a fault that
+    would outlast the storm ends with it."""
+    storm_ns = round(storm_s * SECOND_NS)
+    entries = []
+    for line in lines:
+        try:
+            entry = _entry(tuple(line.split()), vocabulary, 2 * (storm_ns + DAY_NS))
+        except Mistake:
+            continue
+        if entry.at_ns < storm_ns:
+            entries.append(replace(entry, until_ns=min(entry.until_ns, storm_ns)))
+    return tuple(entries)
+
+
+def lines_without_comments(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """A scenario's schedule of these entries, in order of time."""
+    return tuple(_line(entry, 0) for entry in _in_order(entries))
+
+
 def schedule_text(entries: Sequence[Entry], command: str) -> str:
     """What `read_schedule` reads as the same entries, in order of time; `command` is how a user runs it."""
     width = max((len(str(entry.shape)) for entry in entries), default=0)
-    lines = [
-        f"{_in_seconds(entry.at_ns)} for {_in_seconds(entry.until_ns - entry.at_ns):<13}"
-        f" {entry.shape!s:<{width}} [{entry.package} {entry.number}]\n"
-        for entry in sorted(entries, key=lambda entry: (entry.at_ns, entry.package, entry.number))
-    ]
+    lines = [f"{_line(entry, width)}\n" for entry in _in_order(entries)]
     return _HEADER.format(command=command) + "".join(lines)
+
+
+def _in_order(entries: Sequence[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (entry.at_ns, entry.package, entry.number))
+
+
+def _line(entry: Entry, width: int) -> str:
+    return (
+        f"{_in_seconds(entry.at_ns)} for {_in_seconds(entry.until_ns - entry.at_ns):<13}"
+        f" {entry.shape!s:<{width}} [{entry.package} {entry.number}]"
+    )
 
 
 def _entry(words: Words, vocabulary: Vocabulary, storm_ns: int) -> Entry:

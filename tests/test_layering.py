@@ -24,6 +24,7 @@ ARROWS = {
     "harness": ("harness",),
     "harness.cli": PACKAGES,
     "harness.session": PACKAGES,
+    "harness.explore": PACKAGES,
     "harness.record": (*RECORD, *LEAVES),
     "harness.lifetime": ("harness.lifetime",),
     "nemesis": ("nemesis", "harness"),
@@ -36,7 +37,7 @@ ARROWS = {
     "system_under_test": ("system_under_test",),
 }
 # The composition root is the top: what lies below it imports nothing of it.
-ROOT_ROOMS = ("harness.cli", "harness.session")
+ROOT_ROOMS = ("harness.cli", "harness.session", "harness.explore")
 ABOVE = (*ROOT_ROOMS, "stormproof")
 # The command line is used by the command alone.
 THE_COMMAND = ("harness.cli", "stormproof.command")

@@ -29,6 +29,7 @@ from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
     CONTROLLER_PORT,
+    EXPLORED,
     TOPIC,
     RocketmqSettings,
     addresses,
@@ -62,6 +63,7 @@ class Rocketmq:
             voters=("controllers",),
             roles={"primary": "brokers", "active-controller": "controllers"},
             spare="dispensable",
+            explored=EXPLORED,
         )
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
+from harness.record.scenario import SettingValue
 
 BROKER_GROUP = "broker-a"
 TOPIC = "storm"
@@ -43,6 +45,21 @@ class RocketmqSettings:
                     f"{name}={getattr(self, name)} can never be met by "
                     f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
                 )
+
+
+EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
+    "ack_durable": (True,),
+    "brokers": (1, 2, 4, 5),
+    "controllers": (1, 5),
+    "flush": ("async",),
+    "learners": (1,),
+    "min_in_sync_replicas": (1, 3),
+    "notify_role_changed": (False,),
+    "segment_bytes": (4_096, 65_536),
+    "time_scale": (0.1, 1.0),
+    "topic_queues": (1, 4),
+}
+"""What storms are drawn from, beside the defaults: nothing under which an acknowledged message may always be lost."""
 
 
 def controller_names(settings: RocketmqSettings) -> list[str]:

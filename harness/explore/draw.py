@@ -1,0 +1,139 @@
+"""Storms drawn from a seed: faults that overlap on purpose, strike the same node twice, and last anything from
+milliseconds to the end of the storm.
+
+A storm is made of motifs, each a few faults that belong together. Every fault has a random stream of its own, so that a
+storm with some of them taken away, or their times changed, is the same storm otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.environments.simulated.environment import SimulatedEnvironment
+from harness.explore.space import Faults, Space, faults_of
+from harness.record.scenario import Scenario
+from harness.seed import Seed
+from harness.session import resolve as registry
+from nemesis.schedule import Entry
+from nemesis.schedule_file import lines_without_comments
+from nemesis.shape import Shape
+from nemesis.target import Target
+
+SHORTEST_FAULT_S, LONGEST_FAULT_S = 0.005, 30.0
+SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
+HELD_SHARE = 0.15
+"""How often a fault lasts until the end of the storm."""
+MEAN_MOTIFS_A_SECOND = 0.2
+MOST_MOTIFS = 12
+
+
+def drawn_storm(space: Space, root: int, number: int) -> Scenario:
+    """Storm `number` of a search with this root seed: everything about it, drawn."""
+    seed = Seed(root).child("storm", str(number))
+    draw = seed.stream()
+    scenario = space.scenario(seed.integer() >> 1, draw)
+    return with_entries(scenario, drawn_entries(scenario, draw))
+
+
+def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
+    return replace(scenario, schedule=lines_without_comments(entries))
+
+
+def faults_for(scenario: Scenario, draw: random.Random | None = None) -> Faults:
+    """The shapes that can strike this storm; with `draw`, those of some kinds only."""
+    system = registry.system(scenario.system)
+    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    vocabulary = registry.vocabulary(system, settings, scenario.mutant)
+    return faults_of(system.cluster(settings), vocabulary, SimulatedEnvironment.faults, draw)
+
+
+def drawn_entries(scenario: Scenario, draw: random.Random) -> tuple[Entry, ...]:
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+    faults = faults_for(scenario, draw)
+    count = min(MOST_MOTIFS, 1 + int(draw.expovariate(1 / (MEAN_MOTIFS_A_SECOND * storm_s))))
+    entries: list[Entry] = []
+    for _ in range(count):
+        motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
+        entries += motif(faults, storm_s, len(entries), draw)
+    return tuple(entries)
+
+
+def fault_length_s(draw: random.Random, left_s: float) -> float:
+    """Log-uniform, or all that is left."""
+    if draw.random() < HELD_SHARE:
+        return left_s
+    return min(left_s, log_uniform(draw, SHORTEST_FAULT_S, LONGEST_FAULT_S))
+
+
+def log_uniform(draw: random.Random, low: float, high: float) -> float:
+    return math.exp(draw.uniform(math.log(low), math.log(high)))
+
+
+def entry_of(at_s: float, length_s: float, storm_s: float, number: int, package: str, shape: Shape) -> Entry:
+    """Within the storm, and at least a microsecond long."""
+    at_s = min(at_s, storm_s - 1e-5)
+    until_s = min(max(at_s + length_s, at_s + 1e-6), storm_s)
+    return Entry.between(at_s, until_s, package, number, shape)
+
+
+def single(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """One fault."""
+    package, shape = faults.shape(draw)
+    at_s = draw.random() * storm_s
+    return [entry_of(at_s, fault_length_s(draw, storm_s - at_s), storm_s, first, package, shape)]
+
+
+def sequence(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """Faults of any kinds at one target, close behind each other: killed, cut off, killed again.
+
+    A role is played by another node after each of them, perhaps."""
+    target = draw.choice(faults.targets)
+    at_s = draw.random() * storm_s
+    entries = []
+    for place in range(draw.randint(2, 4)):
+        package, shape = faults.aimed(target, draw)
+        length_s = fault_length_s(draw, storm_s - at_s)
+        entries.append(entry_of(at_s, length_s, storm_s, first + place, package, shape))
+        # From its healing on, or while it lasts.
+        at_s += log_uniform(draw, SHORTEST_GAP_S, LONGEST_GAP_S) + (length_s if draw.random() < 0.7 else 0.0)
+        if at_s >= storm_s:
+            break
+    return entries
+
+
+def repeated(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """The same again and again: a restart loop, a link that flaps."""
+    package, shape = faults.shape(draw)
+    at_s = draw.random() * storm_s
+    length_s = log_uniform(draw, SHORTEST_FAULT_S, LONGEST_GAP_S)
+    gap_s = log_uniform(draw, 0.05, 2 * LONGEST_GAP_S)
+    entries = []
+    for place in range(draw.randint(2, 5)):
+        if at_s >= storm_s:
+            break
+        entries.append(entry_of(at_s, length_s, storm_s, first + place, package, shape))
+        at_s += length_s + gap_s
+    return entries
+
+
+def wave(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """Different targets one after the other, each struck before the one before it is back, or just after."""
+    at_s = draw.random() * storm_s
+    targets: list[Target] = draw.sample(faults.targets, min(len(faults.targets), draw.randint(2, 3)))
+    length_s = log_uniform(draw, 0.1, LONGEST_FAULT_S / 2)
+    entries = []
+    for place, target in enumerate(targets):
+        package, shape = faults.aimed(target, draw)
+        entries.append(entry_of(at_s, length_s * draw.uniform(0.5, 1.5), storm_s, first + place, package, shape))
+        at_s += length_s * draw.uniform(0.3, 1.3)
+        if at_s >= storm_s:
+            break
+    return entries
+
+
+Motif = Callable[[Faults, float, int, random.Random], list[Entry]]
+MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave)
+WEIGHTS = (4.0, 3.0, 1.0, 2.0)

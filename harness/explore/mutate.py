@@ -1,0 +1,142 @@
+"""Storms made from storms, at the level of what was chosen: a target, a time, a fault more, a setting.
+
+What is not touched stays as it was: faults keep their random streams, so a storm's beginning is its parent's up to the
+first change.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from harness.explore.draw import MOTIFS, WEIGHTS, entry_of, fault_length_s, faults_for, log_uniform, with_entries
+from harness.explore.space import CONCURRENCIES, RATES, Faults, Space, aimed_at, is_aimable
+from harness.record.scenario import Scenario
+from harness.session import resolve as registry
+from nemesis.schedule import Entry
+from nemesis.schedule_file import entries_that_fit
+
+Entries = tuple[Entry, ...]
+SECOND_NS = 1_000_000_000
+NEW_WORLD_SHARE = 0.15
+MOST_CHANGES = 4
+
+
+def mutated(parent: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning."""
+    scenario = parent
+    for _ in range(min(MOST_CHANGES, 1 + int(draw.expovariate(1.0)))):
+        change = draw.choices(CHANGES, weights=CHANGE_WEIGHTS)[0]
+        scenario = change(scenario, other, space, draw)
+    if draw.random() < NEW_WORLD_SHARE:
+        scenario = replace(scenario, seed=draw.getrandbits(62))
+    return scenario
+
+
+def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[str, ...] | None = None) -> Entries:
+    """The faults of its schedule, as far as they fit its nodes and its length."""
+    system = registry.system(scenario.system)
+    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    vocabulary = registry.vocabulary(system, settings, scenario.mutant)
+    length_s = scenario.time_limit_s - scenario.liveness_s if storm_s is None else storm_s
+    return entries_that_fit(scenario.schedule if lines is None else lines, vocabulary, length_s)
+
+
+def _one_changed(scenario: Scenario, draw: random.Random, change: Callable[[Entry, Faults], Entry]) -> Scenario:
+    entries = list(entries_in(scenario))
+    if not entries:
+        return scenario
+    place = draw.randrange(len(entries))
+    entries[place] = change(entries[place], faults_for(scenario))
+    return with_entries(scenario, entries)
+
+
+def retargeted(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    def change(entry: Entry, faults: Faults) -> Entry:
+        if is_aimable(entry.shape):
+            return replace(entry, shape=aimed_at(entry.shape, draw.choice(faults.targets)))
+        return replace(entry, shape=faults.shape(draw)[1])
+
+    return _one_changed(scenario, draw, change)
+
+
+def shifted(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """Earlier or later, by a little or a lot."""
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+
+    def change(entry: Entry, faults: Faults) -> Entry:
+        by_s = draw.choice((-1, 1)) * log_uniform(draw, 0.001, storm_s / 2)
+        at_s = min(max(0.0, entry.at_ns / SECOND_NS + by_s), storm_s)
+        length_s = (entry.until_ns - entry.at_ns) / SECOND_NS
+        moved = entry_of(at_s, length_s, storm_s, entry.number, entry.package, entry.shape)
+        return replace(entry, at_ns=moved.at_ns, until_ns=moved.until_ns)
+
+    return _one_changed(scenario, draw, change)
+
+
+def stretched(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """Longer or shorter."""
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+
+    def change(entry: Entry, faults: Faults) -> Entry:
+        at_s = entry.at_ns / SECOND_NS
+        length_s = fault_length_s(draw, storm_s - at_s)
+        return replace(entry, until_ns=entry_of(at_s, length_s, storm_s, 0, "", entry.shape).until_ns)
+
+    return _one_changed(scenario, draw, change)
+
+
+def shortened(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """One fault less."""
+    entries = list(entries_in(scenario))
+    if len(entries) < 2:
+        return scenario
+    del entries[draw.randrange(len(entries))]
+    return with_entries(scenario, entries)
+
+
+def lengthened(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """A motif more."""
+    entries = entries_in(scenario)
+    motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
+    faults = faults_for(scenario, draw if draw.random() < 0.5 else None)
+    more = motif(faults, scenario.time_limit_s - scenario.liveness_s, _unused(entries), draw)
+    return with_entries(scenario, (*entries, *more))
+
+
+def spliced(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """Up to some moment the one, from then on the other."""
+    entries, others = entries_in(scenario), entries_in(scenario, lines=other.schedule)
+    if not others:
+        return scenario
+    moment_ns = round(draw.random() * (scenario.time_limit_s - scenario.liveness_s) * SECOND_NS)
+    first = _unused(entries)
+    rest = [replace(entry, number=first + place) for place, entry in enumerate(others) if entry.at_ns >= moment_ns]
+    return with_entries(scenario, (*(entry for entry in entries if entry.at_ns < moment_ns), *rest))
+
+
+def reset(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """One setting drawn anew, or the load."""
+    if draw.random() < 0.4:
+        return replace(scenario, rate=draw.choice(RATES), concurrency=draw.choice(CONCURRENCIES))
+    drawn = space.drawn_settings(draw)
+    names = sorted(drawn.keys() | (scenario.settings.keys() - space.settings.keys()))
+    if not names:
+        return scenario
+    name = draw.choice(names)
+    settings = {key: value for key, value in scenario.settings.items() if key != name}
+    if name in drawn:
+        settings[name] = drawn[name]
+    changed = replace(scenario, settings=settings)
+    return with_entries(changed, entries_in(changed)) if space.is_possible(settings) else scenario
+
+
+def _unused(entries: Entries) -> int:
+    """From this number on, no fault has drawn its stream."""
+    return max((entry.number for entry in entries), default=-1) + 1
+
+
+Change = Callable[[Scenario, Scenario, Space, random.Random], Scenario]
+CHANGES: tuple[Change, ...] = (retargeted, shifted, stretched, shortened, lengthened, spliced, reset)
+CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 1.0, 4.0, 2.0, 1.5)

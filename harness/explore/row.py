@@ -1,0 +1,102 @@
+"""One row a storm: what was tried, what it came to, and what it led to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from checkers.verdict import Verdict
+from harness.explore.coverage import Coverage
+from harness.explore.storm import Judged, blown_and_judged
+from harness.record.fault_log import kinds_of
+from harness.record.scenario import Scenario
+from harness.session import resolve as registry
+from harness.watch import watch_of
+
+RANDOM, GUIDED = "random", "guided"
+
+TASKS = pa.schema(
+    [
+        pa.field("number", pa.int64(), nullable=False),
+        pa.field("origin", pa.string(), nullable=False),
+        pa.field("parent", pa.int64()),
+        pa.field("scenario", pa.string(), nullable=False),
+    ]
+)
+"""`number`: of the storm in its search. `origin`: random or guided, which has a parent. `scenario`: as JSON."""
+
+ROWS = pa.schema(
+    [
+        *TASKS,
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("anomalies", pa.list_(pa.string()), nullable=False),
+        pa.field("words", pa.string(), nullable=False),
+        pa.field("regime", pa.string(), nullable=False),
+        pa.field("faults", pa.list_(pa.string()), nullable=False),
+        pa.field("reached", pa.list_(pa.string()), nullable=False),
+        pa.field("states", pa.int64(), nullable=False),
+        pa.field("features", pa.list_(pa.int64()), nullable=False),
+        pa.field("unguided", pa.list_(pa.int64()), nullable=False),
+        pa.field("operations", pa.int64(), nullable=False),
+        pa.field("simulated_s", pa.float64(), nullable=False),
+        pa.field("trace_hash", pa.string(), nullable=False),
+        pa.field("processor_s", pa.float64(), nullable=False),
+    ]
+)
+"""`anomalies`: names of those that are not legal. `faults`: kinds that had an effect. `reached`: points.
+`features`: what the guide looks for; `unguided`: the measure that it does not use. All but `processor_s` follow
+from the task alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A storm to be tried."""
+
+    number: int
+    origin: str
+    parent: int | None = None
+    scenario: Scenario
+
+    def to_row(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "origin": self.origin,
+            "parent": self.parent,
+            "scenario": json.dumps(self.scenario.to_json(), sort_keys=True),
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Task:
+        scenario = Scenario.from_json(json.loads(row["scenario"]))
+        return cls(number=row["number"], origin=row["origin"], parent=row["parent"], scenario=scenario)
+
+
+def tried(task: Task) -> dict[str, Any]:
+    """Carry the storm out and judge it; a row of ROWS."""
+    parts = registry.resolve(task.scenario)
+    coverage = Coverage(watch_of(parts.system, parts.system_settings))
+    judged = blown_and_judged(task.scenario, parts, coverage)
+    return task.to_row() | _row(judged, coverage)
+
+
+def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
+    blown = judged.blown
+    return {
+        "verdict": judged.verdict.value,
+        "anomalies": sorted(judged.anomalies),
+        "words": "" if judged.verdict is Verdict.VALID else judged.words(),
+        "regime": json.dumps(blown.regime, sort_keys=True),
+        "faults": list(kinds_of(blown.faults.struck)),
+        "reached": sorted(blown.reached),
+        "states": coverage.states,
+        "features": list(coverage.features()),
+        "unguided": list(coverage.unguided()),
+        "operations": blown.history.num_rows,
+        "simulated_s": round(blown.simulated_s, 6),
+        "trace_hash": blown.trace_hash,
+        "processor_s": judged.processor_s,
+    }

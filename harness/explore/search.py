@@ -1,0 +1,132 @@
+"""A search: rounds of storms, tried wherever there is a processor, learned from, kept."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from checkers.verdict import Verdict
+from harness.explore.guide import ROUND, Guide
+from harness.explore.row import ROWS, Task, tried
+from harness.explore.space import Space
+from harness.explore.store import Store
+
+Trier = Callable[[list[Task]], pa.Table]
+"""Tries storms; rows of ROWS, in the order of their numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Everything that decides what is tried."""
+
+    space: Space
+    root: int
+    numbers: range | None = None
+    """Of the storms; None: from 0 on, without an end."""
+    is_guided: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "system": self.space.system,
+            "workload": self.space.workload,
+            "mutant": self.space.mutant,
+            "settings": dict(sorted(self.space.settings.items())),
+            "root": self.root,
+            "first": 0 if self.numbers is None else self.numbers.start,
+            "guided": self.is_guided,
+            "round": ROUND,
+        }
+
+    def rounds(self) -> Iterator[range]:
+        """The numbers of the storms of each round."""
+        first = 0 if self.numbers is None else self.numbers.start
+        while self.numbers is None or first < self.numbers.stop:
+            stop = first + ROUND if self.numbers is None else min(first + ROUND, self.numbers.stop)
+            yield range(first, stop)
+            first = stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A cause that was not met before: a storm that shows it, and how it shows."""
+
+    number: int
+    anomalies: tuple[str, ...]
+    words: str
+    row: Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What a search came to so far."""
+
+    guide: Guide
+    storms: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    causes: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    """Anomalies -> the numbers of the storms that show them."""
+    reached: Counter[str] = field(default_factory=Counter)
+    processor_s: float = 0.0
+    simulated_s: float = 0.0
+    new_features: int = 0
+
+    def takes(self, rows: list[dict[str, Any]]) -> list[Finding]:
+        """Learn from a round; returns what was found in it for the first time."""
+        self.new_features = self.guide.learns(rows)
+        findings = []
+        for row in rows:
+            self.storms += 1
+            self.verdicts[row["verdict"]] += 1
+            self.reached.update(row["reached"])
+            self.processor_s += row["processor_s"]
+            self.simulated_s += row["simulated_s"]
+            if row["verdict"] == Verdict.INVALID.value:
+                cause = tuple(row["anomalies"])
+                if cause not in self.causes:
+                    findings.append(Finding(number=row["number"], anomalies=cause, words=row["words"], row=row))
+                self.causes.setdefault(cause, []).append(row["number"])
+        return findings
+
+
+def here(tasks: list[Task]) -> pa.Table:
+    """Try them in this process, one after the other."""
+    return pa.Table.from_pylist([tried(task) for task in tasks], schema=ROWS)
+
+
+def searched(
+    search: Search,
+    store: Store | None,
+    trier: Trier,
+    *,
+    goes_on: Callable[[Tally], bool] = lambda tally: True,
+) -> Iterator[tuple[Tally, list[Finding]]]:
+    """Round by round, what is known by then and what was new in it; begins with the rounds that were kept.
+
+    Ends with its numbers, or before a round at which `goes_on` says no.
+    """
+    tally = Tally(guide=Guide(space=search.space, root=search.root, is_guided=search.is_guided))
+    kept = iter(()) if store is None else store.rows()
+    for place, numbers in enumerate(search.rounds()):
+        # Also where the round was kept: what was proposed decides which parents had children.
+        tasks = tally.guide.proposed(numbers)
+        rows = next(kept, None)
+        if rows is not None and len(rows) >= len(tasks):
+            yield tally, tally.takes(rows)
+            continue
+        if not goes_on(tally):
+            return
+        table = trier(tasks)
+        if store is not None:
+            store.add(place, table)
+        yield tally, tally.takes(table.to_pylist())
+
+
+def deadline(seconds: float) -> Callable[[Tally], bool]:
+    """Goes on until so many seconds of real time are over."""
+    until = time.monotonic() + seconds
+    return lambda tally: time.monotonic() < until

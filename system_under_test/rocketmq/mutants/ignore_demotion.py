@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.parts import Acted, BrokerParts, role_is_due
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.mutants.mutant import Mutant
 
 SILENCE_S = 1.0
@@ -30,8 +31,8 @@ class StubbornMastership(Mastership):
         return True
 
 
-def _masters_stay(acted_master_epoch: int, master_epoch: int, is_master: bool) -> bool:
-    return not is_master and master_epoch > acted_master_epoch
+def _masters_stay(acted: Acted, info: ReplicaInfo, is_master: bool) -> bool:
+    return not is_master and role_is_due(acted, info, is_master)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

@@ -21,7 +21,7 @@ def always_unclean(group: Group, liveness: Liveness, unclean: bool) -> tuple[Bro
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, candidates=always_unclean)
+    return replace(parts, rules=replace(parts.rules, candidates=always_unclean))
 
 
 MUTANT = Mutant(name="silent-unclean", breaks="acknowledged messages survive a failover", controller=_controller)

@@ -1,0 +1,27 @@
+"""id-without-check-code: once a group stands, whoever applies for an id gets it, taken or not.
+
+Check codes are compared only until the SyncStateSet has been altered for the first time; later an id that is taken is
+handed to the applicant as though it had only lost the answer. Broken rule: an id belongs to one broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.controller.state_machine import ApplyBrokerId, Group, owns_id
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+FIRST_ELECTION = 1
+"""The SyncStateSet epoch of a group that had an election and no Alter yet."""
+
+
+def takes_its_word(group: Group, request: ApplyBrokerId) -> bool:
+    return group.sync_state_set_epoch > FIRST_ELECTION or owns_id(group, request)
+
+
+def _controller(parts: ControllerParts) -> ControllerParts:
+    return replace(parts, rules=replace(parts.rules, owns_id=takes_its_word))
+
+
+MUTANT = Mutant(name="id-without-check-code", breaks="an id belongs to one broker", controller=_controller)

@@ -1,0 +1,33 @@
+"""unclean-though-clean-lives: where unclean election is on, all living replicas are candidates, whether or not a
+member of the SyncStateSet lives.
+
+Breaks the rule that an unclean election is the last resort. Reports are as old as the last heartbeat, so an outsider
+that lags may look as good as a member, and the lower priority number or id decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.controller.heartbeat import Liveness
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.controller.protocol import BrokerReport
+from system_under_test.rocketmq.controller.state_machine import Group, living_candidates, living_replicas
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def all_that_live(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
+    if not unclean:
+        return living_candidates(group, liveness, False)
+    return living_replicas(group, tuple(sorted(group.replicas)), liveness)
+
+
+def _controller(parts: ControllerParts) -> ControllerParts:
+    return replace(parts, rules=replace(parts.rules, candidates=all_that_live))
+
+
+MUTANT = Mutant(
+    name="unclean-though-clean-lives",
+    breaks="acknowledged messages survive as long as a member of the SyncStateSet lives",
+    controller=_controller,
+)

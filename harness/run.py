@@ -52,7 +52,7 @@ class Plan:
     system_settings: Any
     workload: Workload
     workload_settings: Any
-    nemesis: Callable[[Environment, tuple[NodeSpec, ...], Roles, Record], Nemesis]
+    nemesis: Callable[[Environment, Watch, Roles, Record], Nemesis]
     nemesis_generator: Callable[[int], Generator] | None
     """The steps of the storm, from its start in ns; None without a nemesis."""
     watch: Watch | None = None
@@ -129,7 +129,7 @@ class _Course:
             async def roles() -> Mapping[str, tuple[str, ...]]:
                 return await plan.system.roles(plan.system_settings, observer)
 
-            nemesis_client = plan.nemesis(environment, nodes, roles, self._record_nemesis)
+            nemesis_client = plan.nemesis(environment, watch, roles, self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:

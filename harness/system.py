@@ -60,6 +60,9 @@ class Declaration:
     """Groups that decide by majority."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Role -> the group whose nodes play it; `System.roles` finds out who does."""
+    points: Mapping[str, str] = field(default_factory=dict)
+    """Point -> what it means that a node reached it (`host.reached`), in kebab-case: moments at which faults may
+    strike."""
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""

@@ -3,6 +3,7 @@
 A beat goes wherever the name of a package goes. It strikes once in each interval, at a moment that the
 seed draws from the interval's first half (or its beginning, if the fault lasts longer than the other half), and heals
 the given seconds later, before the next interval begins.
+A trigger stands behind the shape: `kill it when alter-proposed every 10 for 5` arms the fault at that moment.
 Shapes that strike at one moment are joined: `pause one of all and skew clocks of all every 10 for 8`.
 `nemesis/sentence.py` reads the sentences.
 """
@@ -15,6 +16,7 @@ from harness.errors import UsageError
 from harness.seed import Seed
 from nemesis.schedule import Entry
 from nemesis.shape import Shape
+from nemesis.trigger import Trigger
 
 MOST_STRIKES = 10_000
 """Of one beat in one storm. Each is an entry of the schedule and two rows of the fault log."""
@@ -32,10 +34,13 @@ class Beat:
     shape: Shape
     interval_s: float
     heal_after_s: float
+    trigger: Trigger | None = None
+    """It does not strike at its moment, but the next time that a node reaches a point."""
     settings_type = NoSettings
 
     def __str__(self) -> str:
-        return f"{self.shape} every {self.interval_s:g} for {self.heal_after_s:g}"
+        what = str(self.shape) if self.trigger is None else f"{self.shape} {self.trigger}"
+        return f"{what} every {self.interval_s:g} for {self.heal_after_s:g}"
 
     @property
     def name(self) -> str:
@@ -45,6 +50,10 @@ class Beat:
     def fault(self) -> str:
         """The kinds that the environment must be able to apply, with `+` between."""
         return self.shape.kind
+
+    @property
+    def waits_for_points(self) -> bool:
+        return self.trigger is not None
 
     def is_kept(self) -> bool:
         """Whether every fault lasts as long as the sentence says, and is over before the next interval begins."""
@@ -84,15 +93,15 @@ class Beat:
             draw = seed.child(self.name, str(number)).stream()
             at_s = self.interval_s * (number + draw.random() * share)
             end_s = min(at_s + self.heal_after_s, self.interval_s * (number + 1), time_limit_s)
-            entries.append(Entry.between(at_s, end_s, self.name, number, self.shape))
+            entries.append(Entry.between(at_s, end_s, self.name, number, self.shape, self.trigger))
         return tuple(entries)
 
 
-def every(interval_s: float, shape: Shape, *, heal_after_s: float) -> Beat:
-    """A shape once in each interval, for a storm's `nemesis`.
+def every(interval_s: float, shape: Shape, *, heal_after_s: float, trigger: Trigger | None = None) -> Beat:
+    """A shape once in each interval, for a storm's `nemesis`; with a trigger (`when`, `after`) armed once in each.
 
     Raises UsageError for a fault that is not shorter than the interval.
     """
-    beat = Beat(shape, interval_s, heal_after_s)
+    beat = Beat(shape, interval_s, heal_after_s, trigger)
     beat.require_kept()
     return beat

@@ -1,6 +1,7 @@
 """The grammar of shapes: a verb and its targets, in the names of one system.
 
-    TARGET   a node, several (b1+b2), a group, all, a role; one of GROUP, minority of GROUP, majority of GROUP
+    TARGET   a node, several (b1+b2), a group, all, a role; one of GROUP, minority of GROUP, majority of GROUP;
+             `it`, the node that reached the point at which the fault strikes (`nemesis/trigger.py`)
     PART     the same without all
     GROUP    a group, or all
 
@@ -33,7 +34,7 @@ from nemesis.shape import (
     Together,
 )
 from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Target
-from nemesis.vocabulary import EVERYBODY, Vocabulary
+from nemesis.vocabulary import EVERYBODY, IT, Vocabulary
 
 FEW = 12
 """Of the words that could stand somewhere so many are named."""
@@ -171,7 +172,7 @@ def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
 
 
 def _named(name: str, vocabulary: Vocabulary) -> Target:
-    if name in vocabulary.roles:
+    if name in vocabulary.roles or name == IT:
         return Role(name)
     return Group(name) if name in vocabulary.groups else Nodes(tuple(name.split("+")))
 

@@ -1,15 +1,18 @@
 """The nemesis: carries a schedule out, one step an operation of process -1, and leaves the world healed.
 
+A fault with a trigger is armed and disarmed by such steps; in between it strikes in the midst of the step of the node
+that reaches the point, and is healed by the environment's own timer.
 It finds out which nodes a shape strikes when it strikes (who plays which role now?), keeps packages from colliding
 (nothing is sent to a process that another fault holds down), and reports every fault with the effect read back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from harness.environments.environment import Effect, Environment, Link
+from harness.environments.environment import Effect, Environment, Link, Moments
 from harness.errors import HarnessError
 from harness.operation import Operation
 from harness.record.fault_row import FaultRow
@@ -17,9 +20,24 @@ from harness.seed import Seed
 from nemesis.cluster import Cluster
 from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
 from nemesis.schedule import Due, Entry
+from nemesis.vocabulary import IT
 
 ROLES_TIMEOUT_S = 4.0
 NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
+
+
+T = TypeVar("T")
+
+
+def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What verbs of the environment return that have no need to wait. Raises HarnessError where one does."""
+    try:
+        coroutine.send(None)
+    except StopIteration as returned:
+        result: T = returned.value
+        return result
+    coroutine.close()
+    raise HarnessError("a fault that strikes when a point is reached has to take effect at once, but a verb waited")
 
 
 def _parts(fault: Fault) -> tuple[Fault, ...]:
@@ -44,6 +62,15 @@ def _held_down(fault: Fault) -> tuple[str, ...]:
     return tuple(node for part in _parts(fault) if isinstance(part, Kill | PowerLoss | Pause) for node in part.nodes)
 
 
+@dataclass
+class _Armed:
+    """A fault that waits for a point."""
+
+    entry: Entry
+    times: int = 0
+    """How often the point was reached since."""
+
+
 @dataclass(kw_only=True)
 class Nemesis:
     """A `harness.client.Client` whose operations are the starts and stops of one schedule."""
@@ -52,12 +79,16 @@ class Nemesis:
     groups: Mapping[str, tuple[str, ...]]
     roles: Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
     """Asks the system which nodes play which role; those that are known."""
+    roles_now: Callable[[], Mapping[str, tuple[str, ...]]] = dict
+    """The same as far as it is known at once, for a fault that strikes when a point is reached."""
     due: tuple[Due, ...]
     seed: Seed
     record: Callable[[FaultRow], None]
     """Takes one row of the fault log for every start and stop."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _armed: dict[tuple[str, int], _Armed] = field(default_factory=dict, init=False)
+    _heeds_points: bool = field(default=False, init=False)
 
     async def open(self) -> None:
         return None
@@ -70,8 +101,14 @@ class Nemesis:
             raise ValueError("a nemesis operation carries the number of what is due")
         due = self.due[operation.value["due"]]
         entry = due.entry
+        if entry.trigger is not None:
+            if due.starts:
+                self._arm(entry)
+            else:
+                await self._disarm(entry)
+            return operation._replace(type="info", value=None)
         fault, effect = await (self._start(entry) if due.starts else self._stop(entry))
-        self._record(entry.package, entry.number, str(entry.shape), fault, effect, starts=due.starts)
+        self._record(entry, entry.what, fault, effect, starts=due.starts)
         return operation._replace(type="info", value=None)
 
     async def heal(self) -> None:
@@ -79,49 +116,120 @@ class Nemesis:
 
         Raises the first HarnessError after all faults were tried.
         """
+        for armed in list(self._armed.values()):
+            self._give_up(armed)
         failures: list[HarnessError] = []
-        for package, number in sorted(self.active):
-            fault = self.active[package, number]
+        for key in sorted(self.active):
+            fault = self.active[key]
             try:
-                effect = await self._undo((package, number))
+                effect = await self._undo(key)
             except HarnessError as error:
                 failures.append(error)
                 continue
-            self._record(package, number, "final healing", fault, effect, starts=False)
+            self._record(self._entry(key), "final healing", fault, effect, starts=False)
         if failures:
             raise failures[0]
 
-    def _record(
-        self, package: str, number: int, shape: str, fault: Fault | None, effect: Effect, *, starts: bool
-    ) -> None:
+    def _entry(self, key: tuple[str, int]) -> Entry:
+        return next(due.entry for due in self.due if due.entry.key == key)
+
+    def _record(self, entry: Entry, shape: str, fault: Fault | None, effect: Effect, *, starts: bool) -> None:
         self.record(
             FaultRow(
                 time_ns=self.environment.timeline.now_ns(),
-                package=package,
-                number=number,
+                package=entry.package,
+                number=entry.number,
                 starts=starts,
-                kind=fault.kind if fault else package,
+                kind=fault.kind if fault else entry.package,
                 shape=shape,
                 nodes=fault.nodes if fault else (),
                 fault=fault.to_json() if fault else None,
                 happened=effect.happened,
                 evidence=effect.evidence,
+                point=entry.trigger.point if entry.trigger else "",
             )
         )
 
+    # Faults that wait for a point ----------------------------------------------------------------------------------
+
+    @property
+    def _moments(self) -> Moments:
+        moments = self.environment.moments
+        if moments is None:
+            raise HarnessError(f"environment {self.environment.name!r} cannot strike when a point is reached")
+        return moments
+
+    def _arm(self, entry: Entry) -> None:
+        if not self._heeds_points:
+            self._heeds_points = True
+            self._moments.on_point(self._reached)
+        self._armed[entry.key] = _Armed(entry)
+
+    def _reached(self, node: str, point: str) -> None:
+        """In the midst of the node's step."""
+        for armed in list(self._armed.values()):
+            trigger = armed.entry.trigger
+            assert trigger is not None
+            if trigger.point != point:
+                continue
+            armed.times += 1
+            if armed.times == trigger.nth:
+                del self._armed[armed.entry.key]
+                if trigger.moment == "when":
+                    self._strike(armed.entry, node)
+                else:
+                    self._moments.after_step(lambda entry=armed.entry: self._strike(entry, node))  # type: ignore[misc]
+
+    def _strike(self, entry: Entry, node: str) -> None:
+        self.last_roles = {**self.last_roles, **self.roles_now()}
+        fault, effect = _at_once(self._begin(entry, self._cluster_of({**self.last_roles, IT: (node,)})))
+        self._record(entry, entry.what, fault, effect, starts=True)
+        if fault is None:
+            self._record(entry, entry.what, None, NOTHING, starts=False)
+            return
+        length_ns = entry.until_ns - entry.at_ns
+        self._moments.at(self.environment.timeline.now_ns() + length_ns, lambda: self._end_struck(entry))
+
+    def _end_struck(self, entry: Entry) -> None:
+        """Its time is over, unless the storm's end came before."""
+        if entry.key in self.active:
+            fault, effect = _at_once(self._stop(entry))
+            self._record(entry, entry.what, fault, effect, starts=False)
+
+    async def _disarm(self, entry: Entry) -> None:
+        """The storm is over for this one."""
+        if entry.key in self._armed:
+            self._give_up(self._armed[entry.key])
+        elif entry.key in self.active:
+            fault, effect = await self._stop(entry)
+            self._record(entry, entry.what, fault, effect, starts=False)
+
+    def _give_up(self, armed: _Armed) -> None:
+        """It never struck: there is nothing to heal."""
+        entry = armed.entry
+        del self._armed[entry.key]
+        times = f"{armed.times} time{'' if armed.times == 1 else 's'}"
+        never = Effect(False, f"never struck: {entry.trigger}, which was reached {times} while it was armed")
+        for starts in (True, False):
+            self._record(entry, entry.what, None, never, starts=starts)
+
+    # Faults that strike --------------------------------------------------------------------------------------------
+
     async def _start(self, entry: Entry) -> tuple[Fault | None, Effect]:
+        return await self._begin(entry, await self._cluster())
+
+    async def _begin(self, entry: Entry, cluster: Cluster) -> tuple[Fault | None, Effect]:
         draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
-        fault = entry.shape.strike(await self._cluster(), draw)
+        fault = entry.shape.strike(cluster, draw)
         if fault is None:
             return None, NOTHING
         # Before it starts: what a start that fails half-way has done is healed in the end as well.
-        self.active[entry.package, entry.number] = fault
+        self.active[entry.key] = fault
         return fault, await fault.start(self.environment)
 
     async def _stop(self, entry: Entry) -> tuple[Fault | None, Effect]:
-        key = (entry.package, entry.number)
-        fault = self.active.get(key)
-        return (None, NOTHING) if fault is None else (fault, await self._undo(key))
+        fault = self.active.get(entry.key)
+        return (None, NOTHING) if fault is None else (fault, await self._undo(entry.key))
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
         held = {link for other, fault in self.active.items() if other != key for link in _links(fault)}
@@ -135,6 +243,9 @@ class Nemesis:
         except TimeoutError:
             reported = {}
         # Of roles that cannot be found out now, the nodes last seen in them are the best guess.
-        roles = self.last_roles = {**self.last_roles, **reported}
+        self.last_roles = {**self.last_roles, **reported}
+        return self._cluster_of(self.last_roles)
+
+    def _cluster_of(self, roles: Mapping[str, tuple[str, ...]]) -> Cluster:
         out = {node for fault in self.active.values() for node in _held_down(fault)}
         return Cluster(groups=self.groups, roles=roles, unavailable=frozenset(out))

@@ -29,6 +29,7 @@ class Package:
     about: str
     shapes: tuple[Weighted, ...]
     settings_type: type = NemesisSettings
+    waits_for_points = False
 
     def schedule(self, seed: Seed, settings: NemesisSettings, time_limit_s: float) -> tuple[Entry, ...]:
         return at_random(self.name, self.shapes, seed, settings, time_limit_s)

@@ -5,6 +5,7 @@ A fault draws from streams that are named after its package and number alone, wh
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harness.record.fault_log import QUORUM
 from harness.seed import Seed
 from nemesis.shape import Shape, kill
 from nemesis.target import Role
+from nemesis.trigger import Trigger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,11 @@ class NemesisSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One fault of a schedule; times in ns from the beginning of the storm."""
+    """One fault of a schedule; times in ns from the beginning of the storm.
+
+    With a trigger it is armed at `at_ns`, strikes once the point is reached, and lasts as long as from `at_ns` to
+    `until_ns`, but never longer than the storm.
+    """
 
     at_ns: int
     until_ns: int
@@ -48,17 +54,32 @@ class Entry:
     """The package, or the sentence, that it was drawn from; with the number it names the fault's random stream."""
     number: int
     shape: Shape
+    trigger: Trigger | None = None
 
     @classmethod
-    def between(cls, at_s: float, until_s: float, package: str, number: int, shape: Shape) -> Entry:
+    def between(
+        cls, at_s: float, until_s: float, package: str, number: int, shape: Shape, trigger: Trigger | None = None
+    ) -> Entry:
         at_ns = round(at_s * 1e9)
         until_ns = max(round(until_s * 1e9), at_ns + 1)
-        return cls(at_ns=at_ns, until_ns=until_ns, package=package, number=number, shape=shape)
+        return cls(at_ns=at_ns, until_ns=until_ns, package=package, number=number, shape=shape, trigger=trigger)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.package, self.number
+
+    @property
+    def what(self) -> str:
+        """The shape and its trigger, as they are written."""
+        return str(self.shape) if self.trigger is None else f"{self.shape} {self.trigger}"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The start or the stop of an entry: what the nemesis carries out as one operation."""
+    """The start or the stop of an entry: what the nemesis carries out as one operation.
+
+    An entry with a trigger is armed and disarmed instead: in between it strikes and is healed as it comes.
+    """
 
     at_ns: int
     starts: bool
@@ -66,7 +87,8 @@ class Due:
 
     @property
     def f(self) -> str:
-        return f"{'start' if self.starts else 'stop'}-{self.entry.package}"
+        verbs = ("start", "stop") if self.entry.trigger is None else ("arm", "disarm")
+        return f"{verbs[0] if self.starts else verbs[1]}-{self.entry.package}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +96,21 @@ class Schedule:
     """When which shape strikes and when it is healed."""
 
     entries: tuple[Entry, ...] = ()
+    storm_ns: int = 0
+    """The storm's length: what waits for a point until then does no longer."""
 
     def due(self) -> tuple[Due, ...]:
         """Starts and stops in order of time; stops come before starts at the same instant."""
+        both = ((Due(entry.at_ns, True, entry), Due(self._end_ns(entry), False, entry)) for entry in self.entries)
         return tuple(
             sorted(
-                (
-                    due
-                    for entry in self.entries
-                    for due in (Due(entry.at_ns, True, entry), Due(entry.until_ns, False, entry))
-                ),
+                itertools.chain.from_iterable(both),
                 key=lambda due: (due.at_ns, due.starts, due.entry.package, due.entry.number),
             )
         )
+
+    def _end_ns(self, entry: Entry) -> int:
+        return entry.until_ns if entry.trigger is None else max(entry.until_ns, self.storm_ns)
 
 
 def at_random(

@@ -3,10 +3,13 @@
     # comments
     4.213377 for 12.5  isolate b1                                [partition 0]
     16.02 for 3        kill one of bookies                       [kill 2]
+    20 for 2           kill it when 3rd alter-proposed           [mine 0]
 
 Such a line says when the fault strikes, in seconds from the beginning of the storm, for how long, its shape, and the
-random stream from which it draws when it strikes. No two faults draw from one stream, so that lines can be changed,
-added and taken away without touching the others. Times are exact: nine digits after the point are nanoseconds.
+random stream from which it draws when it strikes. A fault with a trigger (`nemesis/trigger.py`) is armed at that time,
+strikes when a node reaches the point, and is healed so many seconds later, at the storm's end at the latest.
+No two faults draw from one stream, so that lines can be changed, added and taken away without touching the others.
+Times are exact: nine digits after the point are nanoseconds.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from nemesis.beat import NoSettings
 from nemesis.grammar import Mistake, Words, meant, parse_shapes
 from nemesis.schedule import Entry
 from nemesis.shape import Shape
+from nemesis.trigger import Trigger
+from nemesis.trigger_grammar import parse_trigger, require_known_node, split
 from nemesis.vocabulary import Vocabulary
 
 EXAMPLE = "12.5 for 5 kill one of all [kill 0]"
@@ -48,6 +53,10 @@ class Written:
     entries: tuple[Entry, ...]
     name = "schedule"
     settings_type = NoSettings
+
+    @property
+    def waits_for_points(self) -> bool:
+        return any(entry.trigger is not None for entry in self.entries)
 
     @property
     def fault(self) -> str:
@@ -114,7 +123,7 @@ def lines_without_comments(entries: Sequence[Entry]) -> tuple[str, ...]:
 
 def schedule_text(entries: Sequence[Entry], command: str) -> str:
     """What `read_schedule` reads as the same entries, in order of time; `command` is how a user runs it."""
-    width = max((len(str(entry.shape)) for entry in entries), default=0)
+    width = max((len(entry.what) for entry in entries), default=0)
     lines = [f"{_line(entry, width)}\n" for entry in _in_order(entries)]
     return _HEADER.format(command=command) + "".join(lines)
 
@@ -126,7 +135,7 @@ def _in_order(entries: Sequence[Entry]) -> list[Entry]:
 def _line(entry: Entry, width: int) -> str:
     return (
         f"{_in_seconds(entry.at_ns)} for {_in_seconds(entry.until_ns - entry.at_ns):<13}"
-        f" {entry.shape!s:<{width}} [{entry.package} {entry.number}]"
+        f" {entry.what:<{width}} [{entry.package} {entry.number}]"
     )
 
 
@@ -138,7 +147,7 @@ def _entry(words: Words, vocabulary: Vocabulary, storm_ns: int) -> Entry:
     length_ns = _nanoseconds(words[2:3], "the fault's length")
     stream = next((place for place, word in enumerate(words) if word.startswith("[")), len(words))
     package, number = _stream(words[stream:])
-    shape = _shape(words[3:stream], vocabulary)
+    shape, trigger = _what(words[3:stream], vocabulary)
     lasts = f"but the storm lasts {_in_seconds(storm_ns)} s (its time limit, less the part for --liveness)"
     if length_ns == 0:
         raise Mistake("the fault's length is a number of seconds greater than 0, got '0'")
@@ -146,16 +155,23 @@ def _entry(words: Words, vocabulary: Vocabulary, storm_ns: int) -> Entry:
         raise Mistake(f"the fault strikes at {words[0]} s, {lasts}")
     if at_ns + length_ns > storm_ns:
         raise Mistake(f"the fault is healed at {_in_seconds(at_ns + length_ns)} s, {lasts}")
-    return Entry(at_ns=at_ns, until_ns=at_ns + length_ns, package=package, number=number, shape=shape)
+    return Entry(at_ns=at_ns, until_ns=at_ns + length_ns, package=package, number=number, shape=shape, trigger=trigger)
 
 
-def _shape(words: Words, vocabulary: Vocabulary) -> Shape:
+def _what(words: Words, vocabulary: Vocabulary) -> tuple[Shape, Trigger | None]:
     """Raises Mistake."""
+    of_shape, of_trigger = split(words)
     try:
-        return parse_shapes(words, vocabulary, after="'and' or a random stream")
+        shape = parse_shapes(of_shape, vocabulary, after="'and', 'when', 'after' or a random stream")
     except Mistake as mistake:
         near = meant(mistake, lambda corrected: parse_shapes(corrected, vocabulary))
-        raise Mistake(mistake.what, None if near is None else tuple(str(near).split())) from None
+        raise Mistake(mistake.what, None if near is None else (*str(near).split(), *of_trigger)) from None
+    try:
+        trigger = parse_trigger(of_trigger, vocabulary.points)
+    except Mistake as mistake:
+        raise Mistake(mistake.what, None if mistake.corrected is None else (*of_shape, *mistake.corrected)) from None
+    require_known_node(of_shape, trigger)
+    return shape, trigger
 
 
 def _stream(words: Words) -> tuple[str, int]:

@@ -1,4 +1,5 @@
-"""Sentences: a beat in words, `SHAPE [and SHAPE …] every SECONDS for SECONDS`, and what is wrong with one that is none.
+"""Sentences: a beat in words, `SHAPE [and SHAPE …] [when POINT] every SECONDS for SECONDS`, and what is wrong with one
+that is none.
 
 An error names the first part that is wrong: a shape's verb or target, and which of several shapes joined by `and`; the
 words `every` and `for`; the seconds after them. It ends with the nearest sentence that is right, if there is one.
@@ -16,7 +17,8 @@ from harness.nearest import nearest
 from nemesis.beat import Beat
 from nemesis.grammar import Mistake, Words, may_end_with, meant, next_words, parse_shapes
 from nemesis.package import PACKAGES
-from nemesis.vocabulary import Vocabulary
+from nemesis.trigger_grammar import next_trigger_words, parse_trigger, require_known_node, split
+from nemesis.vocabulary import MOMENTS, Vocabulary
 
 EXAMPLE = "kill one of all every 10 for 5"
 
@@ -42,19 +44,31 @@ def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words that can come next in a sentence that begins so; none where a number is due."""
     if "every" in words:
         return ("for",) if len(words) - words.index("every") == 2 else ()
+    of_trigger = split(words)[1]
+    if of_trigger:
+        return next_trigger_words(of_trigger, vocabulary.points) or ("every",)
     shape = words[len(words) - words[::-1].index("and") :] if "and" in words else words
     following_shape = next_words(shape, vocabulary)
-    return (*following_shape, "every") if "and" in following_shape else following_shape
+    if "and" not in following_shape:
+        return following_shape
+    return (*following_shape, *(MOMENTS if vocabulary.points else ()), "every")
 
 
 def _read(words: Words, vocabulary: Vocabulary) -> Beat:
     """Raises Mistake."""
     at = _place_of_every(words, vocabulary)
+    of_shapes, of_trigger = split(words[:at])
     try:
-        shape = parse_shapes(words[:at], vocabulary, after="'and' or 'every'")
+        shape = parse_shapes(of_shapes, vocabulary, after="'and' or 'every'")
     except Mistake as mistake:
-        corrected = None if mistake.corrected is None else (*mistake.corrected, *words[at:])
+        corrected = None if mistake.corrected is None else (*mistake.corrected, *of_trigger, *words[at:])
         raise Mistake(mistake.what, corrected) from None
+    try:
+        trigger = parse_trigger(of_trigger, vocabulary.points)
+    except Mistake as mistake:
+        corrected = None if mistake.corrected is None else (*of_shapes, *mistake.corrected, *words[at:])
+        raise Mistake(mistake.what, corrected) from None
+    require_known_node(of_shapes, trigger)
     before, tail = words[: at + 1], words[at + 1 :]
     interval_s = _seconds(before, tail, "interval")
     before = (*before, tail[0])
@@ -65,7 +79,7 @@ def _read(words: Words, vocabulary: Vocabulary) -> Beat:
     if len(tail) > 3:
         what = f"nothing follows the length, got {shown(' '.join(tail[3:]))}"
         raise Mistake(f"{what} (shapes are joined by 'and' before 'every', sentences by a comma)", (*before, tail[2]))
-    return Beat(shape, interval_s, length_s)
+    return Beat(shape, interval_s, length_s, trigger)
 
 
 def _place_of_every(words: Words, vocabulary: Vocabulary) -> int:

@@ -12,9 +12,14 @@ from harness.system import Declaration, NodeSpec
 
 EVERYBODY = "all"
 """The group of all nodes, which every system has."""
-RESERVED = (EVERYBODY, "one", "minority", "majority", "and", "every")
+IT = "it"
+"""The node that reached the point at which a fault strikes; stands where a role stands."""
+MOMENTS = ("when", "after")
+"""Words with which a trigger begins."""
+RESERVED = (EVERYBODY, "one", "minority", "majority", "and", "every", IT, *MOMENTS)
 """Words of the grammar where a name could stand."""
 _NAME = re.compile(r"[^\s,+\[\]]+")
+_POINT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +29,8 @@ class Vocabulary:
     groups: Mapping[str, tuple[str, ...]]
     """Group -> its nodes, sorted; the group `all` is the last."""
     roles: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    """What nodes reach, for triggers."""
 
     def __post_init__(self) -> None:
         names = (*self.roles, *(group for group in self.groups if group != EVERYBODY), *self.nodes)
@@ -34,6 +41,9 @@ class Vocabulary:
                 )
             if name in names[:place]:
                 raise UsageError(f"{shown(name)} is the name of two things among the system's nodes, groups and roles")
+        for point in self.points:
+            if not _POINT.fullmatch(point):
+                raise UsageError(f"{shown(point)} cannot be the name of a point: it reads like alter-proposed")
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -42,7 +52,7 @@ class Vocabulary:
     @property
     def names(self) -> tuple[str, ...]:
         """All that a target can be in one word, but for several nodes."""
-        return (*self.roles, *self.groups, *self.nodes)
+        return (*self.roles, *self.groups, *self.nodes, *((IT,) if self.points else ()))
 
 
 def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
@@ -55,4 +65,6 @@ def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
                 )
     groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in system.groups}
     everybody = tuple(sorted(node.name for node in nodes))
-    return Vocabulary(groups={**groups, EVERYBODY: everybody}, roles=(*system.roles, system.spare))
+    return Vocabulary(
+        groups={**groups, EVERYBODY: everybody}, roles=(*system.roles, system.spare), points=tuple(system.points)
+    )

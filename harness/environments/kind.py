@@ -40,6 +40,10 @@ class EnvironmentKind(Protocol):
         """As in `Environment`, known before there is one."""
 
     @property
+    def has_moments(self) -> bool:
+        """Whether its environments have `moments`, which faults need that strike when a point is reached."""
+
+    @property
     def programs(self) -> tuple[type, ...]:
         """The kinds of programs that nodes can have, of `harness.program`; a system with others is refused by name."""
 

@@ -44,6 +44,8 @@ class FaultWindow:
     """What was read back when it was started."""
     healing: str = ""
     """What was read back when it was stopped."""
+    point: str = ""
+    """That a node reached when it struck; empty for a fault that strikes at a time."""
 
     @property
     def name(self) -> str:
@@ -141,6 +143,7 @@ def _window(start: FaultRow, stop: FaultRow | None, last_ns: int) -> FaultWindow
         fault=start.fault,
         evidence=start.evidence,
         healing="" if stop is None else stop.evidence,
+        point=start.point,
     )
 
 

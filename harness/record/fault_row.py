@@ -15,7 +15,12 @@ _REQUIRED: Mapping[str, type] = {
     "happened": bool,
     "targets": list,
 }
-_OPTIONAL: Mapping[str, tuple[type, ...]] = {"shape": (str,), "fault": (dict, type(None)), "evidence": (str,)}
+_OPTIONAL: Mapping[str, tuple[type, ...]] = {
+    "shape": (str,),
+    "fault": (dict, type(None)),
+    "evidence": (str,),
+    "point": (str,),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +43,8 @@ class FaultRow:
     """The concrete fault as JSON; None where no node fitted the target."""
     happened: bool
     evidence: str = ""
+    point: str = ""
+    """That a node reached when it struck, or which it waited for in vain; empty for a fault that strikes at a time."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -62,6 +69,7 @@ class FaultRow:
             "fault": self.fault,
             "happened": self.happened,
             "evidence": self.evidence,
+            **({"point": self.point} if self.point else {}),
         }
 
     @classmethod
@@ -86,4 +94,5 @@ class FaultRow:
             fault=data.get("fault"),
             happened=data["happened"],
             evidence=data.get("evidence", ""),
+            point=data.get("point", ""),
         )

@@ -18,7 +18,7 @@ from harness.run import FactsSoFar, Plan, Record, Roles, execute
 from harness.seed import Seed
 from harness.session.outcome import replay_line, scenario_name, schedule_line, versions
 from harness.session.resolve import Parts
-from harness.system import NodeSpec
+from harness.watch import Watch
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry, Schedule, Scheduled, quorum
 from nemesis.schedule_file import schedule_text
@@ -106,16 +106,17 @@ def entries_of(scenario: Scenario, parts: Parts) -> tuple[Entry, ...]:
 def plan_of(scenario: Scenario, parts: Parts) -> Plan:
     """The scenario with one client that carries out the schedules of all packages."""
     entries = entries_of(scenario, parts)
+    storm_s = scenario.time_limit_s - scenario.liveness_s
     if scenario.liveness_s:
-        storm_s = scenario.time_limit_s - scenario.liveness_s
         entries += (quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s),)
-    due = Schedule(entries).due()
+    due = Schedule(entries, round(storm_s * 1e9)).due()
 
-    def nemesis(environment: Environment, nodes: tuple[NodeSpec, ...], roles: Roles, record: Record) -> Nemesis:
+    def nemesis(environment: Environment, watch: Watch, roles: Roles, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
             groups=parts.vocabulary.groups,
             roles=roles,
+            roles_now=watch.roles,
             due=due,
             seed=Seed(scenario.seed).child("nemesis"),
             record=record,

@@ -85,9 +85,9 @@ def environment(name: str) -> Any:
 def environment_of(scenario: Scenario, parts: Parts) -> Any:
     """The kind of environment that the scenario runs in.
 
-    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or cannot run the system's
-    programs, or a sentence cannot be kept in this storm. (A stored run is judged all the same: its faults were what
-    they were.)
+    Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or not at a point, or cannot run
+    the system's programs, or a sentence cannot be kept in this storm. (A stored run is judged all the same: its faults
+    were what they were.)
     """
     from nemesis.beat import Beat
 
@@ -101,6 +101,11 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
             raise UsageError(
                 f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
                 f"it can apply: {', '.join(sorted(found.faults))}"
+            )
+        if package.waits_for_points and not found.has_moments:
+            raise UsageError(
+                f"environment {scenario.environment!r} cannot strike when a point is reached "
+                f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
     return found
 

@@ -32,6 +32,7 @@ class Docker:
 
     name: str = "docker"
     faults: frozenset[str] = DockerEnvironment.faults
+    has_moments: bool = False
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
 

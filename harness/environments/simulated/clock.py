@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
 from harness.trace import Trace
@@ -59,13 +59,22 @@ class MachineClock:
         return self._loop.now_ns + max(1, round(seconds * NANOSECONDS / self.quartz + late_ns))
 
 
+class Sleeper(Protocol):
+    """The process that uses a clock."""
+
+    name: str
+    alive: bool
+
+    async def never(self) -> None: ...
+
+
 class SimulatedClock:
     """`Clock` of the seam, for one host."""
 
-    __slots__ = ("_loop", "_machine", "_owner", "_trace", "monotonic_ns", "wall_ns")
+    __slots__ = ("_loop", "_machine", "_process", "_trace", "monotonic_ns", "wall_ns")
 
-    def __init__(self, owner: str, machine: MachineClock, loop: VirtualTimeLoop, trace: Trace) -> None:
-        self._owner = owner
+    def __init__(self, process: Sleeper, machine: MachineClock, loop: VirtualTimeLoop, trace: Trace) -> None:
+        self._process = process
         self._machine = machine
         self._loop = loop
         self._trace = trace
@@ -76,12 +85,16 @@ class SimulatedClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        if not self._process.alive:
+            await self._process.never()
         loop = self._loop
         when_ns = self._machine.wake_ns(seconds)
-        self._trace.event(loop.now_ns, self._owner, "sleep", str(when_ns))
+        self._trace.event(loop.now_ns, self._process.name, "sleep", str(when_ns))
         await loop.sleep_until(when_ns)
 
     async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        if not self._process.alive:
+            return await awaitable
         when_ns = self._machine.wake_ns(max(0.0, seconds))
         with Deadline(self._loop, when_ns):
             return await awaitable

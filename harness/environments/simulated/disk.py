@@ -60,7 +60,8 @@ class SimulatedFile:
 
     def read_at(self, offset: int, length: int) -> bytes:
         store = self._disk.store
-        if store.faults.read_error_probability and store.happens(store.faults.read_error_probability):
+        failing = store.faults.read_error_probability
+        if failing and self._process.alive and store.happens(failing):
             raise self._disk.exceptions.DiskError(errno.EIO, f"read failed on {store.name}", self._path)
         return bytes(memoryview(self._inode.content)[offset : offset + length])
 
@@ -80,7 +81,7 @@ class SimulatedFile:
 
     async def fsync(self) -> None:
         if not self._process.alive:
-            return
+            await self._process.never()
         store = self._disk.store
         loop = store.loop
         inode = self._inode
@@ -157,7 +158,7 @@ class SimulatedDisk:
     async def replace(self, source: str, target: str) -> None:
         source, target = _clean(source), _clean(target)
         if not self._process.alive:
-            return
+            await self._process.never()
         store = self.store
         if store.lookup(source) is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)

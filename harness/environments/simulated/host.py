@@ -62,7 +62,7 @@ class SimulatedHost:
         """`record` takes the lines of a node's event log; a client's host has none, and nobody watches it."""
         machine = process.machine
         self.name = machine.name
-        self.clock = SimulatedClock(machine.name, machine.clock, process.loop, trace)
+        self.clock = SimulatedClock(process, machine.clock, process.loop, trace)
         self.network = HostNetwork(self, process, network)
         self.disk = SimulatedDisk(machine.disk, process, exceptions)
         self.random = seed.child("host", machine.name, str(machine.lives)).stream()

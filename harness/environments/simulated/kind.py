@@ -21,6 +21,7 @@ class Simulated:
 
     name: str = "simulated"
     faults: frozenset[str] = SimulatedEnvironment.faults
+    has_moments: bool = True
     programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
 

@@ -40,6 +40,8 @@ class Owner(Protocol):
     """What the loop asks of the process that a callback belongs to."""
 
     name: str
+    alive: bool
+    """False once nothing of it may run again."""
     runs: bool
     """True while callbacks may run at once; otherwise `admit` decides."""
 
@@ -350,7 +352,10 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         name: str | None = None,
         context: Context | None = None,
     ) -> asyncio.Task[T]:
-        return BirthOrderedTask(coro, loop=self, name=name, context=context)
+        task = BirthOrderedTask(coro, loop=self, name=name, context=context)
+        if task.owner is not None and not task.owner.alive:
+            self._graveyard.append(task)
+        return task
 
     async def sleep_until(self, when_ns: int) -> None:
         """Wait for a moment of virtual time."""

@@ -148,7 +148,9 @@ class SimulatedNetwork:
     async def connect(self, process: Process, address: str, timeout_ns: int) -> Endpoint:
         name, _, port = address.rpartition(":")
         target = self._machines.get(name)
-        if target is None or not port.isdigit() or not process.alive:
+        if not process.alive:
+            await process.never()
+        if target is None or not port.isdigit():
             raise self.exceptions.ConnectFailed(f"{address}: no such host")
         loop = self.loop
         future: asyncio.Future[Endpoint] = loop.create_future()
@@ -176,10 +178,13 @@ class SimulatedNetwork:
         accept: Callable[[Any], Coroutine[Any, Any, None]],
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
     ) -> SimulatedListener:
+        listener = SimulatedListener(process, port, accept, spawn)
+        if not process.alive:
+            return listener
         listeners = process.machine.listeners
         if port in listeners:
             raise OSError(98, f"port {port} of {process.name} is taken")
-        listeners[port] = listener = SimulatedListener(process, port, accept, spawn)
+        listeners[port] = listener
         self.trace.event(self.loop.now_ns, process.name, "listen", str(port))
         return listener
 

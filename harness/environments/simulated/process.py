@@ -97,6 +97,10 @@ class Process:
         self.loop.later(handle, start_ns)
         return False
 
+    async def never(self) -> None:
+        """What a dead process waits for: a call that it makes of the kernel is not answered."""
+        await self.loop.create_future()
+
     def crash(self, error: BaseException) -> None:
         self._on_crash(self, error)
 

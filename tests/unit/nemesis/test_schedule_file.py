@@ -77,7 +77,10 @@ def test_a_schedule_can_be_written_by_hand(tmp_path: Path) -> None:
         ("3 for 2 kill b1 [kill 1]", "the random stream [kill 1] is that of line 1"),
         ("3 for 2 [kill 0]", "no shape stands there"),
         ("3 for 2 kil b1 [kill 0]", "the verb 'kil' is unknown"),
-        ("3 for 2 kill b1 c1 [kill 0]", "only 'and' or a random stream can follow 'kill b1', got 'c1'"),
+        (
+            "3 for 2 kill b1 c1 [kill 0]",
+            "only 'and', 'when', 'after' or a random stream can follow 'kill b1', got ",
+        ),
         ("3 for 2 kill primry [kill 0]", "'primry' is no target that can follow 'kill'"),
         ("60 for 2 kill b1 [kill 0]", "the fault strikes at 60 s, but the storm lasts 60 s"),
         ("59 for 2 kill b1 [kill 0]", "the fault is healed at 61 s, but the storm lasts 60 s"),

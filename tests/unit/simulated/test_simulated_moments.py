@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import pytest
 
+from harness.environments.simulated.loop import OWNER
 from harness.errors import HarnessError
 
 
@@ -75,3 +80,168 @@ def test_an_error_of_the_harness_in_a_nodes_step_ends_the_simulation_and_not_the
 
     with pytest.raises(HarnessError, match=r"no such word|KeyError: 'role'"):
         simulate(body)
+
+
+Verb = Callable[[Any, Any, Any], Coroutine[Any, Any, object]]
+
+
+async def write(host: Any, file: Any, connection: Any) -> None:
+    assert file.append(b"dead") == len(b"alive")
+    file.write_at(0, b"dead")
+    file.truncate(2)
+    host.disk.remove("other")
+    assert host.disk.open("new").size == 0
+
+
+async def write_and_flush(host: Any, file: Any, connection: Any) -> None:
+    file.append(b"dead")
+    await file.fsync()
+    raise AssertionError("an fsync of a dead process ended")
+
+
+async def replace(host: Any, file: Any, connection: Any) -> None:
+    await host.disk.replace("other", "data")
+    raise AssertionError("a rename of a dead process ended")
+
+
+async def send(host: Any, file: Any, connection: Any) -> None:
+    connection.write(b"dead")
+    await connection.drain()
+    connection.close()
+
+
+async def connect(host: Any, file: Any, connection: Any) -> None:
+    await host.network.connect("b:1", 1.0)
+    raise AssertionError("a dead process connected")
+
+
+async def listen(host: Any, file: Any, connection: Any) -> None:
+    (await host.network.listen(2, lambda _: asyncio.sleep(0))).close()
+    await host.network.listen(2, lambda _: asyncio.sleep(0))
+
+
+async def speak(host: Any, file: Any, connection: Any) -> None:
+    host.log("dead")
+    host.reached("grave")
+    assert not host.unusual("grave")
+
+
+async def spawn(host: Any, file: Any, connection: Any) -> None:
+    host.spawn(speak(host, file, connection), "ghost")
+
+
+async def make_task(host: Any, file: Any, connection: Any) -> None:
+    await asyncio.create_task(speak(host, file, connection))
+    raise AssertionError("a task of a dead process ran")
+
+
+async def sleep(host: Any, file: Any, connection: Any) -> None:
+    await host.clock.sleep(0.001)
+    raise AssertionError("a dead process woke up")
+
+
+async def wait(host: Any, file: Any, connection: Any) -> None:
+    await host.clock.within(0.001, asyncio.Event().wait())
+    raise AssertionError("a dead process timed out")
+
+
+async def read(host: Any, file: Any, connection: Any) -> None:
+    file.read_at(0, 5)
+    await connection.read_exactly(1)
+
+
+async def panic(host: Any, file: Any, connection: Any) -> None:
+    raise RuntimeError("the last words of a dead process")
+
+
+async def nothing(host: Any, file: Any, connection: Any) -> None:
+    pass
+
+
+AFTER_DEATH = (
+    write,
+    write_and_flush,
+    replace,
+    send,
+    connect,
+    listen,
+    speak,
+    spawn,
+    make_task,
+    sleep,
+    wait,
+    read,
+    panic,
+)
+
+
+def traced(simulate: Any, end: str, verb: Verb, *, dies: bool = True) -> tuple[str, bool]:
+    """The trace of a node that is ended at a point, and then does as `verb` says in the same step."""
+    reached_its_end = False
+
+    async def body(environment: Any, hosts: Any) -> None:
+        async def accept(connection: Any) -> None:
+            await asyncio.Event().wait()
+
+        async def step() -> None:
+            nonlocal reached_its_end
+            host = hosts["a"]
+            connection = await host.network.connect("b:1", 1.0)
+            host.disk.open("other").append(b"there")
+            file = host.disk.open("data")
+            file.append(b"alive")
+            connection.write(b"alive")
+            host.reached("here")
+            reached_its_end = True
+            await verb(host, file, connection)
+
+        def strike(node: str, point: str) -> None:
+            assert (node, OWNER.get()) == ("a", None)
+            if dies:
+                assert point == "here"
+                with pytest.raises(StopIteration):
+                    getattr(environment, end)([node]).send(None)
+
+        await hosts["b"].network.listen(1, accept)
+        environment.disk_faults("a").read_error_probability = 0.5
+        environment.moments.on_point(strike)
+        hosts["a"].spawn(step(), "step")
+        await environment.timeline.sleep(1)
+        await environment.boot(["a"])
+        await environment.timeline.sleep(1)
+
+    return simulate(body).digest(), reached_its_end
+
+
+@pytest.mark.parametrize("end", ["kill", "power_off"])
+@pytest.mark.parametrize("verb", AFTER_DEATH)
+def test_nothing_comes_of_what_a_node_does_after_its_death_in_the_step_of_it(simulate, end: str, verb: Verb) -> None:
+    died, went_on = traced(simulate, end, verb)
+    assert went_on
+    assert died == traced(simulate, end, nothing)[0]
+
+
+@pytest.mark.parametrize("verb", [write, send, listen, speak])
+def test_a_living_node_would_be_seen_to_do_it(simulate, verb: Verb) -> None:
+    assert traced(simulate, "kill", verb, dies=False) != traced(simulate, "kill", nothing, dies=False)
+
+
+def test_after_a_step_comes_before_all_else(simulate) -> None:
+    async def body(environment: Any, hosts: Any) -> None:
+        order = []
+
+        async def other() -> None:
+            order.append("other step")
+
+        async def step() -> None:
+            hosts["a"].spawn(other(), "other")
+            hosts["a"].reached("here")
+            order.append("rest of the step")
+
+        moments = environment.moments
+        moments.on_point(lambda node, point: moments.after_step(lambda: order.append("after it")))
+        hosts["a"].spawn(step(), "step")
+        await environment.timeline.sleep(1)
+        assert order == ["rest of the step", "after it", "other step"]
+
+    simulate(body)

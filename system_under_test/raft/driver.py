@@ -111,6 +111,8 @@ class RaftNode:
         self._reads_waiting = 0
         self._token = 0
         self._dirty = asyncio.Event()
+        self._vote_is_dirty = self._log_is_dirty = False
+        self._was_leader = False
         self._written = 0
         self._synced = 0
         self._held: deque[tuple[int, list[Message]]] = deque()
@@ -208,7 +210,13 @@ class RaftNode:
             await self._dirty.wait()
             self._dirty.clear()
             written = self._written
+            vote, log = self._vote_is_dirty, self._log_is_dirty
+            self._vote_is_dirty = self._log_is_dirty = False
             await self._storage.sync()
+            if vote:
+                self._host.reached("vote-persisted")
+            if log:
+                self._host.reached("appended-before-answer")
             self._synced = written
             self._step(Persisted(written))
             now_ns = self._host.clock.monotonic_ns()
@@ -259,10 +267,13 @@ class RaftNode:
         raft = self._raft
         assert raft is not None
         now_ns = self._host.clock.monotonic_ns()
+        last_index = raft.last_index
         effects = raft.step(event, now_ns)
+        if (raft.role is Role.LEADER) is not self._was_leader:
+            self._was_leader = not self._was_leader
+            self._host.reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
-            if effects.hard_state is not None:
-                self._host.log("term", term=effects.hard_state.term, vote=effects.hard_state.vote)
+            self._note_write(effects, last_index)
             self._storage.write(effects.hard_state, effects.entries)
             self._written = effects.sequence
             self._dirty.set()
@@ -278,8 +289,20 @@ class RaftNode:
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)
 
+    def _note_write(self, effects: Effects, last_index: int) -> None:
+        host, hard_state = self._host, effects.hard_state
+        if hard_state is not None:
+            self._vote_is_dirty = True
+            host.log("term", term=hard_state.term, vote=hard_state.vote)
+            host.reached("about-to-persist-vote")
+        if effects.entries:
+            self._log_is_dirty = True
+            host.reached("about-to-cut-entries" if effects.entries[0].index <= last_index else "about-to-append")
+
     def _answer(self, effects: Effects) -> None:
         for entry in effects.committed:
+            if entry.data:
+                self._host.reached("about-to-apply")
             result = self._apply(entry) if entry.data else None
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
@@ -302,6 +325,8 @@ class RaftNode:
             self._lose_pending()
         if is_active is not self._was_active:
             self._was_active = is_active
+            if is_active:
+                self._host.reached("noop-committed")
             self._on_leadership(is_active)
 
     def _lose_pending(self) -> None:

@@ -82,7 +82,7 @@ class PeerTransport:
         try:
             connection.write(frame)
         except ConnectionClosed:
-            self._host.reached("raft message to a closed connection")
+            self._host.reached("raft-connection-was-closed")
 
     def drop_silent(self, now_ns: int) -> None:
         """Close connections on which nothing comes back: a new one finds a healed network sooner."""

@@ -128,9 +128,11 @@ class RemotingServer:
             self._running.pop(serial, None)
         if not connection.closed:
             try:
+                self._host.reached("about-to-answer")
                 _respond(connection, request, answer)
+                self._host.reached("answered")
             except ConnectionClosed:
-                self._host.reached("response to a closed connection")
+                self._host.reached("answer-undeliverable")
 
 
 def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -> None:

@@ -157,4 +157,5 @@ class Host(Protocol):
         """True where the simulator wants the legal but rare path at this named point; False in reality."""
 
     def reached(self, point: str) -> None:
-        """Mark that a rare state was reached, for coverage of the simulator's storms."""
+        """Say that this point was reached, by a constant name in kebab-case: the simulator counts it, and a fault may
+        strike in this very moment. Costs next to nothing."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol
 
-from system_under_test.runtime.host import Clock
+from system_under_test.runtime.host import Host
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import LogTruncated, StorageFailed
 
@@ -72,8 +72,9 @@ class _Waiters:
 class GroupCommit:
     """Synchronous flush: one fsync after the other as long as anything is dirty."""
 
-    def __init__(self, log: CommitLog) -> None:
+    def __init__(self, log: CommitLog, host: Host) -> None:
         self._log = log
+        self._host = host
         self._waiters = _Waiters()
         self._work = asyncio.Event()
 
@@ -92,7 +93,7 @@ class GroupCommit:
         while True:
             await self._work.wait()
             self._work.clear()
-            await _flush(self._log, self._waiters)
+            await _flush(self._log, self._waiters, self._host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +108,10 @@ class AsyncFlushTimes:
 class AsyncFlush:
     """Asynchronous flush by time and dirty pages; a waiter is served at the next interval whatever is dirty."""
 
-    def __init__(self, log: CommitLog, clock: Clock, times: AsyncFlushTimes) -> None:
+    def __init__(self, log: CommitLog, host: Host, times: AsyncFlushTimes) -> None:
         self._log = log
-        self._clock = clock
+        self._host = host
+        self._clock = host.clock
         self._times = times
         self._waiters = _Waiters()
 
@@ -132,12 +134,15 @@ class AsyncFlush:
             dirty_pages = self._log.max_offset // PAGE_BYTES - self._log.flushed_offset // PAGE_BYTES
             if self._waiters or thorough or dirty_pages >= self._times.least_pages:
                 last_flush_ns = now_ns
-                await _flush(self._log, self._waiters)
+                await _flush(self._log, self._waiters, self._host)
 
 
-async def _flush(log: CommitLog, waiters: _Waiters) -> None:
+async def _flush(log: CommitLog, waiters: _Waiters, host: Host) -> None:
+    host.reached("about-to-flush")
     try:
-        waiters.release(await log.flush())
+        flushed = await log.flush()
+        host.reached("flushed")
+        waiters.release(flushed)
     except StorageFailed as error:
         waiters.fail_beyond(-1, error)
         raise

@@ -85,6 +85,7 @@ class MessageStore:
         self.consumer_offsets.load()
         await self._cut_consumer_offsets()
         await self._recover_epochs()
+        self._host.reached("recovered")
         self._host.log("recovered", start=self.min_offset, end=self.max_offset)
         await self._write_checkpoint()
         await self._mark_running()
@@ -320,13 +321,17 @@ class MessageStore:
         self._noted_boundary = min(self._noted_boundary, self._dispatched_offset)
         self._flusher.truncated(offset)
         async with self._changes:
+            self._host.reached("about-to-truncate")
             await self._lower_checkpoint(offset)
+            self._host.reached("checkpoint-lowered")
             await self._log.truncate(offset, self._dispatched_offset)
+            self._host.reached("log-cut")
             await self._queues.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
         self._cut_at = None
+        self._host.reached("truncated")
 
     async def _lower_checkpoint(self, offset: int) -> None:
         last = self._checkpoint
@@ -402,7 +407,9 @@ class MessageStore:
 
     async def _save(self, checkpoint: Checkpoint) -> None:
         if checkpoint != self._durable_checkpoint:
+            self._host.reached("about-to-write-checkpoint")
             await self._checkpoint_file.write(checkpoint)
+            self._host.reached("checkpoint-written")
             self._checkpoint = self._durable_checkpoint = checkpoint
 
     async def _checkpoint_often(self) -> None:

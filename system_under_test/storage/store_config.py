@@ -36,8 +36,8 @@ class StoreConfig:
 def flusher_for(config: StoreConfig, log: CommitLog, host: Host) -> Flusher:
     """The healthy flush policy of a configuration."""
     if config.flush_mode is FlushMode.SYNC:
-        return GroupCommit(log)
-    return AsyncFlush(log, host.clock, config.async_flush)
+        return GroupCommit(log, host)
+    return AsyncFlush(log, host, config.async_flush)
 
 
 def dispatch_limit(confirm_offset: int, max_offset: int) -> int:

@@ -74,6 +74,7 @@ class NameServerRegistrations:
             answer = await self._remoting.invoke(name_server, registration.encode(), self._timeout_s)
         except (ConnectFailed, ConnectionClosed, TimeoutError):
             return False
+        self._host.reached("name-server-answered")
         # Refused: somebody with a newer claim has this id there; the role will change soon.
         return answer.code == ResponseCode.SUCCESS
 
@@ -81,4 +82,4 @@ class NameServerRegistrations:
         try:
             await self._remoting.invoke(name_server, unregistration(registration), min(self._timeout_s, 1.0))
         except (ConnectFailed, ConnectionClosed, TimeoutError):
-            self._host.reached("left without telling a NameServer")
+            self._host.reached("left-unannounced")

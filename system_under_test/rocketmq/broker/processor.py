@@ -101,9 +101,12 @@ class Processor:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+        self._host.reached("put-appended")
         replicated = mastership.replicated(put.end_offset)
         mastership.appended()
+        self._host.reached("put-sent-on")
         code, remark = await self._acknowledged(mastership, put, replicated)
+        self._host.reached("put-confirmed" if code is ResponseCode.SUCCESS else "put-unconfirmed")
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
         return answer.encode(code, remark)
 
@@ -120,6 +123,7 @@ class Processor:
             except LogTruncated:
                 replicated.cancel()
                 return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
+            self._host.reached("put-flushed")
             mastership.advance()
         try:
             if not replicated.done():

@@ -117,6 +117,7 @@ class ReplicasManager:
         ):
             mastership.change_view(SetView(confirmed=info.sync_state_set))
         if self._is_due(info):
+            self._host.reached("role-due")
             self._depose()
             self._role_due.set()
 
@@ -150,6 +151,7 @@ class ReplicasManager:
             store_path=config.store_path,
             retry_s=config.retry_s,
         )
+        self._host.reached("identity-persisted")
         self._host.log("identity", group=config.group, broker_id=self._identity.broker_id)
         self._spawn(self._change_roles(), "roles")
         while True:
@@ -159,6 +161,7 @@ class ReplicasManager:
             except ClientError as error:
                 self._host.log("not_registered", reason=str(error))
                 await clock.sleep(config.retry_s)
+        self._host.reached("registered-with-controller")
         self._registered_master_epoch = info.master_epoch
         for controller in config.controllers:
             self._spawn(self._beat(controller), f"heartbeats to {controller}")
@@ -185,7 +188,7 @@ class ReplicasManager:
                         )
                     )
             except ClientError:
-                self._host.reached("poll of the controller failed")
+                self._host.reached("poll-failed")
             settled = self.role is not Role.NONE
             period_s = self._config.sync_broker_metadata_s if settled else self._config.retry_s
             with suppress(TimeoutError):
@@ -230,12 +233,15 @@ class ReplicasManager:
         assert broker_id is not None
         async with self._log_in_hand:
             await self._ha.end_following()
+            self._host.reached("about-to-become-master")
             await store.cut_to_message_boundary()
             if self._config.flush_mode is FlushMode.SYNC and not await self._flush_all(info):
                 return
             newest = store.epochs.map.last
             if newest is None or newest.master_epoch < info.master_epoch:
+                self._host.reached("about-to-persist-epoch")
                 await store.epochs.append(info.master_epoch, store.max_offset)
+                self._host.reached("epoch-persisted")
                 newest = store.epochs.map.last
             assert newest is not None and newest.master_epoch == info.master_epoch
             store.rebuild_queue_offset_table()
@@ -264,12 +270,13 @@ class ReplicasManager:
                 await self._store.flush_to(self._store.max_offset, self._config.flush_wait_s)
                 return True
             except TimeoutError:
-                self._host.reached("slow flush at promotion")
+                self._host.reached("promotion-flush-timed-out")
         return False
 
     async def _give_up(self, info: ReplicaInfo) -> None:
         broker_id = self.broker_id
         assert broker_id is not None
+        self._host.reached("about-to-give-up-mastership")
         self._host.log("mastership_given_up", master_epoch=info.master_epoch)
         while not self._superseded(info):
             try:
@@ -282,7 +289,7 @@ class ReplicasManager:
                 if refusal.response_code != ResponseCode.CONTROLLER_ELECT_MASTER_FAILED:
                     self.poll_soon()
             except ClientError:
-                self._host.reached("giving up the mastership failed")
+                self._host.reached("giving-up-failed")
             if not self._superseded(info):
                 await self._host.clock.sleep(self._config.retry_s)
 
@@ -302,6 +309,7 @@ class ReplicasManager:
             broker_id=self.broker_id,
             start_offset=None if newest is None or role is not Role.MASTER else newest.start_offset,
         )
+        self._host.reached("became-master" if role is Role.MASTER else "became-slave")
         self._on_role()
 
     def _report(self) -> BrokerReport:

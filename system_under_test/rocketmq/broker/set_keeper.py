@@ -40,7 +40,7 @@ class SetKeeper:
             try:
                 await clock.within(self._config.check_sync_state_set_s, mastership.set_due.wait())
             except TimeoutError:
-                self._host.reached("periodic look at the SyncStateSet")
+                self._host.reached("looked-at-the-set")
             mastership.set_due.clear()
             wanted = mastership.wanted_members()
             if wanted is not None and not await self._alter(mastership, wanted):
@@ -51,18 +51,23 @@ class SetKeeper:
     async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
         """Whether the controller has confirmed `wanted`."""
         set_epoch = mastership.view.confirmed.epoch
+        self._host.reached("expand-begins" if set(wanted) - set(mastership.view.members) else "shrink-begins")
         mastership.change_view(self._parts.begin_alter(mastership.view, wanted))
+        self._host.reached("alter-proposed")
         try:
             answer = await self._controllers.alter_sync_state_set(
                 self._config.group, mastership.own_id, mastership.master_epoch, wanted, set_epoch
             )
         except ClientError as error:
+            self._host.reached("alter-refused" if error.definite else "alter-outcome-unknown")
             self._host.log("alter_failed", wanted=list(wanted), definite=error.definite, reason=str(error))
             if error.definite and not mastership.ended:
                 mastership.change_view(alter_refused(mastership.view))
             return False
+        self._host.reached("alter-answered")
         if not mastership.ended:
             mastership.change_view(controller_says(mastership.view, answer))
+            self._host.reached("alter-confirmed")
         return True
 
     async def _learn(self, mastership: Mastership) -> None:

@@ -40,6 +40,7 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.controller.state_machine import (
+    AlterSyncStateSet,
     ControllerStateMachine,
     Group,
     Nothing,
@@ -151,11 +152,16 @@ class Controller:
             return RemotingCommand.response(
                 ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f"a controller does not know request {code}"
             )
-        return self._register(request, peer) if isinstance(request, RegisterBroker) else self._decide(request)
+        if isinstance(request, RegisterBroker):
+            return self._register(request, peer)
+        if isinstance(request, AlterSyncStateSet):
+            self._host.reached("alter-received")
+        return self._decide(request)
 
     def on_close(self, peer: Peer) -> None:
         """A broker whose channel closes is dead at once."""
         if self._liveness.closed(peer):
+            self._host.reached("broker-connection-closed")
             self._look_now.set()
 
     def metadata(self) -> ControllerMetadata:
@@ -287,6 +293,7 @@ class Controller:
             return self._refuse(request, outcome)
         if not isinstance(outcome, Group):
             return outcome or RemotingCommand.response(ResponseCode.SUCCESS)
+        self._host.reached("registered")
         # From now on this incarnation is the one that counts, and this is its first report.
         self._record(request.report, peer, 0)
         info = outcome.info
@@ -338,6 +345,10 @@ class Controller:
             if isinstance(decision, Refusal):
                 return decision
             return self._state.groups.get(group_of(request))
+        if isinstance(decision, events.MasterElected):
+            self._host.reached("election-decided")
+        elif isinstance(decision, events.SyncStateSetAltered):
+            self._host.reached("alter-decided")
         before = self._state.groups.get(group_of(request))
         unclean_allowed = self._config.enable_elect_unclean_master
         group: Group | None = await self._raft.propose(_EVENT + events.encode(decision))
@@ -350,7 +361,10 @@ class Controller:
                 in_sync=list(before.sync_state_set),
                 unclean_allowed=unclean_allowed,
             )
+            self._host.reached("elected-master")
             self._notify(group)
+        elif isinstance(decision, events.SyncStateSetAltered):
+            self._host.reached("alter-applied")
         return group
 
     def _apply(self, entry: Entry) -> Any:
@@ -369,7 +383,7 @@ class Controller:
             try:
                 await self._host.clock.within(self._config.scan_interval_s, self._look_now.wait())
             except TimeoutError:
-                self._host.reached("controller scan")
+                self._host.reached("looked-for-dead-masters")
             self._look_now.clear()
             for name in sorted(self._state.groups):
                 if self._raft.is_active and self._needs_master(self._state.groups[name]):
@@ -377,7 +391,8 @@ class Controller:
 
     def _needs_master(self, group: Group) -> bool:
         now_ns = self._host.clock.monotonic_ns()
-        self._liveness.expire(now_ns)
+        if self._liveness.expire(now_ns):
+            self._host.reached("heartbeat-expired")
         if group.master_epoch == 0 or not any(group.living(replica, self._liveness) for replica in group.replicas):
             return False
         if group.master is None:
@@ -387,6 +402,7 @@ class Controller:
         return self._liveness.may_judge(group.name, group.master, now_ns)
 
     async def _replace_dead_master(self, name: str) -> None:
+        self._host.reached("found-master-dead")
         for _ in range(ELECTION_TRIES):
             try:
                 await self._host.clock.within(
@@ -413,6 +429,7 @@ class Controller:
         fields = {"brokerName": group, **info.to_fields()}
         command = RemotingCommand.oneway(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, fields, info.to_body())
         try:
+            self._host.reached("about-to-notify")
             await self._remoting.oneway(address, command)
         except ConnectFailed as error:
             self._host.log("role_notice_lost", address=address, reason=str(error))

@@ -78,10 +78,16 @@ class LivenessTable:
             account.is_alive = False
         return bool(dead)
 
-    def expire(self, now_ns: int) -> None:
-        for account in self._accounts.values():
-            if now_ns - account.heard_ns > self._timeout_ns:
-                account.is_alive = False
+    def expire(self, now_ns: int) -> bool:
+        """Whoever has been silent for too long is dead. Returns whether somebody is since this call."""
+        silent = [
+            account
+            for account in self._accounts.values()
+            if account.is_alive and now_ns - account.heard_ns > self._timeout_ns
+        ]
+        for account in silent:
+            account.is_alive = False
+        return bool(silent)
 
     def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
         """May this broker's silence be taken for death? Not by a controller that never heard it and has only

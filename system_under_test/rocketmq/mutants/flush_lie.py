@@ -26,7 +26,7 @@ class LyingFlush(AsyncFlush):
 
 
 def _lying_flusher(config: StoreConfig, log: CommitLog, host: Host) -> LyingFlush:
-    return LyingFlush(log, host.clock, config.async_flush)
+    return LyingFlush(log, host, config.async_flush)
 
 
 def _written_counts_as_durable(store: MessageStore, config: BrokerConfig) -> int:

@@ -63,6 +63,7 @@ class NameServer:
         if not self._table.register(registration, peer, now_ns):
             self._host.log("registration_refused", address=registration.address, version=registration.state_version)
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "register broker failed: its id is held by a newer claim")
+        self._host.reached("broker-announced")
         fields: dict[str, str] = {}
         master = self._table.master(registration.broker_name)
         if master is not None and master.address != registration.address:
@@ -73,6 +74,7 @@ class NameServer:
         while True:
             await self._host.clock.sleep(self._config.scan_interval_s)
             for address in self._table.expire(self._host.clock.monotonic_ns()):
+                self._host.reached("announcement-expired")
                 self._host.log("broker_expired", address=address)
 
 

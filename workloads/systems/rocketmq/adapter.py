@@ -26,6 +26,7 @@ from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.nodes import node_specs
+from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
     CONTROLLER_PORT,
@@ -62,6 +63,7 @@ class Rocketmq:
             data=("brokers",),
             voters=("controllers",),
             roles={"primary": "brokers", "active-controller": "controllers"},
+            points=POINTS,
             spare="dispensable",
             explored=EXPLORED,
         )

@@ -65,6 +65,7 @@ class MasterConnection:
     async def run(self) -> None:
         """Tell the handshake, then take acks until the connection ends. Raises ConnectionClosed, WireError."""
         connection = self._connection
+        self._mastership.host.reached("handshake-received")
         connection.write(encode_master_handshake(self._store.max_offset, self._mastership.master_epoch, self._entries))
         self._begin(decode_ack(await connection.read_exactly(ACK_SIZE)))
         while True:
@@ -123,6 +124,7 @@ class MasterConnection:
         self._next_offset = self._window_start = start
         self._advance_epoch()
         self.acked_offset = acked_offset
+        self._mastership.host.reached("first-ack-received")
         self._mastership.acked(self, acked_offset)
         self.pump()
         self.tell_confirm_offset()
@@ -137,6 +139,7 @@ class MasterConnection:
             )
         self._caught_up.acked(offset)
         if offset > acked_offset:
+            self._mastership.host.reached("ack-received")
             self.acked_offset = offset
             self._window_start = max(self._window_start, offset)
             self._mastership.acked(self, offset)

@@ -116,6 +116,7 @@ class Mastership:
             del self._connections[connection.broker_id]
             self._acked.pop(connection.broker_id, None)
             self.host.log("slave_gone", broker_id=connection.broker_id)
+            self.host.reached("slave-gone")
             self.set_due.set()
 
     def acked(self, connection: SlaveConnection, offset: int) -> None:
@@ -140,6 +141,7 @@ class Mastership:
         if confirm_offset != self.confirm_offset:
             self.confirm_offset = confirm_offset
             self.store.advance_confirm_offset(confirm_offset)
+            self.host.reached("confirm-offset-advanced")
             self.confirm_moved.set()
         waiting = self._waiting
         if waiting:
@@ -210,6 +212,7 @@ class Mastership:
         """The role is lost: connections close, puts that wait end without an answer to their question."""
         self.ended = True
         self.host.log("deposed", master_epoch=self.master_epoch)
+        self.host.reached("deposed")
         self.store.log_confirmed()
         for connection in list(self._connections.values()):
             connection.close()

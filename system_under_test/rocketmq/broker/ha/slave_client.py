@@ -128,6 +128,7 @@ class SlaveClient:
         connection.write(
             encode_slave_handshake(SlaveHandshake(self._partial, self._config.async_learner, self._own_id))
         )
+        self._host.reached("handshake-sent")
         header = decode_master_handshake_header(await connection.read_exactly(MASTER_HANDSHAKE_HEADER_SIZE))
         entries = decode_epoch_entries(await connection.read_exactly(header.body_size) if header.body_size else b"")
         if header.master_epoch != self._master_epoch:
@@ -136,6 +137,7 @@ class SlaveClient:
             if header.master_epoch > self._master_epoch:
                 self._on_other_epoch()
             raise WireError(f"master epoch {header.master_epoch}, expected {self._master_epoch}")
+        self._host.reached("handshake-answered")
         theirs = EpochMap(entries)
         await self._cut_to(theirs, header.max_offset)
         if self._partial_log(theirs) != self._partial:
@@ -165,6 +167,7 @@ class SlaveClient:
         if point is None:
             raise NoCommonPoint(f"own epochs {store.epochs.map} to {own_end}, the master's {theirs} to {their_end}")
         if point < own_end:
+            self._host.reached("about-to-cut-to-master")
             await store.truncate(point)
         await store.epochs.replace(theirs.entries_up_to(point))
 
@@ -182,11 +185,18 @@ class SlaveClient:
             raise WireError(f"bytes from {transfer.offset}, the own log ends at {appender.end_offset}")
         newest = store.epochs.map.last
         if newest is None or transfer.master_epoch > newest.master_epoch:
+            self._host.reached("about-to-learn-epoch")
             await store.epochs.append(transfer.master_epoch, transfer.epoch_start_offset)
+            self._host.reached("epoch-learnt")
         elif (transfer.master_epoch, transfer.epoch_start_offset) != newest:
             raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset}, own newest is {newest}")
-        end_offset = await appender.append(transfer.offset, body) if body else self._acked_offset
+        end_offset = self._acked_offset
+        if body:
+            self._host.reached("batch-received")
+            end_offset = await appender.append(transfer.offset, body)
+            self._host.reached("batch-appended")
         self._ack(connection, end_offset)
+        self._host.reached("ack-sent")
         store.advance_confirm_offset(
             slave_confirm_offset(store.confirm_offset, transfer.confirm_offset, store.max_offset)
         )

@@ -1,0 +1,104 @@
+"""The points that RocketMQ's nodes reach, each where its code calls `host.reached`: moments at which faults may strike.
+
+`about-to-…` is the moment before; what the name says has not happened yet. All others are the moment after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_RAFT: Mapping[str, str] = {
+    "about-to-persist-vote": "a controller has a new term or vote in memory; neither file nor message has it yet",
+    "vote-persisted": "a controller's term and vote are durable; what tells others of them is not sent yet",
+    "became-leader": "a controller has won an election of Raft; its no-op is not written yet",
+    "lost-leadership": "a controller that led has stepped down, in memory only",
+    "noop-committed": "a leader's no-op is committed: from now on it decides as the active controller",
+    "about-to-append": "a controller is about to write entries at the end of its Raft log",
+    "about-to-cut-entries": "a controller is about to write entries over others of its Raft log that conflict",
+    "appended-before-answer": "a controller's entries are durable; neither counted by it nor acknowledged yet",
+    "about-to-apply": "a controller is about to apply a committed entry, which may let go an answer",
+    "raft-connection-was-closed": "a message of Raft met a connection that had ended",
+}
+
+_CONTROLLER: Mapping[str, str] = {
+    "registered": "a broker's registration is applied by the active controller and not answered yet",
+    "heartbeat-expired": "the active controller has just taken a silent broker for dead",
+    "broker-connection-closed": "a controller has taken a broker for dead because its connection ended",
+    "looked-for-dead-masters": "a controller's periodic look for dead masters begins",
+    "found-master-dead": "the active controller begins to replace a master that is dead",
+    "election-decided": "the active controller has chosen a master, and is about to propose that to Raft",
+    "elected-master": "the election is applied; no broker knows of it yet",
+    "about-to-notify": "the active controller is about to tell a broker who is master",
+    "alter-received": "the active controller has received a proposal to change the SyncStateSet",
+    "alter-decided": "the active controller has accepted the change, and is about to propose it to Raft",
+    "alter-applied": "the change of the SyncStateSet is applied; the master does not know it yet",
+}
+
+_ROLES: Mapping[str, str] = {
+    "recovered": "a broker's store has recovered after a start, and serves nobody yet",
+    "identity-persisted": "a broker has its id, durably, and has not registered",
+    "registered-with-controller": "a broker knows that the controllers have registered it; it has no role yet",
+    "poll-failed": "a broker's question to the controllers about its group was not answered",
+    "role-due": "a broker has learnt of a newer master epoch; it is still what it was",
+    "deposed": "a master's mastership has ended, its slaves and waiting sends are not told yet",
+    "about-to-become-master": "a broker named master follows nobody any more, and has not cut its log",
+    "promotion-flush-timed-out": "a broker named master could not make its log durable in time, and tries again",
+    "about-to-persist-epoch": "a broker named master is about to begin its epoch in the epoch file",
+    "epoch-persisted": "the new epoch is durable at the broker named master; it takes no sends yet",
+    "became-master": "a broker has taken the role of the master; NameServers do not know it yet",
+    "became-slave": "a broker has begun to follow the master",
+    "about-to-give-up-mastership": "a broker named master after an unclean stop is about to ask for another election",
+    "giving-up-failed": "the controllers did not answer a broker that wants to be master no more",
+    "broker-announced": "a NameServer has noted a broker's role and is about to answer",
+    "name-server-answered": "a broker has heard from a NameServer that it is registered, or refused",
+    "announcement-expired": "a NameServer has forgotten a broker that was silent for too long",
+    "left-unannounced": "a broker that stops could not tell a NameServer",
+}
+
+_SET: Mapping[str, str] = {
+    "looked-at-the-set": "a master's periodic look at its SyncStateSet begins",
+    "expand-begins": "a master has found that somebody should join its SyncStateSet",
+    "shrink-begins": "a master has found that somebody should leave its SyncStateSet, and nobody should join",
+    "alter-proposed": "a master waits for the proposed members as well, and is about to send its proposal",
+    "alter-answered": "a master has the controller's word that the set has changed, and not acted upon it",
+    "alter-confirmed": "a master has taken over the changed set",
+    "alter-refused": "a master's proposal was certainly not applied",
+    "alter-outcome-unknown": "a master does not know whether its proposal was applied",
+}
+
+_REPLICATION: Mapping[str, str] = {
+    "handshake-sent": "a slave has sent its handshake; its log is cut to a message boundary",
+    "handshake-received": "a master has read a slave's handshake, and is about to answer",
+    "handshake-answered": "a slave knows the master's epochs, and has not compared them with its own",
+    "about-to-cut-to-master": "a slave has found that its log reaches beyond what it has in common with the master's",
+    "first-ack-received": "a master knows where a slave's log ends, and has sent it nothing yet",
+    "about-to-learn-epoch": "a slave is about to write a new epoch of the master's to its epoch file",
+    "epoch-learnt": "a slave has the new epoch durably, and not yet its first bytes",
+    "batch-received": "a slave has read bytes of the log and not written them",
+    "batch-appended": "a slave has written bytes of the log (durably where so configured), and not acknowledged them",
+    "ack-sent": "a slave has acknowledged bytes",
+    "ack-received": "a master has read an acknowledgement that reaches further, and not counted it",
+    "confirm-offset-advanced": "a master has moved its confirm offset; sends that waited are not told yet",
+    "slave-gone": "a master has noticed that a slave's connection ended",
+}
+
+_STORE: Mapping[str, str] = {
+    "put-appended": "a master has written a message; no slave was sent it",
+    "put-sent-on": "a master has sent a message on to its slaves; it is not acknowledged",
+    "put-flushed": "a message is durable at the master that took it (sync flush only)",
+    "put-confirmed": "a send is about to be answered with success",
+    "put-unconfirmed": "a send is about to be answered without certainty: not flushed or replicated in time",
+    "about-to-answer": "a node is about to answer a request that had to wait",
+    "answered": "a node has answered a request that had to wait",
+    "answer-undeliverable": "the connection ended before a request could be answered",
+    "about-to-flush": "a broker is about to make its log durable",
+    "flushed": "a broker's log is durable up to where it was; those who wait for that are not told",
+    "about-to-truncate": "a broker is about to cut its log; nothing on its disk has changed yet",
+    "checkpoint-lowered": "a broker that cuts its log has lowered its checkpoint, durably; the log is whole",
+    "log-cut": "a broker's log is cut, durably; queues, consumer offsets and epochs still reach beyond",
+    "truncated": "a broker has cut its log and all that belongs to it",
+    "about-to-write-checkpoint": "a broker is about to write its checkpoint",
+    "checkpoint-written": "a broker's checkpoint is durable",
+}
+
+POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from harness.environments.impairment import LinkImpairment
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -66,15 +67,16 @@ class Moments(Protocol):
 
 
 class Environment(Protocol):
-    """Where nodes run. All verbs are idempotent; each returns its effect and raises HarnessError where the environment
-    itself failed."""
+    """Where nodes run. All verbs are idempotent, but for impairments, which add up; each returns its effect and raises
+    HarnessError where the environment itself failed."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def faults(self) -> frozenset[str]:
-        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, … Others are refused by name."""
+        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, and those of impairments. Others are
+        refused by name."""
 
     @property
     def timeline(self) -> Timeline: ...
@@ -117,3 +119,9 @@ class Environment(Protocol):
 
     async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
         """Wall clock of one node: true time * rate from now on, plus offset. (0, 1) is the true time."""
+
+    async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        """One more impairment on these directions, connections that exist included, beside whatever else is wrong."""
+
+    async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        """Take one equal impairment away from these directions; others stay. No effect where there is none."""

@@ -4,7 +4,7 @@ The engine and its threads stay off the event loop, so that no verb holds up a c
 they arrive, in the target's own network namespace, before anything else is asked of them: connections that
 exist fall silent as well. Clients come in through ports published on 127.0.0.1 and are outside of all partitions.
 
-Not here: loss of power, for a container shares the page cache of its machine; the simulator has it.
+Not here: loss of power, for a container shares the page cache of its machine, and impairments; the simulator has them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from harness.environments.docker.container import Container, Place
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
 from harness.environments.environment import Effect, Link
+from harness.environments.impairment import LinkImpairment
 from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.environments.remote.launch import launch_of
 from harness.environments.remote.node import RemoteNode
@@ -232,6 +233,12 @@ class DockerEnvironment:
             abs(before_s - after_s) > CLOCK_NOTICED_S or was != rate,
             f"{node}: {before_s:+.6f} s at rate {was} became {after_s:+.6f} s at rate {rate}",
         )
+
+    async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+
+    async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
 
     # Threads --------------------------------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ class Pipe:
 
     def _enqueue(self, data: bytes | None, length: int) -> None:
         loop = self.network.loop
-        arrival_ns = loop.now_ns + self._wire.latency_ns()
+        arrival_ns = loop.now_ns + self._wire.latency_ns(length, self)
         last_ns = self._last_ns
         self._arrivals.append((max(arrival_ns, last_ns), self._sent, data))
         self._sent += length
@@ -156,6 +156,36 @@ class Pipe:
         self._arrivals.clear()
         self._unstick()
         self._buffered = self._unacknowledged = 0
+
+    def abandon(self) -> None:
+        """The sender's kernel knows the connection no more: only what a link keeps of it is still on its way."""
+        if not self._wire.keeps:
+            self.discard()
+            return
+        left = UNACKNOWLEDGED_WINDOW_BYTES
+        kept: deque[tuple[int, int, bytes | None]] = deque()
+        for arrival in self._arrivals:
+            left -= len(arrival[2] or b"")
+            if left < 0:
+                break
+            kept.append(arrival)
+        self._arrivals = kept
+        self._buffered = self._unacknowledged = 0
+
+    @property
+    def last_arrival_ns(self) -> int:
+        """When the last of what is on its way is due; 0 where nothing is."""
+        return self._arrivals[-1][0] if self._arrivals else 0
+
+    def hurry(self) -> None:
+        """What is on its way comes as if it was sent now, unless it comes earlier."""
+        if not self._arrivals:
+            return
+        loop = self.network.loop
+        soon_ns = loop.now_ns + self._wire.latency_ns()
+        self._arrivals = deque((min(when_ns, soon_ns), offset, data) for when_ns, offset, data in self._arrivals)
+        self._last_ns = self._arrivals[-1][0]
+        loop.kernel_at(soon_ns, self.arrive)
 
     def fail_drainers(self, error: Exception) -> None:
         for waiter in self._drainers:
@@ -224,7 +254,7 @@ class Pipe:
     # Stalling -------------------------------------------------------------------------------------------------
 
     def _stall(self) -> None:
-        if self.source.vanished or not self.source.machine.powered:
+        if (self.source.vanished or not self.source.machine.powered) and not self._wire.holds:
             self.discard()
             return
         self._stalled = True
@@ -249,7 +279,7 @@ class Pipe:
     def _give_up(self) -> None:
         network = self.network
         network.trace.event(network.loop.now_ns, self.source.machine.name, "give-up", self.label)
-        self.discard()
+        self.abandon()
         self.source.reset("timed out: the peer has not acknowledged for too long")
 
     def _way_is_free(self) -> bool:
@@ -421,7 +451,7 @@ class Endpoint:
         """The connection is gone: what was unread is lost."""
         if self.ended:
             return
-        self.outbound.discard()
+        self.outbound.abandon()
         self._end(reason)
 
     def process_killed(self) -> None:
@@ -429,7 +459,7 @@ class Endpoint:
         if self.ended:
             return
         if self.buffer:
-            self.outbound.discard()
+            self.outbound.abandon()
             self._end("killed")
             self.outbound.network.send_reset(self)
         else:

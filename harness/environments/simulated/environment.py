@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.environments.environment import Effect, Link
+from harness.environments.impairment import LINK_IMPAIRMENTS, LinkImpairment
 from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskFaults, DiskStore
 from harness.environments.simulated.host import RarePaths, SimulatedHost
+from harness.environments.simulated.impaired_links import ImpairedLinks
 from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
 from harness.environments.simulated.moments import Moments
 from harness.environments.simulated.network import SimulatedNetwork
@@ -106,7 +108,9 @@ class SimulatedEnvironment:
     """`Environment` of the harness, and beyond it the knobs that only a simulator has."""
 
     name = "simulated"
-    faults = frozenset({"partition", "kill", "pause", "clock", "power"})
+    faults = frozenset(
+        {"partition", "kill", "pause", "clock", "power", *(impairment.kind for impairment in LINK_IMPAIRMENTS)}
+    )
 
     def __init__(
         self,
@@ -124,6 +128,7 @@ class SimulatedEnvironment:
         self._seed = seed
         self._exceptions = seam_exceptions(seam)
         self._network = SimulatedNetwork(loop, seed, self.regime, trace, self._exceptions)
+        self._impaired_links = ImpairedLinks(self._network)
         self._rare = RarePaths(seed, self.regime)
         self._kernel = copy_context()
         self.moments = Moments(loop, self._kernel)
@@ -131,8 +136,6 @@ class SimulatedEnvironment:
         self._clients: dict[str, SimulatedHost] = {}
         self._machines: dict[str, Machine] = {}
         self._panics: dict[str, str] = {}
-        self._flapping = 0
-        """Number of the flapping that goes on; a timer of an earlier one does nothing."""
 
     # Life of the nodes ----------------------------------------------------------------------------------------
 
@@ -269,43 +272,15 @@ class SimulatedEnvironment:
             f"{node}: {before_s:+.6f} s at rate {was} became {after_s:+.6f} s at rate {rate}",
         )
 
+    async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        words = self._impaired_links.impair([self._ends(link) for link in links], impairment)
+        return self._effect(impairment.kind, [words] if words else [], "no link named")
+
+    async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        words = self._impaired_links.relieve([self._ends(link) for link in links], impairment)
+        return self._effect(f"end of {impairment.kind}", [words] if words else [], "no link had it")
+
     # Beyond the protocol: what only a simulator can do ----------------------------------------------------------
-
-    async def slow(self, links: Sequence[Link], *, extra_ms: float) -> Effect:
-        """Add so much to the latency of these directions; 0 for as before."""
-        for link in links:
-            self._network.wire(*self._ends(link)).extra_ns = int(extra_ms * 1e6)
-        return self._effect("slow", [f"{link.source}→{link.target} {extra_ms} ms" for link in links], "no link named")
-
-    async def flap(self, links: Sequence[Link], *, down_s: float, up_s: float) -> Effect:
-        """Cut and heal these directions by turns, beginning with a cut, until `calm` is called."""
-        self._flapping += 1
-        if links:
-            self._flap(links, (down_s, up_s), self._flapping)
-        return self._effect("flap", [f"{link.source}→{link.target}" for link in links], "no link named")
-
-    async def calm(self) -> Effect:
-        """End all flapping and heal what is cut."""
-        self._flapping += 1
-        return await self.heal()
-
-    def _flap(self, links: Sequence[Link], turns_s: tuple[float, float], number: int) -> None:
-        if number != self._flapping:
-            return
-        going_down = not self._network.wire(*self._ends(links[0])).cut
-        for link in links:
-            if going_down:
-                self._network.cut(*self._ends(link))
-            else:
-                self._network.heal(*self._ends(link))
-        turn_s = turns_s[0] if going_down else turns_s[1]
-        self._loop.kernel_at(self._loop.now_ns + int(turn_s * NANOSECONDS), self._flap, links, turns_s, number)
-
-    async def lose(self, links: Sequence[Link], *, probability: float) -> Effect:
-        """Lose this share of the transmissions on these directions, instead of the regime's."""
-        for link in links:
-            self._network.wire(*self._ends(link)).loss_probability = probability
-        return self._effect("lose", [f"{link.source}→{link.target} {probability}" for link in links], "no link named")
 
     async def starve(self, node: str, *, callback_cost_ms: float) -> Effect:
         """Let each callback of a node take so long; 0 for full speed."""

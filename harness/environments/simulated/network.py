@@ -2,8 +2,9 @@
 
 A link is one direction between two hosts. Its bytes stall while it is cut and arrive after healing, at the
 moment of TCP's next retransmission, unless they stalled for so long that their sender gave up and reset the
-connection. Loss is seen as TCP delay. Whatever happens, each direction of a connection delivers its bytes
-in order and once; a breach of that would accuse healthy systems and ends the simulation.
+connection. Loss is seen as TCP delay. What a slow or holding link has taken from a sender still arrives after its
+death. Whatever happens, each direction of a connection delivers its bytes in order and once; a breach of that would
+accuse healthy systems and ends the simulation.
 
 What a crash looks like to the peer:
 - killed: the kernel goes on sending what was written and closes (FIN), or resets (RST, never repeated) where
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from harness.environments.simulated.connection import Endpoint, Pipe
 from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
@@ -25,6 +26,9 @@ from harness.environments.simulated.seam import SeamExceptions
 from harness.environments.simulated.wire import Wire
 from harness.seed import Seed
 from harness.trace import Trace
+
+BEHIND_NS: Final = 20_000
+"""So long after the last bytes of a connection a reset that follows them arrives."""
 
 
 class _Attempt:
@@ -117,28 +121,23 @@ class SimulatedNetwork:
         key = (source.name, target.name)
         wire = self._wires.get(key)
         if wire is None:
-            self._wires[key] = wire = Wire(source, target, self._seed, self._regime)
+            self._wires[key] = wire = Wire(self.loop, source, target, self._seed, self._regime)
         return wire
 
     def cut(self, source: Machine, target: Machine) -> bool:
         """Stop this direction; returns whether it was open."""
-        wire = self.wire(source, target)
-        was_open = not wire.cut
-        wire.cut = True
-        return was_open
+        return self.wire(source, target).sever()
 
     def heal(self, source: Machine, target: Machine) -> bool:
         """Open this direction; returns whether it was cut."""
-        wire = self.wire(source, target)
-        was_cut = wire.cut
-        wire.cut = False
+        was_cut = self.wire(source, target).mend()
         if was_cut:
             self.world_changed()
         return was_cut
 
     def cut_wires(self) -> list[Wire]:
         """The directions that are cut now."""
-        return [wire for _, wire in sorted(self._wires.items()) if wire.cut]
+        return [wire for _, wire in sorted(self._wires.items()) if wire.is_severed]
 
     def world_changed(self) -> None:
         """A link or a machine came back."""
@@ -222,7 +221,10 @@ class SimulatedNetwork:
         pipe = source.outbound
         wire = self.wire(source.machine, pipe.target.machine)
         if not wire.cut:
-            self.loop.kernel_at(self.loop.now_ns + wire.latency_ns(), self._reset_arrives, wire, pipe)
+            arrival_ns = self.loop.now_ns + wire.latency_ns()
+            if wire.keeps:
+                arrival_ns = max(arrival_ns, pipe.last_arrival_ns + BEHIND_NS)
+            self.loop.kernel_at(arrival_ns, self._reset_arrives, wire, pipe)
 
     def _reset_arrives(self, wire: Wire, pipe: Pipe) -> None:
         if not wire.cut and wire.target.powered and not pipe.target.ended:
@@ -243,4 +245,4 @@ class SimulatedNetwork:
                 endpoint.power_lost()
         for pipe in list(self.stuck):
             if pipe.source.machine is machine:
-                pipe.discard()
+                pipe.abandon()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.environments.environment import Link
+from harness.environments.impairment import FlappingLink, HeldLink, LossyLink, NarrowLink, SlowLink
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
@@ -281,10 +282,12 @@ def test_loss_is_delay(simulate):
     async def body(environment, hosts) -> None:
         near, far = await pair(environment, hosts)
         before_s = now_s(environment)
-        await environment.lose([Link("a", "b")], probability=0.9)
+        await environment.impair_links([Link("a", "b")], LossyLink(share=0.9))
         near.write(b"x")
         assert await far.read_exactly(1) == b"x"
         assert now_s(environment) - before_s >= 0.2
+        relieved = await environment.relieve_links([Link("a", "b")], LossyLink(share=0.9))
+        assert "packets were lost" in relieved.evidence
 
     simulate(body, seed=3)
 
@@ -292,34 +295,129 @@ def test_loss_is_delay(simulate):
 def test_a_slow_link_is_slow_one_way(simulate):
     async def body(environment, hosts) -> None:
         near, far = await pair(environment, hosts)
-        await environment.slow([Link("a", "b")], extra_ms=700)
-        before_s = now_s(environment)
-        near.write(b"x")
-        await far.read_exactly(1)
-        assert 0.7 < now_s(environment) - before_s < 0.8
-        far.write(b"y")
-        before_s = now_s(environment)
-        await near.read_exactly(1)
-        assert now_s(environment) - before_s < 0.1
+        await environment.impair_links([Link("a", "b")], SlowLink(delay_ms=700, jitter_ms=0))
+        assert 0.7 < await took_s(environment, near, far) < 0.8
+        assert await took_s(environment, far, near) < 0.1
 
     simulate(body)
 
 
-def test_a_flapping_link_is_cut_and_healed_by_turns_until_it_is_calmed(simulate):
+async def took_s(environment, near, far, count: int = 1) -> float:
+    before_s = now_s(environment)
+    near.write(bytes(count))
+    await far.read_exactly(count)
+    return now_s(environment) - before_s
+
+
+def test_impairments_of_a_link_add_up_and_are_taken_away_one_by_one(simulate):
     async def body(environment, hosts) -> None:
-        await environment.flap(BOTH, down_s=1.0, up_s=2.0)
-        open_at: list[bool] = []
+        near, far = await pair(environment, hosts)
+        link, slow, slower = [Link("a", "b")], SlowLink(delay_ms=300, jitter_ms=0), SlowLink(delay_ms=500, jitter_ms=0)
+        for impairment in (slow, slower, slow):
+            assert (await environment.impair_links(link, impairment)).happened
+        assert 1.1 < await took_s(environment, near, far) < 1.2
+        assert (await environment.relieve_links(link, slow)).happened
+        assert 0.8 < await took_s(environment, near, far) < 0.9
+        assert (await environment.relieve_links(link, slow)).happened
+        assert not (await environment.relieve_links(link, slow)).happened
+        assert 0.5 < await took_s(environment, near, far) < 0.6
+        assert (await environment.relieve_links(link, slower)).happened
+        assert await took_s(environment, near, far) < 0.1
+
+    simulate(body)
+
+
+def test_a_narrow_link_is_shared_and_what_waits_for_it_comes_at_once_when_it_is_wide_again(simulate):
+    async def body(environment, hosts) -> None:
+        near, far = await pair(environment, hosts)
+        other = await hosts["a"].network.connect("b:1", 5.0)
+        narrow = NarrowLink(bytes_per_s=1000)
+        await environment.impair_links([Link("a", "b")], narrow)
+        other.write(bytes(2940))
+        assert 5.9 < await took_s(environment, near, far, 2940) < 6.3
+        near.write(bytes(100_000))
+        await environment.timeline.sleep(1)
+        await environment.relieve_links([Link("a", "b")], narrow)
+        await environment.timeline.within(0.1, far.read_exactly(100_000))
+        assert await took_s(environment, near, far) < 0.1
+
+    simulate(body)
+
+
+def test_a_flapping_link_goes_down_and_up_by_turns_and_leaves_a_cut_alone(simulate):
+    flapping = FlappingLink(down_ms=1000, up_ms=2000)
+
+    async def body(environment, hosts) -> None:
+        wire = environment._network.wire(*environment._ends(Link("a", "b")))
+        await environment.impair_links(BOTH, flapping)
+        down_at: list[bool] = []
         for _ in range(6):
             await environment.timeline.sleep(0.5)
-            open_at.append(not (await environment.cut([])).happened and not cut(environment))
+            down_at.append(wire.cut)
             await environment.timeline.sleep(0.5)
-        assert open_at == [False, True, True, False, True, True]
-        await environment.calm()
+        assert down_at == [True, False, False, True, False, False]
         await environment.timeline.sleep(0.5)
-        assert not cut(environment)
+        assert (await environment.cut([Link("a", "b")])).happened
+        assert "went down 3 times" in (await environment.relieve_links(BOTH, flapping)).evidence
+        assert wire.cut
+        await environment.heal()
+        assert not wire.cut
+        await environment.timeline.sleep(10)
+        assert not wire.cut
+        assert not (await environment.relieve_links(BOTH, flapping)).happened
 
-    def cut(environment) -> bool:
-        return bool(environment._network.cut_wires())
+    simulate(body)
+
+
+@pytest.mark.parametrize("ending", ["kill", "power_off"])
+def test_what_a_held_link_keeps_arrives_after_its_sender_died_and_came_back(simulate, ending):
+    async def body(environment, hosts) -> None:
+        near, far = await pair(environment, hosts)
+        await environment.impair_links(BOTH, HeldLink())
+        near.write(b"from an earlier life")
+        await environment.timeline.sleep(1)
+        await getattr(environment, ending)(["a"])
+        await environment.timeline.sleep(1)
+        await environment.boot(["a"])
+        with pytest.raises(TimeoutError):
+            await environment.timeline.within(3, far.read_exactly(1))
+        await environment.relieve_links(BOTH, HeldLink())
+        assert await environment.timeline.within(10, far.read_exactly(20)) == b"from an earlier life"
+
+    simulate(body)
+
+
+def test_a_held_link_that_is_cut_as_well_keeps_nothing_of_a_machine_without_power(simulate):
+    async def body(environment, hosts) -> None:
+        near, far = await pair(environment, hosts)
+        await environment.impair_links(BOTH, HeldLink())
+        await environment.cut(BOTH)
+        near.write(b"never left")
+        await environment.timeline.sleep(1)
+        await environment.power_off(["a"])
+        await environment.heal()
+        await environment.relieve_links(BOTH, HeldLink())
+        with pytest.raises(TimeoutError):
+            await environment.timeline.within(60, far.read_exactly(1))
+
+    simulate(body)
+
+
+def test_bytes_on_a_slow_link_arrive_after_their_sender_was_killed_and_before_the_reset(simulate):
+    async def body(environment, hosts) -> None:
+        near, far = await pair(environment, hosts)
+        far.write(b"unread by a")
+        await environment.timeline.sleep(0.1)
+        await environment.impair_links([Link("a", "b")], SlowLink(delay_ms=5000, jitter_ms=0))
+        near.write(b"late")
+        await environment.kill(["a"])
+        await environment.boot(["a"])
+        await environment.relieve_links([Link("a", "b")], SlowLink(delay_ms=5000, jitter_ms=0))
+        before_s = now_s(environment)
+        assert await far.read_exactly(4) == b"late"
+        assert now_s(environment) - before_s > 4.9
+        with pytest.raises(ConnectionClosed):
+            await environment.timeline.within(1, far.read_exactly(1))
 
     simulate(body)
 

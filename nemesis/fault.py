@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Effect, Environment, Link
+from harness.environments.impairment import LinkImpairment
 
 
 class Fault(Protocol):
@@ -38,7 +39,7 @@ class Partition:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        return tuple(sorted({node for link in self.links for node in (link.source, link.target)}))
+        return _ends(self.links)
 
     async def start(self, environment: Environment) -> Effect:
         return await environment.cut(self.links)
@@ -48,6 +49,32 @@ class Partition:
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "shape": self.shape, "links": [[link.source, link.target] for link in self.links]}
+
+
+@dataclass(frozen=True, slots=True)
+class ImpairedLinks:
+    """Something is wrong with these directions, beside whatever else is; healed by taking just that away."""
+
+    links: tuple[Link, ...]
+    impairment: LinkImpairment
+
+    @property
+    def kind(self) -> str:
+        return self.impairment.kind
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return _ends(self.links)
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.impair_links(self.links, self.impairment)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return await environment.relieve_links(self.links, self.impairment)
+
+    def to_json(self) -> dict[str, Any]:
+        links = [[link.source, link.target] for link in self.links]
+        return {"kind": self.kind, "links": links, **asdict(self.impairment)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +205,7 @@ class ClockSkew:
 
 def _together(effects: list[Effect]) -> Effect:
     return Effect(any(effect.happened for effect in effects), "; ".join(effect.evidence for effect in effects))
+
+
+def _ends(links: tuple[Link, ...]) -> tuple[str, ...]:
+    return tuple(sorted({node for link in links for node in (link.source, link.target)}))

@@ -19,12 +19,15 @@ from typing import TypeVar
 from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import shape
+from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.links import Around, Between, OneDirection
 from nemesis.package import PACKAGES
 from nemesis.shape import (
     Apart,
     Bridge,
     ClockShape,
     CutLink,
+    CutOneDirection,
     Isolate,
     IsolateWithCompany,
     MajoritiesRing,
@@ -77,12 +80,20 @@ class Form:
             yield tuple(itertools.chain.from_iterable(chosen))
 
 
+def _impairing_links(verb: str) -> Iterator[Form]:
+    yield Form(f"{verb} link TARGET to TARGET", lambda left, right: ImpairLinks(verb, Between(left, right)))
+    yield Form(f"{verb} link TARGET to TARGET one way", lambda a, b: ImpairLinks(verb, OneDirection(a, b)))
+    yield Form(f"{verb} links of TARGET", lambda target: ImpairLinks(verb, Around(target)))
+
+
 FORMS = (
     Form("isolate PART", Isolate),
     Form("isolate PART with one of GROUP", IsolateWithCompany),
     Form("one way around PART", OneWay),
     Form("TARGET apart from TARGET", Apart),
     Form("cut link TARGET to TARGET", CutLink),
+    Form("cut link TARGET to TARGET one way", CutOneDirection),
+    *(form for verb in LINK_VERBS for form in _impairing_links(verb)),
     Form("random halves", RandomHalves),
     Form("bridge in GROUP", Bridge),
     Form("majorities ring of GROUP", MajoritiesRing),
@@ -249,10 +260,10 @@ def _corrected(variants: Sequence[Elements], right: int, rest: Words, vocabulary
 def _wrong_beginning(words: Words, vocabulary: Vocabulary) -> Mistake:
     if words[0] in PACKAGES:
         what = f"'{words[0]}' is a package of faults, which has a pace of its own"
-        return Mistake(f"{what}; a sentence begins with: {', '.join(VERBS)}")
+        return Mistake(f"{what}; a sentence begins with: {_few(VERBS)}")
     first = nearest(words[0], _known(_next_elements(tuple(_VARIANTS), 0), vocabulary), 1)
     is_target = "+" in words[0] or (first and first[0] in vocabulary.names)
-    kind, listed = ("target", _few(vocabulary.names)) if is_target else ("verb", ", ".join(VERBS))
+    kind, listed = ("target", _few(vocabulary.names)) if is_target else ("verb", _few(VERBS))
     what = f"the {kind} {shown(words[0])} is unknown; known are: {listed}"
     return Mistake(what, (*first, *words[1:]) if first else None)
 

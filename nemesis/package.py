@@ -1,8 +1,9 @@
 """Packages: a kind of storm by name, with shapes aimed at whatever groups and roles a system declares.
 
-Each function here makes one package from a declaration; entry points in `stormproof.nemeses` name them. Roles come
-first, in their order of importance: the most important one is struck most often. Then come groups: nodes and majorities
-of those that hold data, minorities of those that decide by majority. Weights are relative.
+Each function here makes one package from a declaration; `PACKAGES` names them, and entry points in
+`stormproof.nemeses` add those of others. Roles come first, in their order of importance: the most important one is
+struck most often. Then come groups: nodes and majorities of those that hold data, minorities of those that decide by
+majority. Weights are relative.
 """
 
 from __future__ import annotations
@@ -13,8 +14,21 @@ from dataclasses import dataclass
 from harness.seed import Seed
 from harness.system import Declaration
 from nemesis import shape
+from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.links import Around, Between, OneDirection
 from nemesis.schedule import Entry, NemesisSettings, at_random
-from nemesis.shape import Apart, Bridge, ClockShape, Isolate, IsolateWithCompany, MajoritiesRing, OneWay, Shape
+from nemesis.shape import (
+    Apart,
+    Bridge,
+    ClockShape,
+    CutLink,
+    CutOneDirection,
+    Isolate,
+    IsolateWithCompany,
+    MajoritiesRing,
+    OneWay,
+    Shape,
+)
 from nemesis.target import ALL, Group, Majority, Minority, One, Role, Target
 
 Weighted = tuple[float, Shape]
@@ -116,6 +130,69 @@ def power(system: Declaration) -> Package:
     )
 
 
+def links(system: Declaration) -> Package:
+    places = tuple(_single_links(system))
+    both = tuple((weight, CutLink(where.left, where.right)) for weight, where in places if isinstance(where, Between))
+    one = tuple(
+        (weight, CutOneDirection(where.source, where.target))
+        for weight, where in places
+        if isinstance(where, OneDirection)
+    )
+    return Package(
+        name="links",
+        fault="partition",
+        about="cuts single links, both ways or one, while all others live",
+        shapes=(*both, *one),
+    )
+
+
+def slow_links(system: Declaration) -> Package:
+    return _impaired_links(system, "slow", "makes links slow, by milliseconds to seconds")
+
+
+def lossy_links(system: Declaration) -> Package:
+    return _impaired_links(system, "lossy", "loses packets, up to nearly all: within a connection that is delay")
+
+
+def narrow_links(system: Declaration) -> Package:
+    return _impaired_links(system, "narrow", "lets few bytes a second through links")
+
+
+def flapping_links(system: Declaration) -> Package:
+    return _impaired_links(system, "flapping", "cuts links and heals them by turns, for milliseconds to seconds")
+
+
+def held_links(system: Declaration) -> Package:
+    return _impaired_links(
+        system, "hold", "keeps packets in the network and lets them go at the end, after their sender's death too"
+    )
+
+
+def _impaired_links(system: Declaration, verb: str, about: str) -> Package:
+    kind = LINK_VERBS[verb].kind
+    around = (
+        *((3.0 if place == 0 else 1.5, Around(Role(role))) for place, role in enumerate(system.roles)),
+        *((1.5, Around(One(group))) for group in _data(system)),
+        *((1.0, Around(Minority(group))) for group in system.voters),
+        (0.5, Around(ALL)),
+    )
+    shapes = tuple((weight, ImpairLinks(verb, where)) for weight, where in (*around, *_single_links(system)))
+    return Package(name=kind, fault=kind, about=about, shapes=shapes)
+
+
+def _single_links(system: Declaration) -> Iterator[tuple[float, Between | OneDirection]]:
+    """Between roles, from each role to one of each group, and between any two nodes; then the same one way."""
+    roles = tuple(system.roles)
+    ends: list[tuple[float, Target, Target]] = [
+        *((1.5, Role(a), Role(b)) for place, a in enumerate(roles) for b in roles[place + 1 :]),
+        *((1.0, Role(role), One(group)) for role in roles for group in system.groups),
+        (1.0, One(), One()),
+    ]
+    yield from ((weight, Between(a, b)) for weight, a, b in ends)
+    yield from ((weight / 2, OneDirection(a, b)) for weight, a, b in ends)
+    yield from ((weight / 2, OneDirection(b, a)) for weight, a, b in ends if str(a) != str(b))
+
+
 def _data(system: Declaration) -> tuple[str, ...]:
     """The groups that hold data; all nodes where the system says of none that it does."""
     return system.data or ("all",)
@@ -143,5 +220,11 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "pause": pause,
     "clock": clock,
     "power": power,
+    "links": links,
+    "slow-links": slow_links,
+    "lossy-links": lossy_links,
+    "narrow-links": narrow_links,
+    "flapping-links": flapping_links,
+    "held-links": held_links,
 }
 """The packages that come with Stormproof."""

@@ -6,13 +6,13 @@ The text of a shape is how it is written down; `nemesis/grammar.py` reads it bac
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from harness.environments.environment import Link
 from nemesis.cluster import Cluster
 from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
+from nemesis.links import Between, OneDirection, between
 from nemesis.target import Target
 
 
@@ -26,12 +26,6 @@ class Shape(Protocol):
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None: ...
 
     def __str__(self) -> str: ...
-
-
-def between(left: Iterable[str], right: Iterable[str]) -> tuple[Link, ...]:
-    """All directions from each node on the left to each on the right, and back."""
-    pairs = [(a, b) for a in left for b in right if a != b]
-    return tuple(sorted({Link(a, b) for a, b in pairs} | {Link(b, a) for a, b in pairs}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +113,27 @@ class CutLink:
     kind = "partition"
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        links = between(self.left.pick(cluster, draw), self.right.pick(cluster, draw))
+        links = Between(self.left, self.right).pick(cluster, draw)
         return Partition(links, str(self)) if links else None
 
     def __str__(self) -> str:
-        return f"cut link {self.left} to {self.right}"
+        return f"cut {Between(self.left, self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CutOneDirection:
+    """Nothing that nodes of one target send reaches those of another; what those send arrives."""
+
+    source: Target
+    target: Target
+    kind = "partition"
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        links = OneDirection(self.source, self.target).pick(cluster, draw)
+        return Partition(links, str(self)) if links else None
+
+    def __str__(self) -> str:
+        return f"cut {OneDirection(self.source, self.target)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Systems, workloads, nemeses and environments by name, from entry points, which any package may add."""
+"""Systems, workloads, nemeses and environments by name, from entry points, which any package may add.
+
+The packages of faults that come with Stormproof are those of `nemesis/package.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,22 @@ _SINGULAR: Mapping[Kind, str] = {
 
 
 def names(kind: Kind) -> tuple[str, ...]:
-    return tuple(sorted({point.name for point in entry_points(group=f"stormproof.{kind}")}))
+    return tuple(sorted({*_own(kind), *(point.name for point in entry_points(group=f"stormproof.{kind}"))}))
+
+
+def _own(kind: Kind) -> Mapping[str, Any]:
+    """What is found by its name without an entry point."""
+    if kind != "nemeses":
+        return {}
+    from nemesis.package import PACKAGES
+
+    return PACKAGES
 
 
 def find(kind: Kind, name: str) -> Any:
-    """The object behind an entry point. Raises UsageError with the known names."""
+    """The object of that name. Raises UsageError with the known names."""
+    if name in _own(kind):
+        return _own(kind)[name]
     for point in entry_points(group=f"stormproof.{kind}"):
         if point.name == name:
             return point.load()
@@ -39,7 +53,7 @@ def find(kind: Kind, name: str) -> Any:
 
 
 def require_known(kind: Kind, name: str) -> None:
-    """Whether there is an entry point of this name; its module is not imported. Raises UsageError."""
+    """Whether there is something of this name; the module of an entry point is not imported. Raises UsageError."""
     if name not in names(kind):
         raise _unknown(kind, name)
 

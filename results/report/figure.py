@@ -25,7 +25,8 @@ BARS = 2000
 
 LEADING = ("master", "leader", "primary")
 BY_ORDER = "order of events: times are absent or all the same"
-_KINDS = ("partition", "kill", "pause", "clock", "power")
+_KINDS = ("partition", "kill", "pause", "clock", "power", "links")
+"""Of faults with a colour of their own, from top to bottom; all impairments of links have one."""
 _OUTCOME_NAMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
 _GAP_PX = 34
 _LATENCY_PX, _RATE_PX, _LANE_PX, _NODE_PX = 260, 150, 20, 24
@@ -283,8 +284,13 @@ def _label(panel: _Panel) -> dict[str, Any]:
 
 def fault_colour(kind: str) -> str:
     """Of faults at one moment (`kill+partition`), the first one's."""
-    first = kind.partition("+")[0]
-    return f"--{first}" if first in _KINDS else "--other"
+    family = _family(kind.partition("+")[0])
+    return f"--{family}" if family in _KINDS else "--other"
+
+
+def _family(kind: str) -> str:
+    """Kinds that have one colour: `slow-links` and `lossy-links` are `links`."""
+    return kind.rpartition("-")[2]
 
 
 def _role_colour(role: str) -> str:
@@ -305,7 +311,8 @@ def _stop_s(fault: FaultWindow, end_s: float) -> float:
 
 
 def _rank(kind: str) -> int:
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+    family = _family(kind)
+    return _KINDS.index(family) if family in _KINDS else len(_KINDS)
 
 
 def _middles(measured: Measurements) -> list[float]:

@@ -15,10 +15,13 @@ from harness.environments.simulated.regime import Regime
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.runtime.real import RealHost
+from tests.conformance.impairment_promises import IMPAIRMENT_PROMISES
 from tests.conformance.promises import PROMISES, Promise, nodes
 
+ALL = (*PROMISES, *IMPAIRMENT_PROMISES)
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+
+@pytest.mark.parametrize("promise", ALL, ids=lambda promise: promise.__name__)
 def test_the_simulator_keeps_the_promise(promise: Promise, tmp_path: Path) -> None:
     async def inside(environment: Environment) -> None:
         await environment.start(nodes(), tmp_path)
@@ -61,7 +64,7 @@ def test_containers_keep_all_promises(tmp_path: Path) -> None:
 
 async def keep_all(environment: Environment) -> None:
     """All promises of one world: each finds what those before it left."""
-    for promise in PROMISES:
+    for promise in ALL:
         try:
             await promise(environment)
         except BaseException as error:

@@ -14,7 +14,11 @@ from pathlib import Path
 
 import pytest
 
-NEMESIS = ("partition", "kill", "pause", "clock", "power")
+NEMESIS = (
+    ("partition", "kill", "pause", "clock", "power"),
+    ("links", "slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "kill"),
+)
+"""Of two seeds each, by turns."""
 
 PROGRAM = """
 import hashlib, json, sys, tempfile
@@ -22,10 +26,11 @@ from pathlib import Path
 from harness.session.run import run_scenario
 from harness.record.scenario import Scenario
 
+nemeses = json.loads(sys.argv[3])
 for seed in range(int(sys.argv[1]), int(sys.argv[2])):
     workload = ("log", "register")[seed % 2]
     scenario = Scenario(
-        system="rocketmq", workload=workload, nemesis=tuple(sys.argv[3].split(",")), time_limit_s=15.0,
+        system="rocketmq", workload=workload, nemesis=tuple(nemeses[seed // 2 % len(nemeses)]), time_limit_s=15.0,
         recovery_s=10.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},
     )
     with tempfile.TemporaryDirectory() as runs:
@@ -40,7 +45,7 @@ for seed in range(int(sys.argv[1]), int(sys.argv[2])):
 
 def _runs(seeds: range, hash_seed: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(seeds.start), str(seeds.stop), ",".join(NEMESIS)],
+        [sys.executable, "-c", PROGRAM, str(seeds.start), str(seeds.stop), json.dumps(NEMESIS)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,

@@ -77,9 +77,6 @@ class Impaired:
         self._carriers.clear()
 
     def words(self) -> str:
-        struck = {
-            SlowLink: "packets came later",
-            LossyLink: "packets were lost",
-            NarrowLink: "packets had to wait",
-        }.get(type(self.impairment))
-        return f" ({self.packets} {struck})" if struck else ""
+        """How many packets it has struck; nothing of kinds that are not counted by packet."""
+        struck = {SlowLink: "later", LossyLink: "lost", NarrowLink: "queued"}.get(type(self.impairment))
+        return f" (packets {struck}: {self.packets})" if struck else ""

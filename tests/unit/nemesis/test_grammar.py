@@ -14,11 +14,14 @@ from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
 from nemesis.cluster import Cluster
 from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
+from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.links import Around, Between, OneDirection
 from nemesis.shape import (
     Apart,
     Bridge,
     ClockShape,
     CutLink,
+    CutOneDirection,
     Isolate,
     IsolateWithCompany,
     MajoritiesRing,
@@ -55,10 +58,12 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
     target, groups = targets(words), st.sampled_from(list(words.groups))
     part = target.filter(lambda target: target != ALL)
     verbs = (shapes.kill, shapes.restart, shapes.pause, shapes.power_off, ClockShape)
+    links = st.one_of(*(st.builds(of, target, target) for of in (Between, OneDirection)), target.map(Around))
     return st.one_of(
         *(st.builds(of, part) for of in (Isolate, OneWay)),
         st.builds(IsolateWithCompany, part, groups),
-        *(st.builds(of, target, target) for of in (Apart, CutLink)),
+        *(st.builds(of, target, target) for of in (Apart, CutLink, CutOneDirection)),
+        st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links),
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),
         *(target.map(of) for of in verbs),
@@ -122,6 +127,28 @@ def test_a_link_is_cut_in_both_directions_between_the_nodes_that_have_the_roles_
     assert struck("cut link primary to brokers") == {("b2", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b2")}
     assert len(struck("cut link brokers to brokers")) == 6
     assert struck("cut link primary to b2") == set()
+
+
+def test_a_link_may_be_struck_in_one_direction_and_around_a_node() -> None:
+    assert struck("cut link primary to active-controller one way") == {("b2", "c1")}
+    assert struck("slow link b1 to c1+c2 one way") == {("b1", "c1"), ("b1", "c2")}
+    assert struck("slow link b1 to c1") == {("b1", "c1"), ("c1", "b1")}
+    assert struck("lossy links of primary") == {
+        pair for n in ("b1", "b3", "c1", "c2", "c3") for pair in ((n, "b2"), ("b2", n))
+    }
+    assert struck("hold link b1 to b1 one way") == set()
+
+
+def test_a_random_end_of_a_link_is_never_the_other_end() -> None:
+    cluster = Cluster(groups=WORDS.groups, roles={"primary": ("b2",)})
+    for text in (
+        "slow link primary to one of brokers",
+        "cut link primary to one of brokers",
+        "cut link one of all to primary one way",
+    ):
+        shape = parse_shape(tuple(text.split()), WORDS)
+        struck = [shape.strike(cluster, random.Random(seed)) for seed in range(50)]
+        assert all(fault is not None and len(fault.nodes) == 2 for fault in struck)
 
 
 def node(name: str, *groups: str) -> NodeSpec:

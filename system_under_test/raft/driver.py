@@ -86,12 +86,14 @@ class RaftNode:
         storage: RaftStorage,
         apply: Callable[[Entry], Any],
         on_leadership: Callable[[bool], None],
+        core: type[Raft] = Raft,
     ) -> None:
         self._host = host
         self._config = config
         self._storage = storage
         self._apply = apply
         self._on_leadership = on_leadership
+        self._core = core
         self._raft: Raft | None = None
         self._transport = PeerTransport(
             host,
@@ -141,7 +143,7 @@ class RaftNode:
         """Recover, listen, take part. Raises OSError if the port is taken."""
         recovered = await self._storage.open()
         config = self._config
-        self._raft = Raft(
+        self._raft = self._core(
             node=config.node,
             members=sorted(config.members),
             timing=Timing(

@@ -23,6 +23,7 @@ from system_under_test.rocketmq.controller.controller import Controller
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
+from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
 from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
@@ -37,8 +38,11 @@ class Service(Protocol):
 
 async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
     watched = WatchedConfig(config)
-    services: list[Service] = [NameServer(host, NameServerConfig.from_json(watched))]
     bug = _mutant(watched)
+    parts = NameServerParts()
+    if bug is not None and bug.nameserver is not None:
+        parts = bug.nameserver(parts)
+    services: list[Service] = [NameServer(host, NameServerConfig.from_json(watched), parts)]
     if Settings(watched).flag("enableControllerInNamesrv", False):
         services.append(_controller(host, watched, bug))
     watched.refuse_unknown()

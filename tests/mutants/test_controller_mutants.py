@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
+from system_under_test.raft.core import Raft as RaftCore
+from system_under_test.raft.core import Read, Receive, Role, Tick, Timing
+from system_under_test.raft.driver import LeadershipLost, NotLeader
+from system_under_test.raft.message import AppendRefused, Entry, HardState, PreVoteReply, VoteReply
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
+from system_under_test.rocketmq.controller import key_value
 from system_under_test.rocketmq.controller.events import (
     BrokerIdApplied,
     BrokerRegistered,
@@ -15,8 +23,10 @@ from system_under_test.rocketmq.controller.events import (
     MasterElected,
     SyncStateSetAltered,
 )
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport, SyncStateSet
+from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     ApplyBrokerId,
@@ -26,8 +36,12 @@ from system_under_test.rocketmq.controller.state_machine import (
     Nothing,
     Refusal,
     ReplaceDeadMaster,
+    Rules,
 )
 from system_under_test.rocketmq.mutants import mutant, mutant_names
+from system_under_test.rocketmq.nameserver.parts import NameServerParts
+from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.rocketmq.nameserver.route_table import RouteTable
 
 JOINED = (
     *(BrokerIdApplied(cluster="c", group="g", broker_id=n, check_code=f"code {n}") for n in (1, 2, 3)),
@@ -185,3 +199,248 @@ def test_id_without_check_code_gives_one_id_to_two_brokers_once_the_group_stands
     assert planted.evaluate(second, Living(1), unclean=False) == Nothing()
     _, forming = machines("id-without-check-code", *JOINED, first)
     assert refused(forming.evaluate(second, Living(1), unclean=False)) == ResponseCode.CONTROLLER_BROKER_ID_INVALID
+
+
+class Raft:
+    """A leader whose appends come to nothing; it counts them."""
+
+    leader = "c2"
+
+    def __init__(self, *, believes_itself_leader: bool = True) -> None:
+        self.believes_itself_leader = believes_itself_leader
+        self.entries: list[bytes] = []
+        self.barriers = 0
+
+    def propose(self, entry: bytes) -> asyncio.Future[Any]:
+        self.entries.append(entry)
+        return self._lost()
+
+    def read_barrier(self) -> asyncio.Future[None]:
+        self.barriers += 1
+        return self._lost()
+
+    def _lost(self) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future.set_exception(LeadershipLost())
+        return future
+
+
+class Host:
+    """All of a host that a proposal needs."""
+
+    def __init__(self) -> None:
+        self.clock = self
+
+    async def within(self, seconds: float, awaitable: Awaitable[Any]) -> Any:
+        return await awaitable
+
+
+def proposed(parts: ControllerParts, state: ReplicatedState, entry: bytes, raft: Raft) -> Any:
+    async def propose() -> Any:
+        return await parts.propose(cast(Any, Host()), cast(Any, raft), state, entry)
+
+    return asyncio.run(propose())
+
+
+def replicated() -> ReplicatedState:
+    state = ReplicatedState(Rules())
+    for event in WHOLE:
+        state.apply(event_entry(event))
+    state.apply(command_entry(key_value.put("key", "old")))
+    return state
+
+
+def test_ignore_append_result_answers_what_was_never_applied_as_though_it_were():
+    state, planted = replicated(), parts("ignore-append-result")
+    election = event_entry(MasterElected(group="g", master=2))
+    with pytest.raises(LeadershipLost):
+        proposed(ControllerParts(), state, election, Raft())
+    group = proposed(planted, state, election, Raft())
+    assert (group.master, group.master_epoch) == (2, 2)
+    put = command_entry(key_value.put("key", "new"))
+    assert proposed(planted, state, put, Raft()).succeeded
+    assert group_of(state.brokers).master == 1 and state.values.get("key") == "old", "nothing was applied"
+
+
+def test_empty_write_skips_log_answers_a_compare_and_set_that_finds_another_value_from_its_own_state():
+    state, planted, raft = replicated(), parts("empty-write-skips-log"), Raft()
+    other = command_entry(key_value.compare_and_set("key", "another", "new"))
+    with pytest.raises(LeadershipLost):
+        proposed(ControllerParts(), state, other, raft)
+    assert raft.entries == [other]
+    result = proposed(planted, state, other, raft)
+    assert (result.succeeded, result.value) == (False, "old")
+    assert raft.entries == [other], "not appended a second time"
+    with pytest.raises(LeadershipLost):
+        proposed(planted, state, command_entry(key_value.compare_and_set("key", "old", "new")), raft)
+
+
+def test_empty_write_skips_log_asks_nobody_before_it_answers_what_changes_nothing():
+    async def answered(parts: ControllerParts, raft: Raft) -> int:
+        await parts.unchanged_barrier(cast(Any, raft))
+        return raft.barriers
+
+    with pytest.raises(LeadershipLost):
+        asyncio.run(answered(ControllerParts(), Raft()))
+    assert asyncio.run(answered(parts("empty-write-skips-log"), Raft())) == 0
+    with pytest.raises(NotLeader):
+        asyncio.run(answered(parts("empty-write-skips-log"), Raft(believes_itself_leader=False)))
+
+
+def elected_with_an_uncommitted_log(core: type[RaftCore]) -> RaftCore:
+    timing = Timing(heartbeat_ns=1, min_election_timeout_ns=10, quorum_timeout_ns=100)
+    raft = core(
+        node="c1",
+        members=("c1", "c2", "c3"),
+        timing=timing,
+        hard_state=HardState(1, None),
+        entries=(Entry(1, 1, b"acknowledged by the leader before"),),
+        now_ns=0,
+        election_timeout_ns=10,
+    )
+    raft.step(Tick(10), 10)
+    raft.step(Receive(PreVoteReply("c2", "c1", 2, True)), 11)
+    raft.step(Receive(VoteReply("c2", "c1", 2, True)), 12)
+    assert raft.role is Role.LEADER
+    return raft
+
+
+def test_serve_before_noop_reads_while_what_was_acknowledged_is_not_applied():
+    def served(core: type[RaftCore]) -> list[int]:
+        raft = elected_with_an_uncommitted_log(core)
+        raft.step(Read((7,)), 13)
+        # A follower whose log is shorter: it knows its leader, and has not got the entry yet.
+        effects = raft.step(Receive(AppendRefused("c2", "c1", 2, 1, 1, 0, 0)), 14)
+        assert raft.commit == 0
+        return effects.reads
+
+    assert served(RaftCore) == []
+    assert served(parts("serve-before-noop").raft_core) == [7]
+
+
+def test_serve_before_noop_takes_itself_for_active_at_once():
+    assert not elected_with_an_uncommitted_log(RaftCore).is_active
+    assert elected_with_an_uncommitted_log(parts("serve-before-noop").raft_core).is_active
+
+
+def test_keep_old_set_keeps_members_that_the_new_master_does_not_wait_for():
+    change = mutant("keep-old-set").broker
+    assert change is not None
+    healthy, planted = machines("keep-old-set", *WHOLE, MasterElected(group="g", master=2))
+    assert group_of(healthy).sync_state_set == (2,)
+    assert group_of(planted).sync_state_set == (1, 2, 3)
+    announced = group_of(planted).info.sync_state_set
+    assert BrokerParts().first_view(2, announced).must_ack == (1, 2, 3)
+    assert change(BrokerParts()).first_view(2, announced).must_ack == (2,)
+
+
+def report(max_offset: int, incarnation: str, *, broker_id: int = 1, master_epoch: int = 1) -> BrokerReport:
+    return BrokerReport(
+        cluster="c",
+        group="g",
+        broker_id=broker_id,
+        address=f"b{broker_id}:10911",
+        incarnation=incarnation,
+        master_epoch=master_epoch,
+        max_offset=max_offset,
+    )
+
+
+def test_offset_never_lowers_ranks_a_broker_by_what_its_former_life_held():
+    def known(parts: ControllerParts, master_epoch: int) -> int:
+        liveness = LivenessTable(timeout_ns=10, started_ns=0, noted_report=parts.noted_report)
+        for incarnation, offset, epoch in (("1st", 1000, 1), ("2nd", 900, master_epoch)):
+            liveness.record(
+                report(offset, incarnation, master_epoch=epoch),
+                registered="2nd",
+                channel=object(),
+                seen_pulse=0,
+                now_ns=0,
+            )
+        living = liveness.living("g", 1, "2nd")
+        assert living is not None
+        return living.max_offset
+
+    assert known(ControllerParts(), 1) == 900
+    assert known(parts("offset-never-lowers"), 1) == 1000
+    assert known(parts("offset-never-lowers"), 2) == 900, "a newer epoch counts more than any offset"
+
+
+class Watched:
+    """Master 1 and slaves 2 and 3 as one controller hears them; times in seconds, silence of 10 is death."""
+
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
+        self._liveness = LivenessTable(timeout_ns=10, started_ns=0)
+        machine = ControllerStateMachine()
+        for event in WHOLE:
+            machine.apply(event)
+        self.group = group_of(machine)
+
+    def heard(self, broker_id: int, at_s: int, pulse: int = 0, incarnation: str = "i") -> int:
+        if incarnation != "i":
+            replicas = {**self.group.replicas}
+            replicas[broker_id] = replace(replicas[broker_id], incarnation=incarnation)
+            self.group = replace(self.group, replicas=replicas)
+        return self._liveness.record(
+            report(100, incarnation, broker_id=broker_id),
+            registered=incarnation,
+            channel=object(),
+            seen_pulse=pulse,
+            now_ns=at_s,
+        )
+
+    def needs_master(self, at_s: int, leading_since_s: int = 0) -> bool:
+        self._liveness.expire(at_s)
+        return self._parts.needs_master(self.group, self._liveness, at_s, leading_since_s)
+
+    def answer(self) -> int | None:
+        return self._parts.registration_answer(self.group, self._liveness).master_id
+
+
+@pytest.mark.parametrize("name", [None, "dead-master-returned"])
+def test_dead_master_returned_is_not_replaced_once_a_broker_was_sent_to_it(name):
+    watched = Watched(ControllerParts() if name is None else parts(name))
+    pulse = watched.heard(2, 0)
+    watched.heard(1, 1, pulse)
+    watched.heard(2, 12)
+    assert watched.needs_master(12), "nobody has registered since the master was heard of"
+    watched.heard(3, 13, incarnation="restarted")
+    assert watched.answer() == (1 if name else None)
+    assert watched.needs_master(13) is (name is None)
+
+
+@pytest.mark.parametrize("name", [None, "no-scan-after-switch"])
+def test_no_scan_after_switch_leaves_masters_alone_that_died_before_this_leader(name):
+    watched = Watched(ControllerParts() if name is None else parts(name))
+    watched.heard(1, 5)
+    watched.heard(2, 15)
+    assert watched.needs_master(16, leading_since_s=4), "it died under this leader"
+    assert watched.needs_master(16, leading_since_s=6) is (name is None)
+
+
+def test_nameserver_lower_epoch_takes_the_route_back_to_a_deposed_master():
+    def master_after(parts: NameServerParts) -> str:
+        table = RouteTable(120, parts.outranks)
+        for address, master_epoch in (("b1:10911", 1), ("b2:10911", 2), ("b1:10911", 1)):
+            table.register(
+                Registration(
+                    cluster="c",
+                    broker_name="g",
+                    broker_id=0,
+                    address=address,
+                    ha_address="",
+                    state_version=master_epoch,
+                    topics={},
+                ),
+                object(),
+                0,
+            )
+        master = table.master("g")
+        assert master is not None
+        return master.address
+
+    change = mutant("nameserver-lower-epoch").nameserver
+    assert change is not None
+    assert master_after(NameServerParts()) == "b2:10911"
+    assert master_after(change(NameServerParts())) == "b1:10911"

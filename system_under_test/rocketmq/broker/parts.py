@@ -10,7 +10,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
-from system_under_test.rocketmq.controller.protocol import ReplicaInfo
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
@@ -53,11 +53,17 @@ async def cut_before_following(store: MessageStore) -> None:
     await store.cut_to_message_boundary()
 
 
+def first_view(own_id: int, announced: SyncStateSet) -> SetView:
+    """With which set a master begins: with what the controller last said."""
+    return SetView(confirmed=announced)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerParts:
     storage: StorageParts = field(default_factory=StorageParts)
     own_acked_offset: Callable[[MessageStore, BrokerConfig], int] = own_acked_offset
     truncation_point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point
+    first_view: Callable[[int, SyncStateSet], SetView] = first_view
     begin_alter: Callable[[SetView, tuple[int, ...]], SetView] = begin_alter
     role_id: Callable[[int | None, bool], int | None] = role_id
     cut_before_following: Callable[[MessageStore], Awaitable[None]] = cut_before_following

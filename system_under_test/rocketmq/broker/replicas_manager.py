@@ -248,7 +248,7 @@ class ReplicasManager:
         if self._superseded(info):
             return
         known = self._known
-        view = info.sync_state_set if known is None else known.sync_state_set
+        announced = info.sync_state_set if known is None else known.sync_state_set
         mastership = self._parts.mastership(
             self._host,
             store,
@@ -256,7 +256,7 @@ class ReplicasManager:
             own_id=broker_id,
             master_epoch=info.master_epoch,
             epoch_start_offset=newest.start_offset,
-            view=SetView(confirmed=view),
+            view=self._parts.first_view(broker_id, announced),
             own_acked_offset=self._parts.own_acked_offset,
         )
         self._ha.begin_mastership(mastership)

@@ -13,7 +13,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
@@ -26,7 +26,7 @@ from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
-from system_under_test.rocketmq.controller.key_value import KeyValueStore, MalformedCommand
+from system_under_test.rocketmq.controller.key_value import MalformedCommand
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
@@ -38,10 +38,10 @@ from system_under_test.rocketmq.controller.protocol import (
     parse_json,
     text,
 )
+from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
-    ControllerStateMachine,
     Group,
     Nothing,
     Refusal,
@@ -58,8 +58,6 @@ MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
 ELECTION_TRIES = 3
 
-_EVENT = b"E"
-_KEY_VALUE = b"K"
 _KEY_VALUE_COMMANDS = frozenset(
     {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
 )
@@ -78,15 +76,20 @@ class Controller:
         self._host = host
         self._config = config
         self._parts = parts
-        self._state = ControllerStateMachine(parts.rules)
-        self._store = KeyValueStore()
+        self._replicated = ReplicatedState(parts.rules)
+        self._state = self._replicated.brokers
+        self._store = self._replicated.values
         self._liveness = LivenessTable(
-            timeout_ns=int(config.broker_timeout_s * 1e9), started_ns=host.clock.monotonic_ns()
+            timeout_ns=int(config.broker_timeout_s * 1e9),
+            started_ns=host.clock.monotonic_ns(),
+            noted_report=parts.noted_report,
         )
+        self._leading_since_ns = 0
         raft = config.raft()
         self._raft = RaftNode(
             host,
             raft,
+            core=parts.raft_core,
             storage=parts.raft_storage(host.disk, raft.directory),
             apply=self._apply,
             on_leadership=self._on_leadership,
@@ -214,7 +217,7 @@ class Controller:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(result.value).encode())
 
     async def _change(self, command: bytes) -> RemotingCommand:
-        result = await self._wait(self._raft.propose, _KEY_VALUE + command)
+        result = await self._wait(self._propose, command_entry(command))
         if isinstance(result, RemotingCommand):
             return result
         code = ResponseCode.SUCCESS if result.succeeded else ResponseCode.KEY_VALUE_PRECONDITION_FAILED
@@ -296,10 +299,7 @@ class Controller:
         self._host.reached("registered")
         # From now on this incarnation is the one that counts, and this is its first report.
         self._record(request.report, peer, 0)
-        info = outcome.info
-        if outcome.master is None or outcome.living(outcome.master, self._liveness) is None:
-            info = replace(info, master_id=None, master_address=None)
-        return _info_response(ResponseCode.SUCCESS, info)
+        return _info_response(ResponseCode.SUCCESS, self._parts.registration_answer(outcome, self._liveness))
 
     def _refuse(self, request: Request, refusal: Refusal) -> RemotingCommand:
         group = self._state.groups.get(group_of(request))
@@ -341,7 +341,7 @@ class Controller:
         self._liveness.expire(self._host.clock.monotonic_ns())
         decision = self._state.evaluate(request, self._liveness, unclean=self._config.enable_elect_unclean_master)
         if isinstance(decision, Refusal | Nothing):
-            await self._raft.read_barrier()
+            await self._parts.unchanged_barrier(self._raft)
             if isinstance(decision, Refusal):
                 return decision
             return self._state.groups.get(group_of(request))
@@ -351,7 +351,7 @@ class Controller:
             self._host.reached("alter-decided")
         before = self._state.groups.get(group_of(request))
         unclean_allowed = self._config.enable_elect_unclean_master
-        group: Group | None = await self._raft.propose(_EVENT + events.encode(decision))
+        group: Group | None = await self._propose(event_entry(decision))
         if isinstance(decision, events.MasterElected) and group is not None and before is not None:
             self._host.log(
                 "elected",
@@ -367,13 +367,17 @@ class Controller:
             self._host.reached("alter-applied")
         return group
 
+    def _propose(self, entry: bytes) -> Awaitable[Any]:
+        return self._parts.propose(self._host, self._raft, self._replicated, entry)
+
     def _apply(self, entry: Entry) -> Any:
-        kind, data = entry.data[:1], entry.data[1:]
-        return self._store.apply(data) if kind == _KEY_VALUE else self._state.apply(events.decode(data))
+        return self._replicated.apply(entry.data)
 
     # -- the active controller's own business
 
     def _on_leadership(self, is_active: bool) -> None:
+        if is_active:
+            self._leading_since_ns = self._host.clock.monotonic_ns()
         self._host.log("leader" if is_active else "follower", term=self._raft.term)
         self._look_now.set()
 
@@ -393,13 +397,7 @@ class Controller:
         now_ns = self._host.clock.monotonic_ns()
         if self._liveness.expire(now_ns):
             self._host.reached("heartbeat-expired")
-        if group.master_epoch == 0 or not any(group.living(replica, self._liveness) for replica in group.replicas):
-            return False
-        if group.master is None:
-            return True
-        if group.living(group.master, self._liveness) is not None:
-            return False
-        return self._liveness.may_judge(group.name, group.master, now_ns)
+        return self._parts.needs_master(group, self._liveness, now_ns, self._leading_since_ns)
 
     async def _replace_dead_master(self, name: str) -> None:
         self._host.reached("found-master-dead")

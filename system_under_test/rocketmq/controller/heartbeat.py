@@ -10,6 +10,7 @@ by cause, not by time: a report that brings a pulse back was made after that pul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,12 +43,21 @@ class _Account:
     is_alive: bool = True
 
 
+NotedReport = Callable[["BrokerReport | None", BrokerReport], BrokerReport]
+"""(what was noted of this broker before, None for nothing; its report of now) → what is noted from now on."""
+
+
+def newest_report(before: BrokerReport | None, report: BrokerReport) -> BrokerReport:
+    return report
+
+
 class LivenessTable:
     """Who is silent for `timeout_ns` is dead, once `expire` is called: do so before every decision."""
 
-    def __init__(self, *, timeout_ns: int, started_ns: int) -> None:
+    def __init__(self, *, timeout_ns: int, started_ns: int, noted_report: NotedReport = newest_report) -> None:
         self._timeout_ns = timeout_ns
         self._started_ns = started_ns
+        self._noted_report = noted_report
         self._accounts: dict[tuple[str, int], _Account] = {}
         self._pulse = 0
 
@@ -59,7 +69,7 @@ class LivenessTable:
         key = (report.group, report.broker_id)
         account = self._accounts.get(key)
         if account is not None and account.report.incarnation == report.incarnation:
-            account.report = report
+            account.report = self._noted_report(account.report, report)
             account.channel = channel
             account.heard_ns = now_ns
             account.seen_pulse = seen_pulse
@@ -68,7 +78,8 @@ class LivenessTable:
             # Stalled bytes of a former life must not bury the present one.
             pass
         elif account is not None or len(self._accounts) < MAX_BROKERS:
-            self._accounts[key] = _Account(report, channel, now_ns, self._pulse, seen_pulse)
+            noted = self._noted_report(None if account is None else account.report, report)
+            self._accounts[key] = _Account(noted, channel, now_ns, self._pulse, seen_pulse)
         return self._pulse
 
     def closed(self, channel: Channel) -> bool:
@@ -93,6 +104,11 @@ class LivenessTable:
         """May this broker's silence be taken for death? Not by a controller that never heard it and has only
         just started: the next heartbeat may be under way."""
         return (group, broker_id) in self._accounts or now_ns - self._started_ns > self._timeout_ns
+
+    def heard_ns(self, group: str, broker_id: int) -> int | None:
+        """When this broker was heard of last; None: never."""
+        account = self._accounts.get((group, broker_id))
+        return None if account is None else account.heard_ns
 
     def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
         account = self._accounts.get((group, broker_id))

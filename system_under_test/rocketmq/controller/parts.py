@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+from system_under_test.raft.core import Raft
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
+from system_under_test.rocketmq.controller.heartbeat import Liveness, LivenessTable, NotedReport, newest_report
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
-from system_under_test.rocketmq.controller.state_machine import Rules
+from system_under_test.rocketmq.controller.masters import needs_master, registration_answer
+from system_under_test.rocketmq.controller.protocol import ReplicaInfo
+from system_under_test.rocketmq.controller.replicated_state import ReplicatedState
+from system_under_test.rocketmq.controller.state_machine import Group, Rules
 from system_under_test.runtime.host import Disk, Host
 
 ReadBarrier = Callable[[RaftNode], Awaitable[None]]
@@ -29,9 +35,25 @@ async def read_at_once(host: Host, store: KeyValueStore, command: bytes) -> Resu
     return store.apply(command)
 
 
+Propose = Callable[[Host, RaftNode, ReplicatedState, bytes], Awaitable[Any]]
+"""(host, raft, what is applied here, an entry) → what applying the entry gave, once it is applied. Raises NotLeader,
+LeadershipLost."""
+
+
+def append_and_apply(host: Host, raft: RaftNode, state: ReplicatedState, entry: bytes) -> Awaitable[Any]:
+    return raft.propose(entry)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControllerParts:
+    raft_core: type[Raft] = Raft
     raft_storage: Callable[[Disk, str], RaftStorage] = RaftStorage
     rules: Rules = field(default_factory=Rules)
     read_barrier: ReadBarrier = read_index
+    unchanged_barrier: ReadBarrier = read_index
+    """Before a request that changes nothing, or is refused, is answered."""
     read_transaction: ReadTransaction = read_at_once
+    propose: Propose = append_and_apply
+    noted_report: NotedReport = newest_report
+    needs_master: Callable[[Group, LivenessTable, int, int], bool] = needs_master
+    registration_answer: Callable[[Group, Liveness], ReplicaInfo] = registration_answer

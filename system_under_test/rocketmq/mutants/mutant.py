@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from system_under_test.rocketmq.broker.parts import BrokerParts
     from system_under_test.rocketmq.controller.parts import ControllerParts
+    from system_under_test.rocketmq.nameserver.parts import NameServerParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,9 @@ class Mutant:
 
     controller: Callable[[ControllerParts], ControllerParts] | None = None
     """What it changes in a controller; None if it leaves controllers alone."""
+
+    nameserver: Callable[[NameServerParts], NameServerParts] | None = None
+    """What it changes in a NameServer; None if it leaves NameServers alone."""
 
     broker: Callable[[BrokerParts], BrokerParts] | None = None
     """What it changes in a broker; None if it leaves brokers alone."""

@@ -7,6 +7,7 @@ are kept for as long as any broker of the group is known, so that slaves can be 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, Registration
@@ -20,8 +21,14 @@ class _Record:
     expires_ns: int
 
 
+def outranks(holder: Registration, claim: Registration) -> bool:
+    """Whether the one that holds an id keeps it against another broker's claim to it."""
+    return holder.state_version > claim.state_version
+
+
 class RouteTable:
-    def __init__(self, expiry_s: float) -> None:
+    def __init__(self, expiry_s: float, outranks: Callable[[Registration, Registration], bool] = outranks) -> None:
+        self._outranks = outranks
         self._expiry_ns = int(expiry_s * 1e9)
         self._records: dict[str, _Record] = {}
         self._topics: dict[str, dict[str, int]] = {}
@@ -31,7 +38,7 @@ class RouteTable:
         """Take over a broker's claim, received over the connection `peer`. False if a better claim stands."""
         rival = self._holder(registration.broker_name, registration.broker_id)
         if rival is not None and rival.address != registration.address:
-            loser = registration if rival.state_version > registration.state_version else rival
+            loser = registration if self._outranks(rival, registration) else rival
             self._drop(loser.address)
             if loser is registration:
                 return False

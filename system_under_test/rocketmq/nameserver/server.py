@@ -8,16 +8,17 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer, RemotingServer
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
+from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
 from system_under_test.runtime.host import Host
 
 
 class NameServer:
-    def __init__(self, host: Host, config: NameServerConfig) -> None:
+    def __init__(self, host: Host, config: NameServerConfig, parts: NameServerParts | None = None) -> None:
         self._host = host
         self._config = config
-        self._table = RouteTable(config.broker_expiry_s)
+        self._table = RouteTable(config.broker_expiry_s, (parts or NameServerParts()).outranks)
         self._server = RemotingServer(host, self.handle, self.on_close)
         self._scan: asyncio.Task[None] | None = None
 

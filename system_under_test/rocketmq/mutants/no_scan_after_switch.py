@@ -1,0 +1,34 @@
+"""no-scan-after-switch: a controller replaces only masters that it has heard of since it leads.
+
+One that died with the leader before it, or before this one was elected, is never noticed. Broken rule: a new leader
+takes over the watch over all masters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.masters import needs_master
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.controller.state_machine import Group
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def died_under_this_leader(group: Group, liveness: LivenessTable, now_ns: int, leading_since_ns: int) -> bool:
+    if group.master is not None:
+        heard_ns = liveness.heard_ns(group.name, group.master)
+        if heard_ns is None or heard_ns < leading_since_ns:
+            return False
+    return needs_master(group, liveness, now_ns, leading_since_ns)
+
+
+def _controller(parts: ControllerParts) -> ControllerParts:
+    return replace(parts, needs_master=died_under_this_leader)
+
+
+MUTANT = Mutant(
+    name="no-scan-after-switch",
+    breaks="a dead master is replaced while another may be elected",
+    controller=_controller,
+)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
@@ -398,11 +399,14 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._closed = True
         self._ready.clear()
         self._timers.clear()
-        for task in self._graveyard:
-            if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
-                _close_coroutine(cast("Coroutine[Any, Any, Any]", task.get_coro()))
-        self._graveyard.clear()
+        with warnings.catch_warnings():
+            # Whoever died between making a coroutine and running it never awaited it.
+            warnings.filterwarnings("ignore", r"coroutine .* was never awaited", RuntimeWarning)
+            for task in self._graveyard:
+                if not task.done():
+                    task._log_destroy_pending = False  # type: ignore[attr-defined]
+                    _close_coroutine(cast("Coroutine[Any, Any, Any]", task.get_coro()))
+            self._graveyard.clear()
         self._ready.clear()
 
     def _deadlock(self, main: asyncio.Task[Any]) -> str:

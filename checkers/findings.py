@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from checkers.anomaly import Anomaly
 from checkers.plan import Dataset, Engine
-from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult, Verdict
+from checkers.verdict import BETWEEN_REASONS, EXAMPLES, AnomalySummary, CheckerResult, Verdict
+from harness.record.excuse import Excuse
 
 FINDINGS = pa.schema(
     [
@@ -27,9 +28,11 @@ FINDINGS = pa.schema(
         pa.field("tie", pa.list_(pa.int64())),
         pa.field("because", pa.string()),
         pa.field("details", pa.string()),
+        pa.field("excuse", pa.int32()),
     ]
 )
-"""A row with `because` is an example and counts nothing; one without carries a count and nothing else."""
+"""A row with `because` is an example and counts nothing; one without carries a count and nothing else. `excuse`: the
+number of the one for which these are legal losses; null where they are none."""
 
 NAMES_LIMIT = 1_000
 """No checker has so many anomalies; more means that a kernel invents names."""
@@ -53,7 +56,7 @@ def said_of(key: str, sentence: str) -> str:
     return f"{key}: {sentence}" if key else sentence
 
 
-Row = tuple[str, int, str | None, list[int], list[int], str | None, str | None]
+Row = tuple[str, int, str | None, list[int], list[int], str | None, str | None, int | None]
 
 
 class Findings:
@@ -62,15 +65,16 @@ class Findings:
     def __init__(self) -> None:
         self._rows: list[Row] = []
 
-    def add(self, name: str, count: int, examples: Iterable[Example]) -> None:
-        """`count` anomalies of this name; `examples` are the ones with the smallest witnesses, at most EXAMPLES."""
+    def add(self, name: str, count: int, examples: Iterable[Example], excuse: int | None = None) -> None:
+        """`count` anomalies of this name, legal for this excuse if there is one; `examples` are the ones with the
+        smallest witnesses, at most EXAMPLES."""
         if count == 0:
             return
-        self._rows.append((name, count, None, [], [], None, None))
+        self._rows.append((name, count, None, [], [], None, None, excuse))
         for example in examples:
             details = json.dumps(example.details, sort_keys=True)
             operations, tie = list(example.operations), list(example.tie)
-            self._rows.append((name, 0, example.key, operations, tie, example.because, details))
+            self._rows.append((name, 0, example.key, operations, tie, example.because, details, excuse))
 
     def table(self) -> pa.Table:
         columns = list(zip(*self._rows, strict=True)) or [()] * len(FINDINGS)
@@ -80,43 +84,67 @@ class Findings:
 
 
 def merged_findings(table: pa.Table) -> pa.Table:
-    """Kernel over all rows of one name: the sum of the counts and the smallest examples."""
+    """Kernel over all rows of one name and excuse: the sum of the counts and the smallest examples."""
     total = 0
     examples = []
-    name = table["name"][0].as_py()
+    name, excuse = table["name"][0].as_py(), table["excuse"][0].as_py()
     for row in table.to_pylist():
         total += row["count"]
         if row["because"] is not None:
             ordered = (tuple(row["operations"]), tuple(row["tie"]), row["key"] or "")
             examples.append((*ordered, row["because"], row["details"]))
-    rows: list[Row] = [(name, total, None, [], [], None, None)]
+    rows: list[Row] = [(name, total, None, [], [], None, None, excuse)]
     for operations, tie, key, because, details in sorted(examples)[:EXAMPLES]:
-        rows.append((name, 0, key or None, list(operations), list(tie), because, details))
+        rows.append((name, 0, key or None, list(operations), list(tie), because, details, excuse))
     columns = zip(*rows, strict=True)
     return pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, FINDINGS, strict=True)], schema=FINDINGS
     )
 
 
-def gathered_findings(engine: Engine, findings: Dataset) -> Mapping[str, AnomalySummary]:
-    """Name -> exact count and smallest examples, in the order of names."""
-    merged = engine.grouped(findings, ("name",), merged_findings, FINDINGS)
-    counts: dict[str, int] = {}
-    examples: dict[str, list[Anomaly]] = {}
+def gathered_findings(
+    engine: Engine, findings: Dataset, excuses: Sequence[Excuse] = ()
+) -> Mapping[str, AnomalySummary]:
+    """Name -> exact counts and smallest examples, in the order of names; `excuses` are those that kernels numbered."""
+    merged = engine.grouped(findings, ("name", "excuse"), merged_findings, FINDINGS)
+    counts: dict[str, dict[int | None, int]] = {}
+    examples: dict[tuple[str, bool], list[Anomaly]] = {}
     rows = engine.gather(merged, NAMES_LIMIT * (EXAMPLES + 1)).to_pylist()
     for row in sorted(rows, key=lambda row: (row["operations"], row["tie"], row["key"] or "")):
-        counts[row["name"]] = counts.get(row["name"], 0) + row["count"]
+        name, excuse = row["name"], row["excuse"]
+        counted = counts.setdefault(name, {})
+        counted[excuse] = counted.get(excuse, 0) + row["count"]
         if row["because"] is not None:
-            examples.setdefault(row["name"], []).append(
+            examples.setdefault((name, excuse is None), []).append(
                 Anomaly(
-                    name=row["name"],
+                    name=name,
                     key=row["key"],
                     operations=tuple(row["operations"]),
                     because=row["because"],
                     details=json.loads(row["details"]),
                 )
             )
-    return {name: AnomalySummary(count=counts[name], examples=tuple(examples.get(name, ()))) for name in sorted(counts)}
+    return {
+        name: _summary(
+            counts[name], examples.get((name, True), []), examples.get((name, False), [])[:EXAMPLES], excuses
+        )
+        for name in sorted(counts)
+    }
+
+
+def _summary(
+    counts: Mapping[int | None, int], broken: Sequence[Anomaly], legal: Sequence[Anomaly], excuses: Sequence[Excuse]
+) -> AnomalySummary:
+    """Of one anomaly; `counts` by the number of the excuse."""
+    numbers = sorted(number for number in counts if number is not None)
+    excused = AnomalySummary(
+        count=sum(counts[number] for number in numbers),
+        examples=tuple(legal),
+        legal=BETWEEN_REASONS.join(dict.fromkeys(excuses[number].reason for number in numbers)),
+    )
+    if None not in counts:
+        return excused
+    return AnomalySummary(count=counts[None], examples=tuple(broken), excused=excused if excused.count else None)
 
 
 def judged(
@@ -128,11 +156,10 @@ def judged(
     statistics: Mapping[str, Any],
 ) -> CheckerResult:
     """INVALID if an anomaly is not legal here; else UNKNOWN if something could not be decided, or, which is vacuous, if
-    nothing was there to be decided; else VALID."""
+    nothing was there to be decided; else VALID. `legal`: names of those that are so throughout, and why."""
     reasons = (*undecided, *vacuous)
     summaries = {
-        name: AnomalySummary(count=summary.count, examples=summary.examples, legal=legal.get(name, ""))
-        for name, summary in anomalies.items()
+        name: replace(summary, legal=summary.legal or legal.get(name, "")) for name, summary in anomalies.items()
     }
     broken = [name for name, summary in summaries.items() if not summary.legal]
     verdict = Verdict.INVALID if broken else Verdict.UNKNOWN if reasons else Verdict.VALID

@@ -19,6 +19,7 @@ from checkers.anomaly import Meaning
 from checkers.history_batches import Source
 from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
+from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog
 from harness.record.history import COLUMNS
@@ -86,7 +87,9 @@ class CheckRequest:
     repeats: tuple[Repeats, ...] = ()
     """What completions may only repeat of what was asked, or it is no history."""
     legal: Mapping[str, str] = field(default_factory=dict)
-    """anomaly name -> why it is legal here."""
+    """anomaly name -> why it is legal here throughout."""
+    excuses: tuple[Excuse, ...] = ()
+    """What is legal of what was written in some spans of time."""
     run: RunUnderCheck | None = None
     """None for a history that came without its run."""
 

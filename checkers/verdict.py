@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -11,6 +11,9 @@ from checkers.anomaly import Anomaly, Meaning
 
 EXAMPLES = 10
 """At most so many examples of an anomaly are kept; the count is always exact."""
+
+
+BETWEEN_REASONS = "; "
 
 
 class Verdict(Enum):
@@ -45,6 +48,8 @@ class AnomalySummary:
     """Why this configuration under these faults may legally do this; empty where it may not."""
     meaning: Meaning | None = None
     """None where no checker explains it."""
+    excused: AnomalySummary | None = None
+    """Of an anomaly that is not legal throughout: the findings that are, which are not counted here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,14 @@ class CheckerResult:
     """Reasons of that kind that a user has accepted: VALID is possible in spite of them."""
     anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    def found(self) -> Iterator[tuple[str, AnomalySummary]]:
+        """What was found, what is legal apart from what is not."""
+        for name, summary in sorted(self.anomalies.items()):
+            if summary.count:
+                yield name, summary
+            if summary.excused is not None:
+                yield name, replace(summary.excused, meaning=summary.meaning)
 
     def accepting_vacuous(self) -> CheckerResult:
         """The same where a pass may be vacuous; other reasons still make it UNKNOWN."""
@@ -88,11 +101,17 @@ def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
 
 def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
     """Every anomaly that was found, in few words: broken promises first, then what is legal here."""
-    counted = [
-        (name, summary) for result in results.values() for name, summary in result.anomalies.items() if summary.count
-    ]
+    counted = [one for result in results.values() for one in result.found()]
     broken = [f"{name}: {summary.count} found" for name, summary in counted if not summary.legal]
     legal = [
         f"{name}: {summary.count} found, legal here: {summary.legal}" for name, summary in counted if summary.legal
     ]
     return (*broken, *legal)
+
+
+def excused(results: Mapping[str, CheckerResult]) -> str:
+    """What was found and is legal, in one line with its reasons: `12 lost-write excused: b1 lost power while …`."""
+    legal = [(name, summary) for result in results.values() for name, summary in result.found() if summary.legal]
+    counted = ", ".join(f"{summary.count} {name}" for name, summary in legal)
+    reasons = dict.fromkeys(reason for _, summary in legal for reason in summary.legal.split(BETWEEN_REASONS))
+    return f"{counted} excused: {BETWEEN_REASONS.join(reasons)}" if legal else ""

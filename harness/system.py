@@ -10,7 +10,9 @@ from harness import path_name
 from harness.client import Client
 from harness.errors import UsageError
 from harness.program import Program
+from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
+from harness.record.node_events import NodeReports
 from harness.record.scenario import SettingValue
 
 
@@ -39,10 +41,12 @@ class LegalLoss:
     """What this configuration may legally do under the faults that were applied (empty: nothing)."""
 
     anomalies: tuple[str, ...] = ()
-    """Names of anomalies that are reported but do not make the verdict invalid."""
+    """Names of anomalies that are reported, but throughout the run do not make the verdict invalid."""
     reason: str = ""
     in_workloads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Workload -> further names, where another workload's anomaly of that name would not be legal."""
+    excuses: tuple[Excuse, ...] = ()
+    """What is legal only of what was written in some spans of time; the fewer, the more a storm can show."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,5 +109,5 @@ class System(Protocol):
     async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
         """Role -> the nodes that play it now, for the roles of `cluster` and its spare one; those that are known."""
 
-    def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-        """What this configuration may lose under the faults that had an effect."""
+    def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
+        """What this configuration may lose under the faults that had an effect, given what the nodes reported."""

@@ -34,8 +34,8 @@ def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerRes
     """Each anomaly that counts with its first examples, then the verdict's other reasons, one a line: printable."""
     lines = []
     for checker, result in sorted(checkers.items()):
-        for name, summary in sorted(result.anomalies.items()):
-            if summary.count and not summary.legal:
+        for name, summary in result.found():
+            if not summary.legal:
                 lines.append(f"{checker}: {name} × {summary.count}")
                 for example in summary.examples[:3]:
                     key = f" [{example.key}]" if example.key else ""

@@ -1,13 +1,15 @@
 """`verdict.json`: the verdict of a run as data, for gates and for pages.
 
-    {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […],
+    {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […], "excused": "…",
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
-                         "anomalies": {name: {"count", "examples", "legal", "meaning"}}, "statistics"}},
+                         "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
-why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid.
+why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid. Of one
+that is legal in part, `excused` is {"count", "examples", "legal"} of that part, which is not counted outside it; else
+null. The `excused` of all is one line: what was found and is legal, with the reasons; empty where nothing was.
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
@@ -19,18 +21,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from checkers.anomaly import Anomaly, Meaning
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, found
+from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, excused, found
 from harness.reading import json_kept
 from harness.record.run_directory import RunDirectory
 from results.output import write
 
 ACCEPTED = "accepted_as_vacuous"
+EXCUSED = "excused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,7 @@ class VerdictFile:
             "verdict": self.verdict.value,
             "reasons": [*found(self.checkers), *self.reasons],
             ACCEPTED: list(accepted(self.checkers)),
+            EXCUSED: excused(self.checkers),
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
             "operations": plain(self.operations),
             "faults": plain(self.faults),
@@ -140,14 +144,21 @@ def _checker_to_json(result: CheckerResult) -> dict[str, Any]:
         "accepted": list(result.accepted),
         "anomalies": {
             name: {
-                "count": int(summary.count),
-                "examples": [_anomaly_to_json(anomaly) for anomaly in summary.examples],
-                "legal": summary.legal,
+                **_summary_to_json(summary),
+                "excused": None if summary.excused is None else _summary_to_json(summary.excused),
                 "meaning": None if summary.meaning is None else asdict(summary.meaning),
             }
             for name, summary in sorted(result.anomalies.items())
         },
         "statistics": plain(result.statistics),
+    }
+
+
+def _summary_to_json(summary: AnomalySummary) -> dict[str, Any]:
+    return {
+        "count": int(summary.count),
+        "examples": [_anomaly_to_json(anomaly) for anomaly in summary.examples],
+        "legal": summary.legal,
     }
 
 
@@ -168,15 +179,22 @@ def _checker_from_json(data: Mapping[str, Any]) -> CheckerResult:
         vacuous=tuple(data.get("vacuous", ())),
         accepted=tuple(data.get("accepted", ())),
         anomalies={
-            name: AnomalySummary(
-                count=summary["count"],
-                examples=tuple(_anomaly_from_json(name, example) for example in summary["examples"]),
-                legal=summary.get("legal", ""),
+            name: replace(
+                _summary_from_json(name, summary),
+                excused=_summary_from_json(name, summary["excused"]) if summary.get("excused") else None,
                 meaning=Meaning(**summary["meaning"]) if summary.get("meaning") else None,
             )
             for name, summary in data["anomalies"].items()
         },
         statistics=data["statistics"],
+    )
+
+
+def _summary_from_json(name: str, data: Mapping[str, Any]) -> AnomalySummary:
+    return AnomalySummary(
+        count=data["count"],
+        examples=tuple(_anomaly_from_json(name, example) for example in data["examples"]),
+        legal=data.get("legal", ""),
     )
 
 

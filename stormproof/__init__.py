@@ -68,7 +68,9 @@ if TYPE_CHECKING:
     from harness.program import NamedImage as NamedImage
     from harness.program import PythonProgram as PythonProgram
     from harness.program import Succeeding as Succeeding
+    from harness.record.excuse import Excuse as Excuse
     from harness.record.fault_log import FaultWindow as FaultWindow
+    from harness.record.node_events import NodeReports as NodeReports
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.session.outcome import Outcome as Outcome
@@ -144,7 +146,9 @@ _NAMES = {
         "PythonProgram",
         "Succeeding",
     ),
+    "harness.record.excuse": ("Excuse",),
     "harness.record.fault_log": ("FaultWindow",),
+    "harness.record.node_events": ("NodeReports",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),

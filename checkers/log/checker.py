@@ -46,6 +46,7 @@ from functools import partial
 from typing import Any
 
 from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
 from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
@@ -55,7 +56,7 @@ from checkers.log.groups import consumer_groups
 from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
 from checkers.log.meanings import MEANINGS
-from checkers.log.messages import FACTS, message_facts, message_findings
+from checkers.log.messages import FACTS, LOSSES, message_facts, message_findings
 from checkers.log.places import PLACES, place_facts
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_cycles import transaction_cycles
@@ -77,24 +78,27 @@ class LogChecker:
         buckets = bucket_count(history_rows(request.history))
         final = final_reads(engine, request.history)
         history = engine.history(request.history, COLUMNS)
+        excuses = Excuses.by_operation(request.excuses, engine, request.history)
 
-        facts = engine.mapped(history, partial(message_facts, final=final, buckets=buckets), FACTS)
-        of_messages = engine.grouped(facts, ("bucket",), partial(message_findings, final=final), FINDINGS)
+        facts_of = partial(message_facts, final=final, buckets=buckets, all_attempts=excuses.about(*LOSSES))
+        facts = engine.mapped(history, facts_of, FACTS)
+        findings_of = partial(message_findings, final=final, excuses=excuses)
+        of_messages = engine.grouped(facts, ("bucket",), findings_of, FINDINGS)
 
         walked = engine.history(request.history, STEPPED)
         steps = engine.mapped(walked, partial(consumer_steps, final=final, buckets=buckets), STEPS)
         jumps = engine.grouped(steps, ("bucket",), partial(consumer_jumps, buckets=buckets), PLACES)
         places = engine.mapped(history, partial(place_facts, final=final, buckets=buckets), PLACES)
-        outcomes = engine.grouped(
-            engine.union(places, jumps), ("bucket",), partial(place_outcomes, final=final, buckets=buckets), OUTCOMES
-        )
-        of_places = engine.grouped(outcomes, ("bucket",), partial(skip_findings, final=final), FINDINGS)
+        outcomes_of = partial(place_outcomes, final=final, excuses=excuses, buckets=buckets)
+        outcomes = engine.grouped(engine.union(places, jumps), ("bucket",), outcomes_of, OUTCOMES)
+        skips_of = partial(skip_findings, final=final, excuses=excuses)
+        of_places = engine.grouped(outcomes, ("bucket",), skips_of, FINDINGS)
 
         findings = engine.union(of_messages, of_places)
-        of_groups = consumer_groups(engine, request.history, final=final, buckets=buckets)
+        of_groups = consumer_groups(engine, request.history, final=final, excuses=excuses, buckets=buckets)
         if of_groups is not None:
             findings = engine.union(findings, of_groups)
-        anomalies = gathered_findings(engine, findings)
+        anomalies = gathered_findings(engine, findings, request.excuses)
         undecided = list(final.unfinished[:REASONS])
         if final.transactions:
             in_cycles, not_searched = transaction_cycles(engine, request)

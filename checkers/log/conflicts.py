@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from checkers.excuses import Excuses
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts, witness_order
 from checkers.log.final_reads import FinalReads
@@ -25,12 +26,15 @@ class Conflicts:
         self.column = {name: values[rows[order]] for name, values in column.items()}
         self.final = final
 
-    def report(self, findings: Findings) -> None:
+    def report(self, findings: Findings, excuses: Excuses) -> None:
         """Of each place the earliest fact and the earliest that contradicts it; the same of final reads alone."""
         every = np.arange(len(self.column["kind"]))
         place, head = self._heads(every)
         other = self._first(place, self._differs("message", every, head))
-        self._add(findings, "inconsistent-offsets", every[np.flatnonzero(run_starts(place))], every[other])
+        earliest, other = every[np.flatnonzero(run_starts(place))], every[other]
+        first = self.column["index"][earliest]
+        for excuse, some in excuses.split("inconsistent-offsets", first, first):
+            self._add(findings, "inconsistent-offsets", earliest[some], other[some], excuse)
 
         finals = np.flatnonzero(self.column["kind"] == FINAL_FACT)
         place, head = self._heads(finals)
@@ -61,10 +65,10 @@ class Conflicts:
         first[place[held]] = held
         return first
 
-    def _add(self, findings: Findings, name: str, one: Int64, other: Int64) -> None:
+    def _add(self, findings: Findings, name: str, one: Int64, other: Int64, excuse: int | None = None) -> None:
         index = self.column["index"]
         chosen = witness_order(index[one], index[other], ties=(self.column["offset"][one],))[:EXAMPLES]
-        findings.add(name, len(one), [self._example(int(one[i]), int(other[i])) for i in chosen])
+        findings.add(name, len(one), [self._example(int(one[i]), int(other[i])) for i in chosen], excuse)
 
     def _example(self, one: int, other: int) -> Example:
         column = self.column

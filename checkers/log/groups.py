@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.history_batches import Source
 from checkers.kernels.columns import NONE, OK, Int64, codes, integers, member, run_starts, witness_order
@@ -43,6 +44,7 @@ GOT = pa.schema(
 """A message read by a group's poll, or (group FINAL) one of the final log, and the operation that read it."""
 
 FINAL = -1
+SKIP = "consumer-offset-skip"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,9 @@ class Resumes:
     """The operation that shows the highest."""
 
 
-def consumer_groups(engine: Engine, history: Source, *, final: FinalReads, buckets: int) -> Dataset | None:
+def consumer_groups(
+    engine: Engine, history: Source, *, final: FinalReads, buckets: int, excuses: Excuses
+) -> Dataset | None:
     """The findings on groups; None where nobody resumed anywhere but where the group had begun."""
     found = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
     gathered = engine.gather(engine.grouped(found, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)
@@ -67,7 +71,8 @@ def consumer_groups(engine: Engine, history: Source, *, final: FinalReads, bucke
         return None
     rows = engine.history(history, (*COLUMNS, "value.group"))
     got = engine.mapped(rows, partial(got_by_groups, final=final, resumes=resumes, buckets=buckets), GOT)
-    return engine.grouped(got, ("bucket",), partial(passed_over, final=final, resumes=resumes), FINDINGS)
+    passed = partial(passed_over, final=final, resumes=resumes, excuses=excuses)
+    return engine.grouped(got, ("bucket",), passed, FINDINGS)
 
 
 def resumes_of(batch: pa.Table) -> pa.Table:
@@ -136,7 +141,7 @@ def got_by_groups(batch: pa.Table, *, final: FinalReads, resumes: Resumes, bucke
     )
 
 
-def passed_over(got: pa.Table, *, final: FinalReads, resumes: Resumes) -> pa.Table:
+def passed_over(got: pa.Table, *, final: FinalReads, resumes: Resumes, excuses: Excuses) -> pa.Table:
     """Kernel over all that was read of a bucket of places: messages that a group had to get, and did not."""
     order = np.lexsort(tuple(got[name].to_numpy() for name in ("index", "message", "offset", "queue")))
     queue, offset, message, group, index = (got[name].to_numpy()[order] for name in GOT.names[1:])
@@ -153,24 +158,27 @@ def passed_over(got: pa.Table, *, final: FinalReads, resumes: Resumes) -> pa.Tab
         missing = due[~np.isin(place[due], place[group == resumes.group[number]])]
         skipped.append(missing)
         by.append(np.full(len(missing), number))
-    row, of = np.concatenate(skipped), np.concatenate(by)
-    examples = []
-    for at in witness_order(resumes.index[of], index[row], ties=(offset[row], message[row]))[:EXAMPLES].tolist():
-        one, resume = int(row[at]), int(of[at])
-        key, name = final.queues[queue[one]], resumes.names[resumes.group[resume]]
-        examples.append(
-            Example(
-                key=key,
-                operations=tuple(sorted({int(resumes.index[resume]), int(index[one])})),
-                tie=(int(offset[one]), int(message[one])),
-                because=(
-                    f"group {name} went on at offset {resumes.highest[resume]} of {key or 'the queue'} (operation "
-                    f"{resumes.index[resume]}), but none of its polls ever returned message {message[one]} at offset "
-                    f"{offset[one]} (operation {index[one]})"
-                ),
-                details={"group": name, "message": int(message[one]), "offset": int(offset[one])},
-            )
-        )
+    every, by_resume = np.concatenate(skipped), np.concatenate(by)
+    begun = np.minimum(resumes.index[by_resume], index[every])
     findings = Findings()
-    findings.add("consumer-offset-skip", len(row), examples)
+    for excuse, some in excuses.split(SKIP, begun, begun):
+        row, of = every[some], by_resume[some]
+        examples = []
+        for at in witness_order(resumes.index[of], index[row], ties=(offset[row], message[row]))[:EXAMPLES].tolist():
+            one, resume = int(row[at]), int(of[at])
+            key, name = final.queues[queue[one]], resumes.names[resumes.group[resume]]
+            examples.append(
+                Example(
+                    key=key,
+                    operations=tuple(sorted({int(resumes.index[resume]), int(index[one])})),
+                    tie=(int(offset[one]), int(message[one])),
+                    because=(
+                        f"group {name} went on at offset {resumes.highest[resume]} of {key or 'the queue'} (operation "
+                        f"{resumes.index[resume]}), but none of its polls ever returned message {message[one]} at "
+                        f"offset {offset[one]} (operation {index[one]})"
+                    ),
+                    details={"group": name, "message": int(message[one]), "offset": int(offset[one])},
+                )
+            )
+        findings.add(SKIP, len(row), examples, excuse)
     return findings.table()

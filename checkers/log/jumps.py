@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from checkers.excuses import NO_EXCUSES, Excuses
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
@@ -83,12 +84,12 @@ def jump_rows(
     return pa.concat_tables(tables).combine_chunks()
 
 
-def place_outcomes(places: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
+def place_outcomes(places: pa.Table, *, final: FinalReads, buckets: int, excuses: Excuses = NO_EXCUSES) -> pa.Table:
     """Kernel over all places, known blocks and jumps of a bucket."""
     column = {name: places[name].to_numpy() for name in PLACES.names}
     findings = Findings()
-    Conflicts(column, final).report(findings)
-    _backward(column, final, findings)
+    Conflicts(column, final).report(findings, excuses)
+    _backward(column, final, findings, excuses)
     found = findings.table()
     padded = [pa.nulls(found.num_rows, OUTCOMES.field(name).type) for name in OUTCOMES.names[len(FINDINGS) :]]
     # Findings pass through the next grouping untouched; any bucket will do.
@@ -97,17 +98,20 @@ def place_outcomes(places: pa.Table, *, final: FinalReads, buckets: int) -> pa.T
     return pa.concat_tables([outcomes, _hits(column, buckets)]).combine_chunks()
 
 
-def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings) -> None:
+def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings, excuses: Excuses) -> None:
     rows = np.flatnonzero(column["kind"] == BACKWARD)
     for jump in (BACK_POLL, BACK_SEND, BACK_INTERNAL):
         of_jump = rows[column["jump"][rows] == jump]
-        previous, index, *steps = (column[name][of_jump] for name in ("previous", "index", "offset", "end"))
-        order = witness_order(previous, index, ties=tuple(steps))
-        examples = []
-        for row in of_jump[order[:EXAMPLES]].tolist():
-            facts = {name: int(column[name][row]) for name in ("offset", "end", "previous", "index")}
-            examples.append(_backward_example(jump, final.queues[column["queue"][row]], **facts))
-        findings.add(JUMPS[jump], len(of_jump), examples)
+        begun = column["previous"][of_jump]
+        for excuse, some in excuses.split(JUMPS[jump], begun, begun):
+            chosen = of_jump[some]
+            previous, index, *steps = (column[name][chosen] for name in ("previous", "index", "offset", "end"))
+            order = witness_order(previous, index, ties=tuple(steps))
+            examples = []
+            for row in chosen[order[:EXAMPLES]].tolist():
+                facts = {name: int(column[name][row]) for name in ("offset", "end", "previous", "index")}
+                examples.append(_backward_example(jump, final.queues[column["queue"][row]], **facts))
+            findings.add(JUMPS[jump], len(chosen), examples, excuse)
 
 
 def _backward_example(jump: int, queue: str, *, offset: int, end: int, previous: int, index: int) -> Example:
@@ -174,27 +178,32 @@ def _hits(column: dict[str, Int64], buckets: int) -> pa.Table:
     )
 
 
-def skip_findings(outcomes: pa.Table, *, final: FinalReads) -> pa.Table:
+def skip_findings(outcomes: pa.Table, *, final: FinalReads, excuses: Excuses = NO_EXCUSES) -> pa.Table:
     """Kernel over all hits of a bucket of polls: each skip once, with the lowest offset passed over."""
     passed_through = outcomes.filter(outcomes["name"].is_valid()).select(FINDINGS.names)
     hits = outcomes.filter(outcomes["name"].is_null())
     findings = Findings()
     if hits.num_rows:
-        _add_skips({name: hits[name].to_numpy() for name in OUTCOMES.names[len(FINDINGS) :]}, final, findings)
+        column = {name: hits[name].to_numpy() for name in OUTCOMES.names[len(FINDINGS) :]}
+        _add_skips(column, final, findings, excuses)
     return pa.concat_tables([passed_through, findings.table()]).combine_chunks()
 
 
-def _add_skips(column: dict[str, Int64], final: FinalReads, findings: Findings) -> None:
+def _add_skips(column: dict[str, Int64], final: FinalReads, findings: Findings, excuses: Excuses) -> None:
     identity = ("previous", "index", "queue", "start", "end", "jump")
     order = np.lexsort(tuple(column[name] for name in (*identity, "found", "witness")[::-1]))
     column = {name: values[order] for name, values in column.items()}
     skips = np.flatnonzero(run_starts(*(column[name] for name in identity)))
     for jump in (SKIP_POLL, SKIP_INTERNAL):
         of_jump = skips[column["jump"][skips] == jump]
-        operations = (column[name][of_jump] for name in ("previous", "index", "witness"))
-        steps = (column["start"][of_jump], column["end"][of_jump])
-        order = witness_order(*operations, ties=steps)[:EXAMPLES]
-        findings.add(JUMPS[jump], len(of_jump), [_skip(jump, column, row, final) for row in of_jump[order].tolist()])
+        begun = np.minimum(column["previous"][of_jump], column["witness"][of_jump])
+        for excuse, some in excuses.split(JUMPS[jump], begun, begun):
+            chosen = of_jump[some]
+            operations = (column[name][chosen] for name in ("previous", "index", "witness"))
+            steps = (column["start"][chosen], column["end"][chosen])
+            order = witness_order(*operations, ties=steps)[:EXAMPLES]
+            examples = [_skip(jump, column, row, final) for row in chosen[order].tolist()]
+            findings.add(JUMPS[jump], len(chosen), examples, excuse)
 
 
 def _skip(jump: int, column: dict[str, Int64], row: int, final: FinalReads) -> Example:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from checkers.excuses import NO_EXCUSES, Excuses
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
@@ -29,12 +30,16 @@ FACTS = pa.schema(
 ATTEMPTED, FAILED, ACKED, READ, FINAL = range(5)
 """Kinds of facts. FINAL: read by a final poll from a replica that was read to its end."""
 
+LOSSES = ("lost-write", "unseen", "dirty-read")
+"""What becomes of a message that is lost."""
+
 UNKNOWN_OFFSET = int(np.iinfo(np.int64).max)
 """Stands for an ack's offset that the client did not learn: behind everything that was read."""
 
 
-def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Table:
-    """Kernel: the facts of one batch. An attempt is left out where the batch also shows how it ended."""
+def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int, all_attempts: bool = False) -> pa.Table:
+    """Kernel: the facts of one batch. Unless `all_attempts` are wanted, one is left out where the batch also shows how
+    it ended."""
     batch = with_parts(batch)
     f, types = operation_codes(batch)
     index = batch["index"].to_numpy()
@@ -43,8 +48,9 @@ def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Tab
 
     sent = sends(batch, f, types)
     ended = (sent.type == OK) | (sent.type == FAIL)
-    kept = ended | ~np.isin(sent.message, sent.message[ended])
-    kept &= sent.message != NONE
+    kept = sent.message != NONE
+    if not all_attempts:
+        kept &= ended | ~np.isin(sent.message, sent.message[ended])
     send_kind = np.where(sent.type == OK, ACKED, np.where(sent.type == FAIL, FAILED, ATTEMPTED))[kept]
     send_row = sent.row[kept]
 
@@ -65,12 +71,12 @@ def message_facts(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Tab
     )
 
 
-def message_findings(facts: pa.Table, *, final: FinalReads) -> pa.Table:
+def message_findings(facts: pa.Table, *, final: FinalReads, excuses: Excuses = NO_EXCUSES) -> pa.Table:
     """Kernel over all facts of a bucket of messages."""
     if facts.num_rows == 0:
         return FINDINGS.empty_table()
     findings = Findings()
-    Fates(facts, final).report(findings)
+    Fates(facts, final).report(findings, excuses)
     return findings.table()
 
 
@@ -114,22 +120,33 @@ class Fates:
         position[self.of_message[firsts]] = firsts
         return position
 
-    def report(self, findings: Findings) -> None:
+    def report(self, findings: Findings, excuses: Excuses) -> None:
         seen_at = np.where(self.read, self.first[READ], self.first[FINAL])
         seen = seen_at >= 0
         tried = (self.first[ATTEMPTED] >= 0) | self.failed | self.acked
-        self._add(findings, "lost-write", self.lost, self._lost, self.known_by)
-        self._add(findings, "unseen", self.unseen, self._unseen, self.known_by)
-        self._add(findings, "dirty-read", self.gone & self.read, self._dirty, self.first[READ])
-        self._add(findings, "aborted-read", self.failed & seen, self._aborted, self.first[FAILED], seen_at)
-        self._add(findings, "unexpected-read", ~tried & seen, self._unexpected, seen_at)
+        losses = (self.lost, self._lost), (self.unseen, self._unseen), (self.gone & self.read, self._dirty)
+        shown_by = self.known_by, self.known_by, self.first[READ]
+        begun = np.where(self.first[ATTEMPTED] >= 0, self.first[ATTEMPTED], self.known_by)
+        for name, (which, sentence), witness in zip(LOSSES, losses, shown_by, strict=True):
+            lost = np.flatnonzero(which)
+            spans = self.index[begun[lost]], self.index[self.known_by[lost]]
+            for excuse, some in excuses.split(name, *spans):
+                self._add(findings, name, lost[some], sentence, witness, excuse=excuse)
+        aborted, unexpected = np.flatnonzero(self.failed & seen), np.flatnonzero(~tried & seen)
+        self._add(findings, "aborted-read", aborted, self._aborted, self.first[FAILED], seen_at)
+        self._add(findings, "unexpected-read", unexpected, self._unexpected, seen_at)
         self._add_duplicates(findings)
 
     def _add(
-        self, findings: Findings, name: str, which: Bool, sentence: Callable[[int], str], *witnesses: Int64
+        self,
+        findings: Findings,
+        name: str,
+        affected: Int64,
+        sentence: Callable[[int], str],
+        *witnesses: Int64,
+        excuse: int | None = None,
     ) -> None:
-        """`which` messages are affected; `witnesses` are positions of facts, the sentence is about the last."""
-        affected = np.flatnonzero(which)
+        """Of the messages `affected`; `witnesses` are positions of facts, the sentence is about the last."""
         if len(affected) == 0:
             return
         operations = (self.index[witness[affected]] for witness in witnesses)
@@ -146,7 +163,7 @@ class Fates:
                     details={"message": int(self.message[shown]), "offset": self._offset(shown)},
                 )
             )
-        findings.add(name, len(affected), examples)
+        findings.add(name, len(affected), examples, excuse)
 
     def _lost(self, fact: int) -> str:
         reach = int(self.final.highest[self.queue[fact]])

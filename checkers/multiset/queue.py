@@ -40,6 +40,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, INFO, NONE, OK
@@ -109,14 +110,15 @@ class QueueChecker:
         history = engine.history(request.history, COLUMNS)
         rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=DRAIN, buckets=buckets), SPANS)
-        findings = engine.grouped(operations, ("bucket",), queue_findings, FINDINGS)
+        excuses = Excuses.by_operation(request.excuses, engine, request.history)
+        findings = engine.grouped(operations, ("bucket",), partial(queue_findings, excuses=excuses), FINDINGS)
         if self.order is not Order.NONE:
             sent = engine.grouped(
                 operations, ("bucket",), partial(sent_elements, order=self.order, buckets=buckets), SENT
             )
             late = engine.grouped(sent, ("bucket",), late_elements, FINDINGS)
             findings = engine.union(findings, late)
-        found = dict(gathered_findings(engine, findings))
+        found = dict(gathered_findings(engine, findings, request.excuses))
         counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, *TAKEN, UNDRAINED)}
         statistics = {name: counts[name] for name in COUNTED}
         undecided = []
@@ -143,7 +145,7 @@ class QueueChecker:
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
-def queue_findings(table: pa.Table) -> pa.Table:
+def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     """Kernel over all operations on a bucket of elements."""
     groups = element_groups(table)
     named = groups.element != NONE
@@ -169,7 +171,13 @@ def queue_findings(table: pa.Table) -> pa.Table:
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)
 
     findings = Findings()
-    groups.report(findings, "lost", missing & decided, "was acked, but what was drained later does not hold it")
+    lost = np.flatnonzero(missing & decided)
+    spans = groups.smallest(acked, groups.start)[lost], groups.largest(acked, groups.end)[lost]
+    for excuse, some in excuses.split("lost", *spans):
+        which = np.zeros(groups.count, dtype=np.bool_)
+        which[lost[some]] = True
+        sentence = "was acked, but what was drained later does not hold it"
+        groups.report(findings, "lost", which, sentence, excuse=excuse)
     groups.report(findings, "duplicated", duplicated, "was delivered more often than it may have been enqueued")
     groups.report(findings, "unexpected", unexpected, "was delivered before anybody had tried to enqueue it")
     groups.report(findings, "aborted-read", aborted, "was delivered, although its enqueue had certainly failed")

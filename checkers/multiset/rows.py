@@ -249,6 +249,7 @@ class ElementGroups:
         *,
         took_ns: Int64 | None = None,
         missed_by: Int64 | None = None,
+        excuse: int | None = None,
     ) -> None:
         """These groups have the anomaly; witnessed by their first operations, without completions that are missing.
 
@@ -273,7 +274,7 @@ class ElementGroups:
             examples.append(
                 Example(key=key, operations=tuple(sorted(witnesses)), tie=(element,), because=because, details=details)
             )
-        findings.add(name, len(groups), sorted(examples, key=lambda e: (e.operations, e.tie)))
+        findings.add(name, len(groups), sorted(examples, key=lambda e: (e.operations, e.tie)), excuse)
 
 
 WITNESSES = 8

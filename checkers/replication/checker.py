@@ -37,6 +37,7 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine
@@ -98,9 +99,10 @@ class ReplicationChecker:
         events = engine.history(path, tuple(NODE_EVENTS.names))
         buckets = bucket_count(history_rows(path))
         reports = engine.grouped(events, ("node",), partial(reports_of, buckets=buckets), REPORTS)
-        findings = engine.grouped(reports, ("bucket",), contradictions, FINDINGS)
+        excuses = Excuses.by_time(request.excuses)
+        findings = engine.grouped(reports, ("bucket",), partial(contradictions, excuses=excuses), FINDINGS)
         return judged(
-            gathered_findings(engine, findings),
+            gathered_findings(engine, findings, request.excuses),
             legal=request.legal,
             undecided=(),
             statistics={"events": _counts(events, engine)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts
 from checkers.replication.reports import CONFIRMED_BELOW, ELECTION, HOLDS, LEADS, MASTER
@@ -20,7 +21,7 @@ Contradiction = tuple[str, Example]
 """Its name, and the reports in words."""
 
 
-def contradictions(reports: pa.Table) -> pa.Table:
+def contradictions(reports: pa.Table, *, excuses: Excuses) -> pa.Table:
     """Kernel over all reports of a bucket."""
     is_finding = reports["name"].is_valid()
     passed_through = reports.filter(is_finding).select(FINDINGS.names)
@@ -38,10 +39,17 @@ def contradictions(reports: pa.Table) -> pa.Table:
         found += _overtaken(by_kind.get(CONFIRMED_BELOW, ()), by_kind.get(MASTER, ()))
     findings = Findings()
     for name in sorted({name for name, _ in found}):
-        examples = sorted((example for of, example in found if of == name), key=lambda example: example.tie)
-        findings.add(name, len(examples), examples[:EXAMPLES])
-    _report_pieces(reports.filter(holds), findings)
+        _add(findings, name, [example for of, example in found if of == name], excuses)
+    _report_pieces(reports.filter(holds), findings, excuses)
     return pa.concat_tables([passed_through, findings.table()]).combine_chunks()
+
+
+def _add(findings: Findings, name: str, examples: Sequence[Example], excuses: Excuses) -> None:
+    """Each is placed by its earlier report."""
+    earlier = np.array([min(example.details["times_ns"]) for example in examples], dtype=np.int64)
+    for excuse, some in excuses.split(name, earlier, earlier):
+        chosen = sorted((examples[number] for number in some.tolist()), key=lambda example: example.tie)
+        findings.add(name, len(chosen), chosen[:EXAMPLES], excuse)
 
 
 def _acts(report: Report) -> str:
@@ -91,7 +99,7 @@ def _overtaken(safe: Iterable[Report], masters: Iterable[Report]) -> Iterator[Co
         yield "fenced-write" if is_late else "confirmed-lost", _example(because, (report, later), **details)
 
 
-def _report_pieces(reports: pa.Table, findings: Findings) -> None:
+def _report_pieces(reports: pa.Table, findings: Findings, excuses: Excuses) -> None:
     """Confirmed bytes are the same on every replica, and stay what they are."""
     order = [("group", "ascending"), ("start", "ascending"), ("time", "ascending"), ("node", "ascending")]
     reports = reports.sort_by(order)
@@ -106,7 +114,7 @@ def _report_pieces(reports: pa.Table, findings: Findings) -> None:
     for name, pairs in (("diverging-logs", diverging), ("rewritten-log", rewritten)):
         rows = reports.take(pa.array([row for pair in pairs for row in pair], pa.int64())).to_pylist()
         examples = [_piece(name, one, other) for one, other in zip(rows[::2], rows[1::2], strict=True)]
-        findings.add(name, len(examples), sorted(examples, key=lambda example: example.tie)[:EXAMPLES])
+        _add(findings, name, examples, excuses)
 
 
 def _conflicts(groups: Int64, start: Int64, checksum: Int64, rows: Int64) -> list[tuple[int, int]]:

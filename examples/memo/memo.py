@@ -28,6 +28,7 @@ from stormproof import (
     FaultWindow,
     Host,
     LegalLoss,
+    NodeReports,
     NodeSpec,
     Operation,
     OperationError,
@@ -164,7 +165,7 @@ class Memo:
     async def roles(self, settings: MemoSettings, host: Host) -> Mapping[str, tuple[str, ...]]:
         return {"primary": (NAME,)}
 
-    def legal_loss(self, settings: MemoSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+    def legal_loss(self, settings: MemoSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         return LegalLoss()
 
 

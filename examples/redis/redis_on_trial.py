@@ -180,7 +180,9 @@ class RedisOnTrial:
             return {"primary": (await primary(host, 0),)}
         return {}
 
-    def legal_loss(self, settings: RedisSettings, struck: tuple[stormproof.FaultWindow, ...]) -> stormproof.LegalLoss:
+    def legal_loss(
+        self, settings: RedisSettings, struck: tuple[stormproof.FaultWindow, ...], reports: stormproof.NodeReports
+    ) -> stormproof.LegalLoss:
         return stormproof.LegalLoss()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from checkers.anomaly import Anomaly
 from checkers.transactions.model.lattice import ConsistencyModel, weakest
-from checkers.verdict import CheckerResult, Verdict, accepted, found
+from checkers.verdict import CheckerResult, Verdict, accepted, excused, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of
 from harness.record.scenario import Scenario, SettingValue
@@ -79,12 +79,11 @@ def tone_of(code: int) -> Tone | None:
 
 
 def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
-    lines = [f"verdict   {verdict.value.upper()}", *(f"          {reason}" for reason in reasons)]
+    words = ", ".join(word for word in (verdict.value.upper(), excused(results)) if word)
+    lines = [f"verdict   {words}", *(f"          {reason}" for reason in reasons)]
     lines += [f"          {as_accepted(reason)}" for reason in accepted(results)]
     for checker, result in sorted(results.items()):
-        for name, summary in sorted(result.anomalies.items()):
-            if not summary.count:
-                continue
+        for name, summary in result.found():
             legal = f" (legal here: {summary.legal})" if summary.legal else ""
             lines.append(f"          {checker}: {name} × {summary.count}{legal}")
             shown = () if summary.legal else summary.examples[:ANOMALIES_SHOWN]

@@ -13,6 +13,7 @@ are passed over, and so is a line that was torn:
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
+  sync_state_set  members, epoch                                           who must hold what is acknowledged from here
 
 `leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
 group without a name. A node may die between an action
@@ -23,11 +24,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.reading import lines_kept
@@ -69,6 +72,7 @@ COLUMNS = {
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},
     "recovered": {"end": "end"},
+    "sync_state_set": {"members": "members", "epoch": "epoch"},
 }
 """Event -> column -> its name among the event's fields."""
 
@@ -106,6 +110,24 @@ def node_events_table(events: Mapping[str, Iterable[Mapping[str, Any]]], voters:
     """The same table of events that no file holds, by node and in order; None where there are none."""
     rows = list(_rows(((node, enumerate(events[node])) for node in sorted(events)), voters))
     return pa.Table.from_pylist(rows, schema=NODE_EVENTS) if rows else None
+
+
+@dataclass(frozen=True)
+class NodeReports:
+    """The events of all nodes, for who needs some of them: in a file, in memory, or none."""
+
+    table: Path | pa.Table | None = None
+
+    def of(self, *events: str) -> dict[str, list[dict[str, Any]]]:
+        """Node -> its events of these names in its own order, with all columns; those without a time are left out."""
+        if self.table is None:
+            return {}
+        table = self.table if isinstance(self.table, pa.Table) else pq.read_table(self.table, memory_map=True)
+        chosen = pc.and_(pc.is_in(table["event"].cast(pa.string()), pa.array(events)), table["time"].is_valid())
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in table.filter(chosen).to_pylist():
+            found.setdefault(row["node"], []).append(row)
+        return {node: sorted(found[node], key=lambda row: row["sequence"]) for node in sorted(found)}
 
 
 def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,14 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted
+from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, excused
 from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.session.resolve import Parts
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
-from results.verdict_file import ACCEPTED, Checking, VerdictFile, write_verdict
+from results.verdict_file import ACCEPTED, EXCUSED, Checking, VerdictFile, write_verdict
 
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 
@@ -49,6 +49,11 @@ class Outcome:
         return accepted(self.results)
 
     @property
+    def excused(self) -> str:
+        """What was found and is legal here, with the reasons; empty where nothing was."""
+        return excused(self.results)
+
+    @property
     def operations(self) -> Mapping[str, Any]:
         return operations_of(self.results)
 
@@ -61,8 +66,8 @@ class Outcome:
         return {
             name: summary.count
             for result in self.results.values()
-            for name, summary in sorted(result.anomalies.items())
-            if summary.count and not summary.legal
+            for name, summary in result.found()
+            if not summary.legal
         }
 
     def words(self) -> str:
@@ -118,6 +123,7 @@ def case_of(outcome: Outcome) -> Case:
             "report": str(outcome.report),
             "replay": replay_line(scenario, outcome.directory),
             **vacuity_note(outcome.accepted),
+            **({EXCUSED: outcome.excused} if outcome.excused else {}),
         },
     )
 

@@ -36,9 +36,8 @@ def anomalies(run: RunFiles, rows: ShownRows) -> str:
     broken: list[tuple[str, str, AnomalySummary]] = []
     legal: list[tuple[str, str, AnomalySummary]] = []
     for checker, result in run.verdict.checkers.items():
-        for name, summary in result.anomalies.items():
-            if summary.count:
-                (legal if summary.legal else broken).append((checker, name, summary))
+        for name, summary in result.found():
+            (legal if summary.legal else broken).append((checker, name, summary))
     parts = [_anomaly(checker, name, summary, rows) for checker, name, summary in broken]
     section = f"<section><h2>Broken promises</h2>{''.join(parts)}</section>" if parts else ""
     if legal:

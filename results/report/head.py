@@ -58,11 +58,11 @@ def _found(results: Mapping[str, CheckerResult]) -> list[str]:
     """The anomalies with what they mean, broken promises first."""
     broken, legal = [], []
     for result in results.values():
-        for name, summary in result.anomalies.items():
+        for name, summary in result.found():
             counted = f"{name} × {summary.count:,}"
-            if summary.count and summary.legal:
+            if summary.legal:
                 legal.append(f"{counted}, legal here: {summary.legal}")
-            elif summary.count:
+            else:
                 broken.append(f"{counted}: {summary.meaning.says}" if summary.meaning else counted)
     return [*broken, *legal]
 

@@ -33,6 +33,7 @@ from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
+from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
 from harness.record.node_events import write_node_events
@@ -77,10 +78,14 @@ def test_both_engines_give_the_same_verdict_of_a_log(
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     path = write(tmp_path / "h.parquet", random_history(random.Random(seed), 200), LOG_MESSAGES)
     faults = [FaultWindow(kind="kill", start_ns=at, stop_ns=at + 50_000) for at in (50_000, 200_000)]
-    request = CheckRequest(history=path, run=RunUnderCheck(faults=FaultLog(windows=tuple(faults))))
+    power = Excuse(anomalies=("lost-write", "inconsistent-offsets"), reason="power", from_ns=0, until_ns=200_000)
+    run = RunUnderCheck(faults=FaultLog(windows=tuple(faults)))
+    request = CheckRequest(history=path, run=run, excuses=(power,))
     checkers = {"log": LogChecker(), "statistics": Statistics()}
     alone = check_history(request, checkers, InProcessEngine())
     assert check_history(request, checkers, spark) == alone
+    excused = {name for name, summary in alone["log"].found() if summary.legal}
+    assert excused == (set(power.anomalies) if seed == 5 else set())
     assert ("data_at_risk" in alone["log"].statistics) == (seed == 5)
     in_memory = replace(request, history=pq.read_table(path))
     assert check_history(in_memory, checkers, InProcessEngine()) == alone

@@ -25,6 +25,7 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
         "verdict",
         "reasons",
         "accepted_as_vacuous",
+        "excused",
         "checkers",
         "operations",
         "faults",

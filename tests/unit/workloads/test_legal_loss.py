@@ -1,43 +1,99 @@
-"""The table of legal losses, cell by cell, as far as storms can produce them."""
+"""The table of legal losses, cell by cell, as far as storms can produce them: which messages it excuses, and why."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
+from harness.record.node_events import NodeReports, node_events_table
 from workloads.systems.rocketmq.adapter import SYSTEM
-from workloads.systems.rocketmq.legal_loss import CATCH_UP_S, LOSS, legal_loss, power_overlapped
+from workloads.systems.rocketmq.legal_loss import ALL, catch_up_ns, legal_loss
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
+Faults = tuple[FaultWindow, ...]
+Event = dict[str, Any]
+PIECE = 4096
+LOST_FROM_S = 0.8
+"""All brokers write a piece each tenth of a second until the faults strike; what is lost is lost from here on."""
+EARLY_S, TAIL_S, LATE_S = 0.5, 0.9, 40.0
 
-def struck(*faults: tuple[str, float, float, tuple[str, ...]]) -> tuple[FaultWindow, ...]:
+
+def ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def struck(*faults: tuple[str, float, float, tuple[str, ...]]) -> Faults:
     """Of (kind, start and stop in seconds, nodes)."""
     return tuple(
-        FaultWindow(kind=kind, nodes=nodes, start_ns=round(start_s * 1e9), stop_ns=round(stop_s * 1e9))
+        FaultWindow(kind=kind, nodes=nodes, start_ns=ns(start_s), stop_ns=ns(stop_s))
         for kind, start_s, stop_s, nodes in faults
     )
 
 
-POWER = ("power", 1, 2, ("b1",))
+def reports(
+    recovered: Mapping[str, float], *, members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),)
+) -> NodeReports:
+    """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s."""
+    events: dict[str, list[Event]] = {}
+    for broker_id in (1, 2, 3):
+        of = [{"time": 0, "event": "identity", "group": "g", "broker_id": broker_id}]
+        of += [
+            {"time": ns(n / 10), "event": "written", "start": (n - 1) * PIECE, "end": n * PIECE, "checksum": n}
+            for n in range(1, 11)
+        ]
+        if f"b{broker_id}" in recovered:
+            end = round(recovered[f"b{broker_id}"] * 10) * PIECE + 100
+            of.append({"time": ns(2), "event": "recovered", "start": 0, "end": end})
+        events[f"b{broker_id}"] = of
+    events["b1"] += [
+        {"time": ns(at_s), "event": "sync_state_set", "members": ids, "epoch": number}
+        for number, (at_s, ids) in enumerate(members)
+    ]
+    return NodeReports(node_events_table(events, {}))
+
+
+ALL_LOST = reports(dict.fromkeys(("b1", "b2", "b3"), LOST_FROM_S))
+NONE_LOST = reports(dict.fromkeys(("b1", "b2", "b3"), 1.0))
+
+POWER = ("power", 1.01, 2, ("b1",))
 NOTHING = struck()
-KILL, PARTITION, CLOCK = (struck((kind, 1, 2, ("b1",))) for kind in ("kill", "partition", "clock"))
+KILL, PARTITION, CLOCK = (struck((kind, 1.01, 2, ("b1",))) for kind in ("kill", "partition", "clock"))
 POWER_ONE = struck(POWER)
-POWER_ALL = struck(("power", 1, 2, ("b1", "b2")))
-POWER_OVERLAPPED = struck(POWER, ("kill", 2 + CATCH_UP_S, 20, ("b2",)))
+POWER_TWO = struck(("power", 1.01, 2, ("b1", "b2")))
+POWER_ALL = struck(("power", 1.01, 2, ("b1", "b2", "b3")))
+POWER_UNDER_KILLS = struck(POWER, ("kill", 1.5, 2.5, ("b2", "b3")))
+POWER_UNDER_ONE_KILL = struck(POWER, ("kill", 1.5, 2.5, ("b2",)))
+POWER_UNDER_SLOW_LINKS = struck(POWER, ("slow-links", 0.5, 5, ("b2", "b3")), ("clock", 0.5, 5, ("b2", "b3")))
+DISK_LOST = struck(("disk-lost", 1.01, 2, ("b1",)))
+DISK_LOST_UNDER_KILLS = struck(("disk-lost", 1.01, 2, ("b1",)), ("kill", 0.5, 2.5, ("b2", "b3")))
+DISKS_LOST = struck(("disk-lost", 1.01, 2, ("b1", "b2", "b3")))
+FULL = struck(("disk-full", 1.01, 2, ("b1", "b2", "b3")))
 
 ALL_ACK_2 = RocketmqSettings()
 ALL_ACK_2_ASYNC = RocketmqSettings(flush="async")
+ALL_ACK_2_DURABLE = RocketmqSettings(ack_durable=True)
 ALL_ACK_1 = RocketmqSettings(min_in_sync_replicas=1)
 ALL_ACK_1_ASYNC = RocketmqSettings(min_in_sync_replicas=1, flush="async")
 SINGLE_SYNC = RocketmqSettings(brokers=1, min_in_sync_replicas=1)
 SINGLE_ASYNC = RocketmqSettings(brokers=1, min_in_sync_replicas=1, flush="async")
 ONE_ACK = RocketmqSettings(all_ack=False, min_in_sync_replicas=1)
 TWO_OF_TWO = RocketmqSettings(all_ack=False, brokers=2, in_sync_replicas=2, min_in_sync_replicas=2)
+TWO_OF_TWO_ASYNC = RocketmqSettings(all_ack=False, brokers=2, in_sync_replicas=2, min_in_sync_replicas=2, flush="async")
 TWO_OF_THREE = RocketmqSettings(all_ack=False, in_sync_replicas=2)
 UNCLEAN = RocketmqSettings(unclean_election=True)
+
+
+def is_excused(
+    settings: RocketmqSettings, faults: Faults, told: NodeReports, at_s: float, anomaly: str = "lost-write"
+) -> bool:
+    return any(
+        anomaly in one.anomalies and one.from_ns <= ns(at_s) <= one.until_ns and one.reason
+        for one in legal_loss(settings, faults, told).excuses
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,70 +102,116 @@ UNCLEAN = RocketmqSettings(unclean_election=True)
         (SINGLE_ASYNC, KILL, False),
         (SINGLE_ASYNC, POWER_ONE, True),
         (SINGLE_ASYNC, PARTITION, False),
+        (SINGLE_ASYNC, DISK_LOST, True),
         (SINGLE_SYNC, KILL, False),
         (SINGLE_SYNC, POWER_ONE, False),
-        (SINGLE_SYNC, POWER_OVERLAPPED, False),
+        (SINGLE_SYNC, POWER_UNDER_KILLS, False),
+        (SINGLE_SYNC, DISK_LOST, True),
         (ONE_ACK, KILL, True),
         (ONE_ACK, PARTITION, True),
         (ONE_ACK, POWER_ONE, True),
         (TWO_OF_TWO, KILL, False),
         (TWO_OF_TWO, PARTITION, False),
         (TWO_OF_TWO, POWER_ONE, False),
-        (TWO_OF_TWO, POWER_OVERLAPPED, True),
-        (TWO_OF_TWO, POWER_ALL, True),
+        (TWO_OF_TWO, POWER_UNDER_ONE_KILL, True),
+        (TWO_OF_TWO, POWER_TWO, True),
+        (TWO_OF_TWO, DISK_LOST, False),
+        (TWO_OF_TWO_ASYNC, POWER_ONE, True),
+        (TWO_OF_TWO_ASYNC, KILL, False),
         (TWO_OF_THREE, KILL, True),
         (TWO_OF_THREE, PARTITION, True),
         (ALL_ACK_1, KILL, False),
         (ALL_ACK_1, PARTITION, False),
         (ALL_ACK_1, POWER_ONE, False),
+        (ALL_ACK_1, POWER_UNDER_KILLS, True),
+        (ALL_ACK_1, DISK_LOST, False),
         (ALL_ACK_1_ASYNC, POWER_ONE, True),
-        (ALL_ACK_1, POWER_OVERLAPPED, True),
         (ALL_ACK_2, KILL, False),
         (ALL_ACK_2, PARTITION, False),
         (ALL_ACK_2, POWER_ONE, False),
-        (ALL_ACK_2_ASYNC, POWER_ONE, False),
-        (ALL_ACK_2, POWER_OVERLAPPED, True),
+        (ALL_ACK_2, POWER_TWO, False),
         (ALL_ACK_2, POWER_ALL, True),
+        (ALL_ACK_2, POWER_UNDER_KILLS, True),
+        (ALL_ACK_2, POWER_UNDER_ONE_KILL, False),
+        (ALL_ACK_2, POWER_UNDER_SLOW_LINKS, False),
+        (ALL_ACK_2, DISK_LOST, False),
+        (ALL_ACK_2, DISK_LOST_UNDER_KILLS, False),
+        (ALL_ACK_2, DISKS_LOST, True),
+        (ALL_ACK_2_ASYNC, POWER_ONE, False),
+        (ALL_ACK_2_ASYNC, POWER_ALL, True),
+        (ALL_ACK_2_ASYNC, FULL, False),
+        (ALL_ACK_2_DURABLE, POWER_ALL, False),
         (UNCLEAN, KILL, True),
         (UNCLEAN, PARTITION, True),
         *((settings, CLOCK, False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
         *((settings, NOTHING, False) for settings in (SINGLE_ASYNC, ONE_ACK, TWO_OF_THREE, ALL_ACK_2, UNCLEAN)),
     ],
 )
-def test_loss_is_legal_exactly_where_the_table_says(
-    settings: RocketmqSettings, faults: tuple[FaultWindow, ...], loss_is_legal: bool
+def test_loss_is_legal_exactly_where_the_table_says_and_of_what_was_gone_from_the_disks_alone(
+    settings: RocketmqSettings, faults: Faults, loss_is_legal: bool
 ) -> None:
-    legal = legal_loss(settings, faults)
-    expected = (*LOSS, *(("fenced-write",) if settings.unclean_election else ())) if loss_is_legal else ()
-    assert legal.anomalies == expected
-    assert bool(legal.reason) == loss_is_legal
-    assert legal.in_workloads == ({"queue": ("lost",)} if loss_is_legal else {})
+    members = [(0.0, list(range(1, settings.brokers + 1)))]
+    told = reports(dict.fromkeys(("b1", "b2", "b3"), LOST_FROM_S), members=members)
+    assert is_excused(settings, faults, told, TAIL_S) is loss_is_legal
+    assert is_excused(settings, faults, told, TAIL_S, "lost") is loss_is_legal
+    assert not is_excused(settings, faults, told, LATE_S)
+    took_all = any("disk-lost" in fault.kinds for fault in faults)
+    around = settings.unclean_election or settings in (ONE_ACK, TWO_OF_THREE)
+    if not took_all and not around:
+        assert not is_excused(settings, faults, told, EARLY_S)
 
 
-@pytest.mark.parametrize(
-    ("faults", "is_overlapped"),
-    [
-        (POWER_ONE, False),
-        (struck(POWER, POWER), True),
-        (struck(("power+kill", 1, 2, ("b1", "c1"))), True),
-        (struck(POWER, ("kill", 2 + CATCH_UP_S, 30, ("b2",))), True),
-        (struck(POWER, ("kill", 2.1 + CATCH_UP_S, 30, ("b2",))), False),
-        (struck(("kill", 1, 2, ("b2",)), ("power", 2 + CATCH_UP_S, 30, ("b1",))), True),
-        (struck(("kill", 1, 2, ("b2",)), ("power", 2.1 + CATCH_UP_S, 30, ("b1",))), False),
-        (struck(POWER, ("clock", 1, 2, ("b2",))), False),
-        (struck(("kill", 1, 2, ("b1",)), ("partition", 1, 2, ("b2",))), False),
-    ],
-)
-def test_power_losses_overlap_with_what_comes_before_their_replica_has_caught_up(
-    faults: tuple[FaultWindow, ...], is_overlapped: bool
-) -> None:
-    assert power_overlapped(faults) is is_overlapped
+def test_traces_of_a_loss_are_legal_until_its_faults_are_over_and_caught_up_with() -> None:
+    after_s = 2.5 + catch_up_ns(ALL_ACK_2) / 1e9
+    for anomaly in ("inconsistent-offsets", "nonmonotonic-poll", "consumer-offset-skip", "confirmed-lost"):
+        assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
+
+
+def test_who_was_not_in_the_set_need_not_have_held_it() -> None:
+    shrunk = reports({"b1": LOST_FROM_S}, members=[(0.0, [1, 2, 3]), (0.85, [1, 2])])
+    assert is_excused(ALL_ACK_2, POWER_UNDER_ONE_KILL, shrunk, TAIL_S)
+    assert not is_excused(ALL_ACK_2, POWER_UNDER_ONE_KILL, shrunk, 0.82)
+    without_it = reports({"b1": LOST_FROM_S}, members=[(0.0, [2, 3])])
+    assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, without_it, TAIL_S)
+
+
+def test_nothing_but_the_piece_that_was_not_full_is_excused_where_everything_was_there_again() -> None:
+    assert not is_excused(ALL_ACK_2, POWER_ALL, NONE_LOST, TAIL_S)
+    assert is_excused(ALL_ACK_2, POWER_ALL, NONE_LOST, 1.005)
+
+
+def test_without_reports_what_was_written_shortly_before_is_excused() -> None:
+    margin_s = catch_up_ns(ALL_ACK_2) / 1e9
+    faults = struck(("power", 20, 21, ("b1", "b2", "b3")))
+    assert is_excused(ALL_ACK_2, faults, NodeReports(), 20 - margin_s + 0.1)
+    assert not is_excused(ALL_ACK_2, faults, NodeReports(), 20 - margin_s - 0.1)
+    assert not is_excused(ALL_ACK_2, faults, NodeReports(), 20.1)
+
+
+def test_reads_are_excused_where_disks_lost_what_was_read_and_not_where_acknowledgements_were_few() -> None:
+    assert is_excused(ALL_ACK_2, POWER_ALL, ALL_LOST, TAIL_S, "dirty-read")
+    assert not is_excused(ONE_ACK, KILL, NodeReports(), TAIL_S, "dirty-read")
+    assert is_excused(ONE_ACK, POWER_ONE, ALL_LOST, TAIL_S, "dirty-read")
+    assert is_excused(UNCLEAN, KILL, NodeReports(), TAIL_S, "fenced-write")
+
+
+def test_a_fault_on_controllers_takes_no_broker_away() -> None:
+    controllers = ("kill", 0.5, 3, ("c1", "c2", "c3"))
+    assert not is_excused(ALL_ACK_2, struck(POWER, controllers), ALL_LOST, TAIL_S)
+    assert not is_excused(ONE_ACK, struck(controllers), NodeReports(), TAIL_S)
+
+
+def test_the_reason_names_who_lost_it_and_what_kept_the_others_from_saving_it() -> None:
+    reasons = {one.reason for one in legal_loss(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST).excuses}
+    assert reasons == {"b1 lost power at 1.0 s while b2 was killed at 1.5 s and b3 was killed at 1.5 s"}
 
 
 def test_diverging_replicas_and_reads_of_what_was_never_sent_are_legal_nowhere() -> None:
     of_messages = {"diverging-replicas", "aborted-read", "duplicate", "unexpected-read"}
     of_nodes = {"diverging-logs", "two-masters", "two-leaders", "epoch-back", "unclean-election", "fenced-write"}
-    assert not (of_messages | of_nodes) & set(LOSS)
+    assert not (of_messages | of_nodes) & set(ALL)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 from harness.client import Client
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
+from harness.record.node_events import NodeReports
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
@@ -129,8 +130,10 @@ class Rocketmq:
     def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
         return RocketmqWatch(settings)
 
-    def legal_loss(self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-        return legal_loss(settings, struck)
+    def legal_loss(
+        self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
+    ) -> LegalLoss:
+        return legal_loss(settings, struck, reports)
 
 
 def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:

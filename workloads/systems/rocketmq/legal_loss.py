@@ -1,88 +1,159 @@
-"""What each configuration of RocketMQ may legally lose under the faults that struck: the table as code."""
+"""What each configuration of RocketMQ may legally lose under the faults that struck: the table as code.
+
+A message is lost legally if every broker that had to hold it when it was acknowledged lost it with its disk, or was
+taken away by another fault meanwhile (`damage` says who lost what). Where fewer acknowledgements than replicas are
+asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
+Slow links, slow disks and clocks excuse nothing, nor does a full disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from harness.record.fault_log import FaultWindow, kinds_of
+from harness.record.excuse import Excuse
+from harness.record.fault_log import FaultWindow
+from harness.record.node_events import NodeReports
 from harness.system import LegalLoss
-from workloads.systems.rocketmq.settings import RocketmqSettings
+from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
 
-LOSS = (
-    "lost-write",
-    "unseen",
-    "dirty-read",
-    "inconsistent-offsets",
-    "nonmonotonic-send",
-    "nonmonotonic-poll",
-    "poll-skip",
-    "consumer-offset-skip",
-    "confirmed-lost",
-    "rewritten-log",
-)
-"""What a client sees where acknowledged messages may be lost: their offsets are then given out again."""
+TAKEN = {
+    "power": Takes.UNSYNCED,
+    "disk-rot": Takes.SYNCED,
+    "file-cut": Takes.SYNCED,
+    "disk-copy": Takes.SYNCED,
+    "disk-lost": Takes.EVERYTHING,
+}
+"""Kind of fault -> what it takes from the disks of its nodes."""
+AWAY = {"kill": "killed", "power": "without power", "pause": "paused", "partition": "cut off"}
+"""Kinds of faults that take a broker away for a while, in words."""
+
+UNREAD = ("lost-write", "unseen", "lost")
+"""What becomes of messages that are lost."""
+READ = ("dirty-read",)
+"""What becomes of them if they were readable before."""
+UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
+READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confirmed-lost", "rewritten-log")
+"""What else is seen then: offsets are given out again."""
+ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
+
 CATCH_UP_S = 15.0
-"""How long after a power loss its replica may still be catching up."""
+"""How long after a fault its replica may still be catching up, at time scale 1."""
+LEAST_CATCH_UP_S = 5.0
 
 
-def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
-    """The row of the table of legal losses for this configuration, cut down to the faults that had an effect.
-
-    What the controllers' store keeps is never lost legally: `lost` is legal of queues alone, not of sets.
-    """
-    legal = _of_messages(settings, struck)
-    return replace(legal, in_workloads={"queue": ("lost",)}) if legal.anomalies else legal
+def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
+    """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
+    return LegalLoss(excuses=tuple(_Table(settings, tuple(struck), reports).excuses()))
 
 
-def _of_messages(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
-    kinds = set(kinds_of(struck))
-    power = "power" in kinds
-    overlapped = power_overlapped(struck)
-    if settings.unclean_election and kinds & {"kill", "power", "partition", "pause"}:
-        return LegalLoss(
-            anomalies=(*LOSS, "fenced-write"), reason="unclean election is on: a replica that lags may be elected"
-        )
-    if settings.brokers - settings.learners == 1:
-        if settings.flush == "async" and power:
-            return LegalLoss(anomalies=LOSS, reason="one broker with asynchronous flush lost power")
-        return LegalLoss()
-    if settings.all_ack:
-        if overlapped:
-            return LegalLoss(anomalies=LOSS, reason="several replicas lost power together, or one under another fault")
-        if power and settings.min_in_sync_replicas == 1 and settings.flush == "async":
-            return LegalLoss(anomalies=LOSS, reason="minInSyncReplicas 1 with asynchronous flush under power loss")
-        return LegalLoss()
-    if not kinds & {"kill", "power", "partition", "pause"}:
-        return LegalLoss()
-    voters = settings.brokers - settings.learners
-    if settings.in_sync_replicas == 1:
-        return LegalLoss(anomalies=LOSS, reason="inSyncReplicas 1: sends are acknowledged before they are replicated")
-    if settings.in_sync_replicas < voters:
-        return LegalLoss(
-            anomalies=LOSS,
-            reason=f"inSyncReplicas {settings.in_sync_replicas} of {voters}: a laggard of the set may be elected",
-        )
-    if power and (settings.flush == "async" or overlapped):
-        return LegalLoss(
-            anomalies=LOSS, reason="every replica acknowledges, and power losses overlapped or flush is asynchronous"
-        )
-    return LegalLoss()
+def catch_up_ns(settings: RocketmqSettings) -> int:
+    return round(max(CATCH_UP_S * settings.time_scale, LEAST_CATCH_UP_S) * 1e9)
 
 
-def power_overlapped(struck: Sequence[FaultWindow]) -> bool:
-    """Whether replicas may have lost power that were not caught up with each other.
+@dataclass(frozen=True)
+class _Table:
+    settings: RocketmqSettings
+    struck: tuple[FaultWindow, ...]
+    reports: NodeReports
 
-    Either several nodes lost power at once, or a power loss and another fault (clocks aside) came together or within
-    CATCH_UP_S of each other.
-    """
-    catch_up_ns = round(CATCH_UP_S * 1e9)
-    power = [window for window in struck if "power" in window.kinds]
-    return any(len(window.nodes) > 1 for window in power) or any(
-        other is not window
-        and other.kind != "clock"
-        and other.start_ns <= window.stop_ns + catch_up_ns
-        and window.start_ns <= other.stop_ns + catch_up_ns
-        for window in power
-        for other in struck
-    )
+    def excuses(self) -> Iterator[Excuse]:
+        settings = self.settings
+        if settings.unclean_election:
+            unclean = "unclean election is on, and a replica that lags may be elected"
+            yield from self._around(unclean, (*ALL, "fenced-write"))
+            return
+        yield from self._of_disks()
+        if not settings.all_ack and settings.in_sync_replicas < len(self._voters):
+            few = f"inSyncReplicas is {settings.in_sync_replicas} of {len(self._voters)}, and a laggard may be elected"
+            yield from self._around(few, (*UNREAD, *UNREAD_TRACES))
+            yield from self._around(few, (*READ, *READ_TRACES), kinds=tuple(TAKEN))
+
+    @property
+    def _voters(self) -> list[str]:
+        return broker_names(self.settings)[: self.settings.brokers - self.settings.learners]
+
+    def _around(
+        self, why: str, anomalies: tuple[str, ...], kinds: tuple[str, ...] = (*AWAY, *TAKEN)
+    ) -> Iterator[Excuse]:
+        """Around each fault of these kinds on a broker."""
+        margin = catch_up_ns(self.settings)
+        for fault in self.struck:
+            if not set(kinds).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
+                yield Excuse(
+                    anomalies=anomalies,
+                    reason=f"{why} ({fault.name} at {_seconds(fault.start_ns)})",
+                    from_ns=max(fault.start_ns - margin, 0),
+                    until_ns=fault.stop_ns + margin,
+                )
+
+    def _of_disks(self) -> Iterator[Excuse]:
+        margin = catch_up_ns(self.settings)
+        found = tuple(damages(self.struck, TAKEN, self._voters, self.reports, unknown_s=margin / 1e9))
+        spans = holders(self._voters, self.reports) if found else ()
+        for damage in found:
+            for span in spans:
+                from_ns, until_ns = max(damage.from_ns, span.from_ns), min(damage.until_ns, span.until_ns)
+                if from_ns > until_ns or damage.node not in span.nodes:
+                    continue
+                others = self._others(damage, span, found)
+                if others is None:
+                    continue
+                reason = " while ".join(filter(None, (_lost(damage), " and ".join(words for words, _ in others))))
+                ended_ns = max((damage.fault.stop_ns, *(fault.stop_ns for _, fault in others)))
+                yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
+                yield Excuse(
+                    anomalies=(*UNREAD_TRACES, *READ_TRACES),
+                    reason=reason,
+                    from_ns=from_ns,
+                    until_ns=ended_ns + margin,
+                )
+
+    def _others(self, damage: Damage, span: Holders, found: Sequence[Damage]) -> list[tuple[str, FaultWindow]] | None:
+        """What kept each other holder from saving it; None where one could have, or where nothing may be lost."""
+        settings, others = self.settings, sorted(span.nodes - {damage.node})
+        if damage.takes is Takes.UNSYNCED and settings.flush == "sync":
+            # The master syncs before it acknowledges, and slaves do so if they have to.
+            if settings.ack_durable or not others:
+                return None
+        elif damage.takes is Takes.UNSYNCED and (not settings.all_ack or settings.min_in_sync_replicas == 1):
+            return []
+        kept_away = []
+        for node in others:
+            reason = self._lost_too(node, damage, span, found) or self._away(node, damage)
+            if reason is None:
+                return None
+            kept_away.append(reason)
+        return kept_away
+
+    def _lost_too(
+        self, node: str, damage: Damage, span: Holders, found: Sequence[Damage]
+    ) -> tuple[str, FaultWindow] | None:
+        for other in found:
+            meets = other.from_ns <= min(damage.until_ns, span.until_ns) and other.until_ns >= damage.from_ns
+            if other.node == node and meets:
+                return _lost(other), other.fault
+        return None
+
+    def _away(self, node: str, damage: Damage) -> tuple[str, FaultWindow] | None:
+        """A fault that took the node away until the damaged one had caught up; a disk that is empty is never chosen."""
+        if damage.takes is Takes.EVERYTHING:
+            return None
+        margin = catch_up_ns(self.settings)
+        for fault in self.struck:
+            meets = fault.start_ns <= damage.fault.stop_ns + margin and damage.fault.start_ns <= fault.stop_ns + margin
+            words = [AWAY[kind] for kind in fault.kinds if kind in AWAY]
+            if words and meets and node in (fault.aimed_at or fault.nodes):
+                return f"{node} was {words[0]} at {_seconds(fault.start_ns)}", fault
+        return None
+
+
+def _lost(damage: Damage) -> str:
+    if "power" in damage.fault.kinds:
+        return f"{damage.node} lost power at {_seconds(damage.fault.start_ns)}"
+    return f"{damage.node} lost {damage.takes.value} at {_seconds(damage.fault.start_ns)} ({damage.fault.name})"
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.1f} s"

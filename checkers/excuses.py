@@ -1,0 +1,78 @@
+"""Which findings are legal losses, decided one by one: by when what they are about was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.history_batches import Source
+from checkers.kernels.columns import Int64
+from checkers.plan import Engine
+from harness.record.excuse import Excuse
+
+COUNTS = pa.schema([pa.field("bound", pa.int32()), pa.field("rows", pa.int64())])
+BOUNDS_LIMIT = 1_000_000
+NO_BOUNDS: Int64 = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excuses:
+    """Numbered; small, goes to every kernel. The span of each is one of operations, or of times, ends included."""
+
+    of: tuple[Excuse, ...] = ()
+    first: Int64 = field(default_factory=NO_BOUNDS.copy)
+    last: Int64 = field(default_factory=NO_BOUNDS.copy)
+
+    @classmethod
+    def by_time(cls, of: Sequence[Excuse]) -> Excuses:
+        """Of findings that are placed by their times, in ns."""
+        first, last = (np.array([getattr(one, name) for one in of], dtype=np.int64) for name in ("from_ns", "until_ns"))
+        return cls(of=tuple(of), first=first, last=last)
+
+    @classmethod
+    def by_operation(cls, of: Sequence[Excuse], engine: Engine, history: Source) -> Excuses:
+        """Of findings that are placed by the indices of operations."""
+        if not of:
+            return cls()
+        bounds = np.array([bound for one in of for bound in (one.from_ns, one.until_ns + 1)], dtype=np.int64)
+        rows = engine.mapped(engine.history(history, ("time",)), partial(rows_before, bounds=bounds), COUNTS)
+        counted = engine.gather(engine.grouped(rows, ("bound",), total, COUNTS), BOUNDS_LIMIT)
+        before = np.zeros(len(bounds), dtype=np.int64)
+        before[counted["bound"].to_numpy()] = counted["rows"].to_numpy()
+        return cls(of=tuple(of), first=before[::2], last=before[1::2] - 1)
+
+    def about(self, *anomalies: str) -> bool:
+        """Whether any excuse is of one of these anomalies."""
+        return any(name in one.anomalies for one in self.of for name in anomalies)
+
+    def split(self, anomaly: str, begun: Int64, ended: Int64) -> Iterator[tuple[int | None, Int64]]:
+        """Findings, each about what began and ended then, by the number of the first excuse that holds for it: their
+        positions. None: those without."""
+        left = np.arange(len(begun))
+        for number, one in enumerate(self.of):
+            if anomaly in one.anomalies and len(left):
+                meets = (begun[left] <= self.last[number]) & (ended[left] >= self.first[number])
+                if meets.any():
+                    yield number, left[meets]
+                    left = left[~meets]
+        yield None, left
+
+
+NO_EXCUSES = Excuses()
+
+
+def rows_before(batch: pa.Table, *, bounds: Int64) -> pa.Table:
+    """Kernel: how many rows of a batch are earlier than each bound."""
+    time = np.sort(batch["time"].to_numpy())
+    rows = np.searchsorted(time, bounds)
+    return pa.table({"bound": np.arange(len(bounds), dtype=np.int32), "rows": rows.astype(np.int64)}, schema=COUNTS)
+
+
+def total(counts: pa.Table) -> pa.Table:
+    """Kernel over the counts of one bound."""
+    rows = int(counts["rows"].to_numpy().sum())
+    return pa.table({"bound": counts["bound"].slice(0, 1), "rows": pa.array([rows])}, schema=COUNTS)

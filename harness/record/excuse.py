@@ -1,0 +1,20 @@
+"""What may legally become of what was written at some time: an adapter says it, checkers hold their findings to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excuse:
+    """Of what was on its way or acknowledged in some span of time, these anomalies are legal, and of nothing else.
+
+    A message is in the span if the time from its sending to its acknowledgement meets it; a trace that a message left
+    (two messages in one place, a step back) is if the earliest operation that shows it is.
+    """
+
+    anomalies: tuple[str, ...]
+    reason: str
+    from_ns: int
+    until_ns: int
+    """The last moment of the span."""

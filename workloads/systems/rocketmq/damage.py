@@ -1,0 +1,119 @@
+"""What faults took from each broker's log, and which brokers had to hold what was acknowledged, from the nodes' events.
+
+    b2: written to 8192 at 4.0 s · written to 12288 at 4.2 s · loses power at 4.3 s · recovered to 9000 at 6.0 s
+
+Of what b2 wrote after 4.0 s and up to 4.3 s some is gone there: all from byte 9000 on. Where a broker did not report
+how far its log reached after the fault, what it wrote within `unknown_s` before it is taken for gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import Any
+
+from harness.record.fault_log import FaultWindow
+from harness.record.node_events import NodeReports
+
+Event = Mapping[str, Any]
+LAST_NS = 1 << 62
+
+
+class Takes(Enum):
+    """What a kind of fault takes from a disk."""
+
+    UNSYNCED = "what was not synced"
+    SYNCED = "what was synced as well"
+    EVERYTHING = "everything"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """One fault took from one broker what it had written in a span of time, ends included."""
+
+    node: str
+    fault: FaultWindow
+    takes: Takes
+    from_ns: int
+    until_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holders:
+    """In a span of time, until just before its end: the brokers that had to hold what was acknowledged."""
+
+    nodes: frozenset[str]
+    from_ns: int
+    until_ns: int
+
+
+def damages(
+    struck: Iterable[FaultWindow],
+    kinds: Mapping[str, Takes],
+    brokers: Sequence[str],
+    reports: NodeReports,
+    *,
+    unknown_s: float,
+) -> Iterator[Damage]:
+    """What the faults of these kinds took, in their order."""
+    destroying = [(fault, kind) for fault in struck for kind in fault.kinds if kind in kinds]
+    if not destroying:
+        return
+    events = reports.of("written", "recovered", "truncated")
+    for fault, kind in destroying:
+        for node in fault.nodes:
+            if node in brokers:
+                known = _gone_from(node, fault.start_ns, events)
+                from_ns = fault.start_ns - round(unknown_s * 1e9) if known is None else known
+                if kinds[kind] is Takes.EVERYTHING:
+                    from_ns = 0
+                yield Damage(
+                    node=node, fault=fault, takes=kinds[kind], from_ns=max(from_ns, 0), until_ns=fault.start_ns
+                )
+
+
+def _gone_from(node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int | None:
+    """The first time at which any broker may have written what this one lost; None where it did not report its end."""
+    recovered = next((e for e in events.get(node, ()) if e["event"] == "recovered" and e["time"] >= at_ns), None)
+    if recovered is None or recovered["end"] is None:
+        return None
+    offset = recovered["end"]
+    logs = {name: _pieces(of, at_ns) for name, of in events.items()}
+    reached = [pieces for name, pieces in logs.items() if name == node or (pieces and pieces[-1][0] > offset)]
+    return min(max((time for end, time in pieces if end <= offset), default=0) for pieces in reached)
+
+
+def _pieces(events: Sequence[Event], at_ns: int) -> list[tuple[int, int]]:
+    """(end in bytes, time at which it was written) of each piece of a log as it was at that time."""
+    pieces: list[tuple[int, int]] = []
+    for event in events:
+        if event["time"] >= at_ns:
+            break
+        kept = event["start"] if event["event"] == "written" else event["end"]
+        if kept is None or event["end"] is None:
+            continue
+        while pieces and pieces[-1][0] > kept:
+            pieces.pop()
+        if event["event"] == "written":
+            pieces.append((event["end"], event["time"]))
+    return pieces
+
+
+def holders(brokers: Sequence[str], reports: NodeReports) -> tuple[Holders, ...]:
+    """The SyncStateSet over time, as masters reported it; all of `brokers` where nobody did."""
+    events = reports.of("identity", "sync_state_set")
+    ids = {e["broker"]: node for node, of in events.items() for e in of if e["event"] == "identity"}
+    changes = sorted(
+        (e["time"], frozenset(ids[member] for member in e["members"] if member in ids))
+        for of in events.values()
+        for e in of
+        if e["event"] == "sync_state_set" and e["members"]
+    )
+    spans = [(0, frozenset(brokers)), *((at, nodes) for at, nodes in changes if nodes), (LAST_NS, frozenset())]
+    return tuple(
+        Holders(nodes=nodes, from_ns=from_ns, until_ns=until_ns)
+        for (from_ns, nodes), (until_ns, _) in pairwise(spans)
+        if until_ns > from_ns
+    )

@@ -1,4 +1,4 @@
-"""Every planted bug with the storm that exposes it, and the anomalies that name the broken guarantee.
+"""Planted bugs with a storm that exposes each, and the anomalies that name the broken guarantee.
 
 The healthy system must come through the same storms on the same seeds. Where a storm's configuration may
 legally lose messages, the adapter's table says so, and such a run is no violation.

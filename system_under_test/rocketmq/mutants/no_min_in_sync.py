@@ -1,0 +1,24 @@
+"""A master takes sends however few are in its SyncStateSet.
+
+Broken rule: with fewer than minInSyncReplicas a send is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+class UndemandingMastership(Mastership):
+    def enough_in_sync(self) -> bool:
+        return True
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, mastership=UndemandingMastership)
+
+
+MUTANT = Mutant(name="no-min-in-sync", breaks="an acked message is held by minInSyncReplicas", broker=_broker)

@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_TERM = 2**63 - 1
+"""Whoever hears of a term may have to begin the one after it, and to keep that in eight bytes."""
 
 
 class MalformedMessage(Exception):
@@ -168,6 +170,8 @@ def decode(frame: bytes, recipient: str) -> Message:
 def _decode(frame: bytes, recipient: str) -> Message:
     kind = frame[0]
     term = int.from_bytes(frame[1:9], "big")
+    if term > MAX_TERM:
+        raise MalformedMessage(f"no term can follow {term}")
     at = 11 + int.from_bytes(frame[9:11], "big")
     sender = frame[11:at].decode()
     if kind == 5:

@@ -117,7 +117,18 @@ class RemotingCommand:
             # Handlers rely on text; anything else would break them far from where it came in.
             if type(value) is not str:
                 raise MalformedFrame(f"a value of extFields is {value!r}, not text")
+        if frame.find(b"\\u", 4, end) >= 0:
+            _check_characters(command)
         return command
+
+
+def _check_characters(command: RemotingCommand) -> None:
+    """Half a character, which only an escape can bring in, has no bytes: it could be stored nowhere."""
+    try:
+        for text in (command.remark or "", *command.ext_fields, *command.ext_fields.values()):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedFrame(f"the header has half a character: {error}") from error
 
 
 def frame_length(word: bytes) -> int:

@@ -13,6 +13,8 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 
 _DEFAULT_TOPIC = "TBW102"
+MAX_DIGITS = 100
+"""Far from the length at which Python refuses to write a number that it has read."""
 
 _SHORT_NAMES = {
     "producerGroup": "a",
@@ -81,14 +83,14 @@ class SendRequest:
         try:
             return cls(
                 topic=fields["topic"],
-                queue_id=int(fields["queueId"]),
+                queue_id=_number(fields["queueId"]),
                 body=command.body,
-                born_timestamp_ms=int(fields["bornTimestamp"]),
+                born_timestamp_ms=_number(fields["bornTimestamp"]),
                 producer_group=fields["producerGroup"],
                 properties=fields.get("properties") or "",
-                sys_flag=int(fields.get("sysFlag", 0)),
-                flag=int(fields.get("flag", 0)),
-                reconsume_times=int(fields.get("reconsumeTimes") or 0),
+                sys_flag=_number(fields.get("sysFlag", "0")),
+                flag=_number(fields.get("flag", "0")),
+                reconsume_times=_number(fields.get("reconsumeTimes") or "0"),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -115,7 +117,9 @@ class SendAnswer:
         fields = command.ext_fields
         try:
             return cls(
-                message_id=fields["msgId"], queue_id=int(fields["queueId"]), queue_offset=int(fields["queueOffset"])
+                message_id=fields["msgId"],
+                queue_id=_number(fields["queueId"]),
+                queue_offset=_number(fields["queueOffset"]),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -155,11 +159,11 @@ class PullRequest:
         try:
             return cls(
                 topic=fields["topic"],
-                queue_id=int(fields["queueId"]),
-                queue_offset=int(fields["queueOffset"]),
-                max_count=int(fields["maxMsgNums"]),
+                queue_id=_number(fields["queueId"]),
+                queue_offset=_number(fields["queueOffset"]),
+                max_count=_number(fields["maxMsgNums"]),
                 consumer_group=fields["consumerGroup"],
-                suspend_timeout_ms=int(fields.get("suspendTimeoutMillis", 0)),
+                suspend_timeout_ms=_number(fields.get("suspendTimeoutMillis", "0")),
                 subscription=fields.get("subscription") or "*",
             )
         except (KeyError, ValueError) as error:
@@ -190,11 +194,11 @@ class PullAnswer:
         fields = command.ext_fields
         try:
             return cls(
-                next_offset=int(fields["nextBeginOffset"]),
-                min_offset=int(fields["minOffset"]),
-                max_offset=int(fields["maxOffset"]),
+                next_offset=_number(fields["nextBeginOffset"]),
+                min_offset=_number(fields["minOffset"]),
+                max_offset=_number(fields["maxOffset"]),
                 data=command.body,
-                suggested_broker_id=int(fields.get("suggestWhichBrokerId", 0)),
+                suggested_broker_id=_number(fields.get("suggestWhichBrokerId", "0")),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -228,12 +232,19 @@ class QueueRequest:
             commit_offset = fields.get("commitOffset")
             return cls(
                 topic=fields["topic"],
-                queue_id=int(fields["queueId"]),
+                queue_id=_number(fields["queueId"]),
                 consumer_group=fields.get("consumerGroup", ""),
-                commit_offset=None if commit_offset is None else int(commit_offset),
+                commit_offset=None if commit_offset is None else _number(commit_offset),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
+
+
+def _number(text: str) -> int:
+    """Raises ValueError for what is no whole number, or one far beyond 64 bits."""
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def _invalid(error: Exception) -> RemotingError:

@@ -192,14 +192,19 @@ def decode_message(buffer: bytes, position: int) -> Message:
     """
     fields, body_end = _checked(buffer, position)
     topic_end = body_end + 1 + buffer[body_end]
+    try:
+        topic = buffer[body_end + 1 : topic_end].decode()
+        properties = decode_properties(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES])
+    except UnicodeDecodeError as error:
+        raise MessageInvalid("the topic or a property is no text") from error
     return Message(
-        topic=buffer[body_end + 1 : topic_end].decode(),
+        topic=topic,
         queue_id=fields[3],
         queue_offset=fields[5],
         physical_offset=fields[6],
         size=fields[0],
         body=buffer[position + _HEADER.size : body_end],
-        properties=decode_properties(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES]),
+        properties=properties,
         flag=fields[4],
         sys_flag=fields[7],
         born_timestamp_ms=fields[8],

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ from system_under_test.rocketmq.controller.protocol import (
     json_body,
     number,
     parse_json,
+    parse_names,
     text,
 )
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
@@ -145,7 +146,7 @@ class Controller:
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
                 return self._get_replica_info(text(command.ext_fields, "brokerName"))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
-                return self._get_sync_state_data(parse_json(command.body))
+                return self._get_sync_state_data(parse_names(command.body))
             if code == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
                 return self._get_next_broker_id(text(command.ext_fields, "brokerName"))
             request = parse_request(command)
@@ -241,13 +242,13 @@ class Controller:
         fields = {"brokerName": name, "nextBrokerId": str(self._state.next_broker_id(name))}
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
-    async def _get_sync_state_data(self, names: Any) -> RemotingCommand:
+    async def _get_sync_state_data(self, names: Sequence[str]) -> RemotingCommand:
         refusal = await self._wait(self._parts.read_barrier, self._raft)
         if isinstance(refusal, RemotingCommand):
             return refusal
         self._liveness.expire(self._host.clock.monotonic_ns())
         known = self._state.groups
-        wanted = [known[name] for name in (names if isinstance(names, list) else []) if name in known]
+        wanted = [known[name] for name in names if name in known]
         table = {group.name: describe(group, self._liveness) for group in wanted}
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"replicasInfoTable": table}))
 

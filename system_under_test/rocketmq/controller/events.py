@@ -59,8 +59,11 @@ def encode(event: Event) -> bytes:
 
 
 def decode(data: bytes) -> Event:
-    """Raises ValueError or KeyError for bytes that `encode` never wrote."""
-    fields = json.loads(data)
-    kind = _TYPES[fields.pop("event")]
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return kind(**values)
+    """Raises ValueError for bytes that `encode` never wrote."""
+    try:
+        fields = json.loads(data)
+        kind = _TYPES[fields.pop("event")]
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+        return kind(**values)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"no event: {error!r}") from error

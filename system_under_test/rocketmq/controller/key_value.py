@@ -17,6 +17,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.remoting.json_body import decode_json
+
 MAX_OPERATIONS = 1024
 """In one transaction."""
 
@@ -59,7 +61,7 @@ def _dump(command: dict[str, Any]) -> bytes:
 def check(command: bytes) -> None:
     """Raises MalformedCommand unless `apply` will understand it."""
     try:
-        ((kind, arguments),) = json.loads(command.decode()).items()
+        ((kind, arguments),) = decode_json(command).items()
     except (ValueError, AttributeError) as error:
         raise MalformedCommand(f"no command: {error!r}") from error
     if kind in ("put", "cas"):

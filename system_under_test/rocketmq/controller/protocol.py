@@ -12,7 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.remoting.json_body import decode_json
+
 Fields = Mapping[str, str]
+MAX_DIGITS = 20
+"""As many as the greatest number of 64 bits has, with its sign."""
 
 
 class MalformedRequest(ValueError):
@@ -31,6 +35,8 @@ def number(fields: Fields, name: str, default: int | None = None) -> int:
     if value is None and default is not None:
         return default
     try:
+        if value is not None and len(value) > MAX_DIGITS:
+            raise ValueError
         return int(text(fields, name))
     except ValueError as error:
         raise MalformedRequest(f"field {name!r} is {value!r}, not a whole number") from error
@@ -46,9 +52,16 @@ def json_body(value: Any) -> bytes:
 
 def parse_json(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return decode_json(body)
     except ValueError as error:
         raise MalformedRequest(f"the body is not JSON: {error}") from error
+
+
+def parse_names(body: bytes) -> list[str]:
+    names = parse_json(body)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise MalformedRequest("the body is no list of names")
+    return names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.json_body import decode_json
 
 MASTER_ID = 0
 PERMISSION_READ_WRITE = 6
@@ -67,7 +68,7 @@ class Registration:
         """Raises RemotingError (INVALID_PARAMETER) for a request that is none."""
         fields = command.ext_fields
         try:
-            wrapper = json.loads(command.body)["topicConfigSerializeWrapper"]
+            wrapper = decode_json(command.body)["topicConfigSerializeWrapper"]
             expiry = fields.get("heartbeatTimeoutMillis")
             return cls(
                 cluster=fields["clusterName"],

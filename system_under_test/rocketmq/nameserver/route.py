@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, PERMISSION_READ_WRITE
 
 
@@ -53,7 +54,7 @@ class TopicRoute:
     def decode(cls, body: bytes) -> TopicRoute:
         """Raises ValueError for a body that is no route."""
         try:
-            data = json.loads(body)
+            data = decode_json(body)
             queues = {entry["brokerName"]: int(entry["writeQueueNums"]) for entry in data["queueDatas"]}
             groups = [
                 GroupRoute(

@@ -70,3 +70,10 @@ def test_garbage_is_refused_and_never_crashes(garbage: bytes) -> None:
     except MalformedMessage:
         return
     assert garbage[0] in range(1, 8)
+
+
+def test_a_term_that_none_can_follow_is_refused() -> None:
+    for term in (2**63, 2**64 - 1):
+        with pytest.raises(MalformedMessage, match="no term can follow"):
+            decode(encode(VoteReply("c1", "me", term, False))[4:], "me")
+    assert decode(encode(VoteReply("c1", "me", 2**63 - 1, False))[4:], "me").term == 2**63 - 1

@@ -71,6 +71,9 @@ def test_a_header_without_fields_and_body_is_whole():
         with_lengths(b'{"code":1,"opaque":true}')[4:],
         with_lengths(b'{"code":1,"opaque":1,"remark":7}')[4:],
         with_lengths(b"[" * 100_000)[4:],
+        with_lengths(rb'{"code":1,"opaque":1,"remark":"\ud800"}')[4:],
+        with_lengths(rb'{"code":1,"opaque":1,"extFields":{"topic":"\udfff"}}')[4:],
+        with_lengths(rb'{"code":1,"opaque":1,"extFields":{"\ud800":"T"}}')[4:],
     ],
 )
 def test_bytes_that_are_no_frame_are_refused(frame):

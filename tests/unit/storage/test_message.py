@@ -131,3 +131,21 @@ def test_a_message_without_its_crc_is_refused_though_its_body_is_right() -> None
     struct.pack_into(">H", bare, 88 + 5 + 1 + 6, 17)
     with pytest.raises(MessageInvalid):
         check_message(bytes(bare), 0, 4096)
+
+
+@pytest.mark.parametrize(("topic", "properties"), [(b"\xff", b""), (b"T", b"TAGS\x01\xff\x02")])
+def test_a_whole_message_whose_words_are_no_text_is_refused_by_who_reads_them(topic: bytes, properties: bytes) -> None:
+    whole = encode_message(
+        topic=topic,
+        queue_id=0,
+        queue_offset=0,
+        physical_offset=0,
+        body=b"",
+        properties=properties,
+        born_timestamp_ms=0,
+        store_timestamp_ms=0,
+        born_host=bytes(8),
+        store_host=bytes(8),
+    )
+    with pytest.raises(MessageInvalid, match="no text"):
+        decode_message(whole, 0)

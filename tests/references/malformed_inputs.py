@@ -1,0 +1,420 @@
+"""What may come in over a connection, by the million: healthy bytes that were cut, torn, spliced and overstated.
+
+`CODECS` names every decoder of bytes from outside with the errors that it documents; `try_out` feeds it inputs that are
+drawn from a seed, and raises `Undocumented` where anything else comes out. By hand, for a great many:
+
+    python -m tests.references.malformed_inputs --count 10000000 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from system_under_test.raft import message as raft
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
+from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.protocol import (
+    BrokerReport,
+    ControllerMetadata,
+    MalformedRequest,
+    ReplicaInfo,
+    SyncStateSet,
+    json_body,
+    parse_json,
+    parse_names,
+)
+from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
+from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
+
+Parts = tuple[bytes, ...]
+
+EXTREMES_32 = tuple(
+    struct.pack(">I", word) for word in (0, 1, 3, 4, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x00FF_FFFF)
+)
+EXTREMES_64 = tuple(struct.pack(">Q", word) for word in (0, 1, 2**31, 2**63 - 1, 2**63, 2**64 - 1))
+ODD_VALUES: tuple[bytes, ...] = (
+    *(b"Infinity", b"-Infinity", b"NaN", b"1e999", b"-0", b"1.5", b"1e30", b"true", b"false", b"null", b"-1"),
+    *(b"[]", b"{}", b'""', b"[[]]", b"[{}]", b'{"a":[]}', b"[null]", b"[1,1.5]", b'["a"]', b"]", b"}", b",", b'"'),
+    *(b"2147483648", b"9223372036854775808", b"18446744073709551616", b"9" * 400, b'"%b"' % (b"9" * 400)),
+    *(b'"9223372036854775808"', b'"-1"', b'"1_000"', b'" 7 "', b'"1.5"', b'"Infinity"', b'"NaN"', b'"0x10"'),
+    *(
+        b'"\\ud800"',
+        b'"\\u0000"',
+        b'"\\udfff1"',
+        b'"\\ud83d\\ude00"',
+        b'"\xff\xfe"',
+        b'"\xc3"',
+        b'"\x00"',
+        '"٣"'.encode(),
+    ),
+    *(b'"%b"' % (b"a" * 200), b"[" * 50, b'{"a":' * 50),
+)
+HUGE_VALUES: tuple[bytes, ...] = (
+    *(b"[" * 5_000, b"[" * 100_000, b'{"a":' * 5_000, b"9" * 5_000, b'"%b"' % (b"9" * 5_000)),
+    *(b"[" * 900 + b"]" * 900, b'"%b"' % (b"a" * 70_000), b"-" * 5_000),
+)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+|true|false|null|[\[{]')
+
+
+class Undocumented(AssertionError):
+    """A decoder raised what it does not document, or accepted what it cannot write again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codec:
+    """A decoder, what it may raise, and healthy inputs, whose parts `join` puts together after they were harmed."""
+
+    name: str
+    decode: Callable[[bytes], Any]
+    refuses: tuple[type[Exception], ...]
+    samples: tuple[Parts, ...]
+    join: Callable[[Parts], bytes] = b"".join
+    exact: bool = False
+    """Whoever calls it has read as many bytes as its message takes: inputs keep the length of the sample."""
+
+
+def _frame(parts: Parts) -> bytes:
+    header, body = parts
+    return struct.pack(">I", len(header) & 0xFF_FFFF) + header + body
+
+
+def _parts_of(command: RemotingCommand) -> Parts:
+    frame = command.encode()[4:]
+    end = 4 + struct.unpack_from(">I", frame)[0]
+    return frame[4:end], frame[end:]
+
+
+def _commands(
+    name: str,
+    read: Callable[[RemotingCommand], Any],
+    refuses: tuple[type[Exception], ...],
+    *samples: RemotingCommand,
+) -> Codec:
+    """A decoder of commands: what it gets was a frame."""
+    return Codec(
+        name=name,
+        decode=lambda frame: read(RemotingCommand.decode(frame)),
+        refuses=(MalformedFrame, *refuses),
+        samples=tuple(map(_parts_of, samples)),
+        join=_frame,
+    )
+
+
+def _again(command: RemotingCommand) -> None:
+    if RemotingCommand.decode(command.encode()[4:]) != command:
+        raise Undocumented("a command is not the same after it was written and read again")
+    for value in (command.remark or "", *command.ext_fields, *command.ext_fields.values()):
+        value.encode()
+
+
+def _raft(frame: bytes) -> None:
+    message = raft.decode(frame, "c2")
+    if raft.decode(raft.encode(message)[4:], "c2") != message:
+        raise Undocumented("a message is not the same after it was written and read again")
+    raft.encode(raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
+
+
+def _applied(command: bytes) -> None:
+    key_value.check(command)
+    key_value.only_reads(command)
+    store = key_value.KeyValueStore()
+    for _ in range(2):
+        json.dumps(store.apply(command).value)
+
+
+def _stored(parts: Parts) -> bytes:
+    topic, body, properties = parts
+    return encode_message(
+        topic=topic[:127],
+        queue_id=1,
+        queue_offset=2,
+        physical_offset=3,
+        body=body,
+        properties=properties[:30_000],
+        born_timestamp_ms=4,
+        store_timestamp_ms=5,
+        born_host=bytes(8),
+        store_host=bytes(8),
+    )
+
+
+def _message(data: bytes) -> None:
+    check_message(data, 0, decode_message(data, 0).physical_offset)
+
+
+REPORT = BrokerReport(cluster="k", group="g", broker_id=2, address="b2:10911", incarnation="x", max_offset=77)
+SET = SyncStateSet.of([1, 2, 3], 7)
+INFO = ReplicaInfo(master_id=1, master_address="b1:10911", master_epoch=4, sync_state_set=SET)
+METADATA = ControllerMetadata(
+    group="c", leader_id="c1", leader_address="c1:9878", is_active=True, peers="c1-c1:9878", term=3
+)
+SEND = SendRequest(topic="T", queue_id=1, body=b"body", born_timestamp_ms=5, properties="TAGS\x01a\x02")
+PULL = PullRequest(topic="T", queue_id=1, queue_offset=41, max_count=32, consumer_group="G", suspend_timeout_ms=9)
+QUEUE = QueueRequest(topic="T", queue_id=1, consumer_group="G", commit_offset=12)
+REGISTRATION = Registration(
+    cluster="k",
+    broker_name="g",
+    broker_id=0,
+    address="b1:10911",
+    ha_address="b1:10912",
+    state_version=3,
+    topics={"T": 4},
+    expiry_ms=9000,
+)
+ROUTE = TopicRoute((GroupRoute(cluster="k", broker_name="g", brokers={0: "b1:10911", 2: "b2:10911"}, queues=4),))
+EVENTS: tuple[events.Event, ...] = (
+    events.BrokerIdApplied(cluster="k", group="g", broker_id=1, check_code="z"),
+    events.SyncStateSetAltered(group="g", members=(1, 2)),
+    events.MasterElected(group="g", master=None),
+    events.BrokerDataCleaned(group="g", broker_ids=(1,)),
+)
+TRANSACTION = key_value.transaction([["r", "k", None], ["append", "k", 1], ["add", "n", 2]], guard=[["n", 1]])
+RAFT_MESSAGES: tuple[raft.Message, ...] = (
+    raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, b"one"), raft.Entry(7, 3, b""))),
+    raft.AppendAccepted("c1", "c2", 3, 9, 7),
+    raft.AppendRefused("c1", "c2", 3, 9, 7, 4, 2),
+    raft.VoteRequest("c1", "c2", 3, 7, 3),
+    raft.PreVoteReply("c1", "c2", 3, True),
+)
+
+
+def _controller_requests() -> tuple[RemotingCommand, ...]:
+    group = {"brokerName": "g"}
+    return (
+        RemotingCommand.request(
+            RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
+            {**group, "masterBrokerId": "1", "masterEpoch": "4"},
+            SET.to_body(),
+        ),
+        RemotingCommand.request(RequestCode.CONTROLLER_ELECT_MASTER, {**group, "brokerId": "2"}),
+        RemotingCommand.request(
+            RequestCode.CONTROLLER_ELECT_MASTER, {**group, "brokerId": "2", "giveUp": "true", "masterEpoch": "4"}
+        ),
+        RemotingCommand.request(RequestCode.CONTROLLER_REGISTER_BROKER, REPORT.to_fields()),
+        RemotingCommand.request(
+            RequestCode.CONTROLLER_APPLY_BROKER_ID, {**group, "appliedBrokerId": "1", "registerCheckCode": "z"}
+        ),
+        RemotingCommand.request(RequestCode.CLEAN_BROKER_DATA, {**group, "brokerControllerIdsToClean": "1;2"}),
+    )
+
+
+def _answer(fields: Any, body: bytes = b"") -> RemotingCommand:
+    return RemotingCommand.response(0, fields, body)
+
+
+def _plain(
+    name: str, decode: Callable[[bytes], Any], refuses: type[Exception], *samples: bytes, exact: bool = False
+) -> Codec:
+    return Codec(name=name, decode=decode, refuses=(refuses,), samples=tuple((s,) for s in samples), exact=exact)
+
+
+CONFIG = ControllerConfig.from_json(
+    {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1", "enableControllerInNamesrv": True}
+)
+CODECS: tuple[Codec, ...] = (
+    _commands(
+        "command", _again, (), RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body"), _answer({})
+    ),
+    _commands("send request", SendRequest.decode, (RemotingError,), SEND.encode()),
+    _commands(
+        "send answer",
+        SendAnswer.decode,
+        (RemotingError,),
+        SendAnswer(message_id="0F", queue_id=1, queue_offset=2).encode(),
+    ),
+    _commands("pull request", PullRequest.decode, (RemotingError,), PULL.encode()),
+    _commands(
+        "pull answer",
+        PullAnswer.decode,
+        (RemotingError,),
+        PullAnswer(next_offset=1, min_offset=0, max_offset=9, data=b"xy").encode(),
+    ),
+    _commands("queue request", QueueRequest.decode, (RemotingError,), QUEUE.encode(RequestCode.GET_MAX_OFFSET)),
+    _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
+    _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
+    _commands(
+        "broker report",
+        lambda command: BrokerReport.from_fields(command.ext_fields),
+        (MalformedRequest,),
+        _answer(REPORT.to_fields()),
+    ),
+    _commands(
+        "replica info",
+        lambda command: ReplicaInfo.from_answer(command.ext_fields, command.body),
+        (MalformedRequest,),
+        _answer(INFO.to_fields(), INFO.to_body()),
+    ),
+    _commands(
+        "controller metadata",
+        lambda command: ControllerMetadata.from_fields(command.ext_fields),
+        (MalformedRequest,),
+        _answer(METADATA.to_fields()),
+    ),
+    _plain("json body", parse_json, MalformedRequest, json_body(["g", "h"])),
+    _plain("names", lambda body: {}.keys() & parse_names(body), MalformedRequest, json_body(["g", "h"])),
+    _plain(
+        "controller settings",
+        lambda body: CONFIG.changed(parse_json(body)),
+        MalformedRequest,
+        json_body({"enableElectUncleanMaster": "true"}),
+    ),
+    _plain(
+        "key-value command",
+        _applied,
+        key_value.MalformedCommand,
+        key_value.put("k", [1]),
+        key_value.compare_and_set("k", None, 2),
+        TRANSACTION,
+    ),
+    _plain("route", TopicRoute.decode, ValueError, ROUTE.encode()),
+    _plain("event", events.decode, ValueError, *map(events.encode, EVENTS)),
+    _plain("length of a frame", frame_length, MalformedFrame, b"\0\0\0\x09", exact=True),
+    _plain("length of a Raft message", raft.frame_length, raft.MalformedMessage, b"\0\0\0\x40", exact=True),
+    _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(message)[4:] for message in RAFT_MESSAGES)),
+    _plain(
+        "slave's handshake",
+        wire.decode_slave_handshake,
+        wire.WireError,
+        wire.encode_slave_handshake(wire.SlaveHandshake(True, False, 2)),
+        exact=True,
+    ),
+    _plain(
+        "master's handshake",
+        wire.decode_master_handshake_header,
+        wire.WireError,
+        wire.encode_master_handshake(900, 4, ()),
+        exact=True,
+    ),
+    _plain(
+        "epoch entries",
+        wire.decode_epoch_entries,
+        wire.WireError,
+        wire.encode_master_handshake(900, 4, ((1, 0), (3, 500), (4, 700)))[20:],
+        exact=True,
+    ),
+    _plain(
+        "transfer",
+        wire.decode_transfer_header,
+        wire.WireError,
+        wire.encode_transfer(5, 4, 3, 2),
+        exact=True,
+    ),
+    _plain("ack", wire.decode_ack, wire.WireError, wire.encode_ack(900), exact=True),
+    _plain("torn message", _message, MessageInvalid, _stored((b"T", b"body", b"TAGS\x01a\x02"))),
+    Codec(
+        name="message",
+        decode=_message,
+        refuses=(MessageInvalid,),
+        samples=((b"T", b"body", b"TAGS\x01a\x02"),),
+        join=_stored,
+    ),
+)
+
+
+# Harm
+
+_TOKENS = {
+    part: tuple(match.span() for match in _TOKEN.finditer(part))
+    for codec in CODECS
+    for sample in codec.samples
+    for part in sample
+    if part[:1] in (b"{", b"[")
+}
+"""Where values of JSON stand in a sample. In what was harmed before, nobody looks for them."""
+
+
+def harmed(draw: random.Random, part: bytes) -> bytes:
+    """Some of its bytes differ, or it is cut, or longer, or another value stands where one stood."""
+    kind = draw.random()
+    if kind < 0.4 and (tokens := _TOKENS.get(part)):
+        start, end = tokens[int(draw.random() * len(tokens))]
+        values = ODD_VALUES if draw.random() < 0.999 else HUGE_VALUES
+        return part[:start] + values[int(draw.random() * len(values))] + part[end:]
+    at = int(draw.random() * (len(part) + 1))
+    if kind < 0.6:
+        return part[:at] + bytes((int(draw.random() * 256),)) + part[at + 1 :]
+    if kind < 0.7:
+        words = EXTREMES_32 if draw.random() < 0.5 else EXTREMES_64
+        word = words[int(draw.random() * len(words))]
+        return part[:at] + word + part[at + len(word) :]
+    if kind < 0.8:
+        return part[:at]
+    other = int(draw.random() * (len(part) + 1))
+    if kind < 0.9:
+        return part[:at] + part[other:]
+    return part[:at] + draw.randbytes(int(draw.random() * 12)) + part[at:]
+
+
+def drawn(draw: random.Random, codec: Codec) -> bytes:
+    """One input: a sample whose parts were harmed once to three times, rarely nothing but noise."""
+    sample = codec.samples[int(draw.random() * len(codec.samples))]
+    if draw.random() < 0.02:
+        data = draw.randbytes(int(draw.random() * 64))
+    else:
+        parts = list(sample)
+        for _ in range(1 + int(draw.random() * 3)):
+            place = int(draw.random() * len(parts))
+            parts[place] = harmed(draw, parts[place])
+        data = codec.join(tuple(parts))
+        if draw.random() < 0.05:
+            data = harmed(draw, data)
+    if codec.exact:
+        size = len(sample[0])
+        data = data[:size] + sample[0][len(data) :]
+    return data
+
+
+def try_out(codec: Codec, seed: int, count: int) -> int:
+    """Decode so many inputs; returns how many were accepted. Raises Undocumented."""
+    draw = random.Random(f"{codec.name} {seed}")
+    accepted = 0
+    for number in range(count):
+        data = drawn(draw, codec)
+        try:
+            codec.decode(data)
+            accepted += 1
+        except codec.refuses:
+            continue
+        except Exception as error:
+            raise Undocumented(
+                f"{codec.name}, seed {seed}, input {number} of {len(data)} bytes: {error!r}\n{data[:300]!r}"
+            ) from error
+    return accepted
+
+
+def shares(count: int) -> Sequence[tuple[Codec, int]]:
+    """So many inputs in all, dealt evenly."""
+    return [(codec, -(-count // len(CODECS))) for codec in CODECS]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Feed every decoder malformed inputs.")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    start = time.monotonic()
+    total = 0
+    for codec, count in shares(given.count):
+        begun = time.monotonic()
+        accepted = try_out(codec, given.seed, count)
+        total += count
+        print(f"{codec.name:26} {count:9} inputs, {accepted:8} accepted, {time.monotonic() - begun:6.1f} s", flush=True)
+    print(f"{total} inputs, none ended in an error that is not documented, {time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

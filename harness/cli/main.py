@@ -32,6 +32,7 @@ _SECTIONS = {
     "Storms": {
         "run": "Put a system through a storm; did it keep its promises?",
         "suite": "Run many scenarios from a TOML file, to one verdict.",
+        "explore": "Search for storms that a system does not withstand.",
         "replay": "Run the same seed again and compare.",
     },
     "Histories": {

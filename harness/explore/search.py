@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.verdict import Verdict
+from harness import path_name
 from harness.explore.guide import ROUND, Guide
 from harness.explore.row import ROWS, Task, tried
 from harness.explore.space import Space
@@ -41,6 +42,18 @@ class Search:
             "guided": self.is_guided,
             "round": ROUND,
         }
+
+    @property
+    def name(self) -> str:
+        """Of its directory: searches that differ in what they try have different ones, but for settings."""
+        space = self.space
+        parts = [space.system, space.workload or "", space.mutant or "", "" if self.is_guided else "random"]
+        return path_name.made_of("-".join([*filter(None, parts), str(self.root)]), otherwise="search")
+
+    def words(self) -> str:
+        planted = f" with {self.space.mutant}" if self.space.mutant else ""
+        how = "guided" if self.is_guided else "random"
+        return f"{self.space.system}{planted}, {how}, root seed {self.root}"
 
     def rounds(self) -> Iterator[range]:
         """The numbers of the storms of each round."""
@@ -74,6 +87,9 @@ class Tally:
     processor_s: float = 0.0
     simulated_s: float = 0.0
     new_features: int = 0
+    costs: list[tuple[int, float]] = field(default_factory=list)
+    """Number and processor seconds of each storm, in order."""
+    began: float = field(default_factory=time.monotonic)
 
     def takes(self, rows: list[dict[str, Any]]) -> list[Finding]:
         """Learn from a round; returns what was found in it for the first time."""
@@ -81,6 +97,7 @@ class Tally:
         findings = []
         for row in rows:
             self.storms += 1
+            self.costs.append((row["number"], row["processor_s"]))
             self.verdicts[row["verdict"]] += 1
             self.reached.update(row["reached"])
             self.processor_s += row["processor_s"]
@@ -91,6 +108,33 @@ class Tally:
                     findings.append(Finding(number=row["number"], anomalies=cause, words=row["words"], row=row))
                 self.causes.setdefault(cause, []).append(row["number"])
         return findings
+
+    def up_to(self, number: int) -> tuple[int, float]:
+        """How many storms were tried up to this one and with it, and their processor seconds."""
+        costs = [cost for of, cost in self.costs if of <= number]
+        return len(costs), sum(costs)
+
+    def words(self) -> str:
+        """How far it is, in one line."""
+        passed_s = max(time.monotonic() - self.began, 1e-9)
+        found = f"{len(self.causes)} causes in {sum(map(len, self.causes.values()))} storms" if self.causes else "none"
+        return (
+            f"{self.storms:,} in {passed_s:.0f} s ({60 * self.storms / passed_s:.0f}/min), "
+            f"{len(self.guide.seen):,} states and pairs ({self.new_features} new at last), "
+            f"{len(self.reached)} points reached, found: {found}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "storms": self.storms,
+            "verdicts": dict(sorted(self.verdicts.items())),
+            "causes": [{"anomalies": list(name), "storms": numbers} for name, numbers in sorted(self.causes.items())],
+            "features": len(self.guide.seen),
+            "unguided": len(self.guide.unguided),
+            "reached": dict(sorted(self.reached.items())),
+            "processor_s": round(self.processor_s, 3),
+            "simulated_s": round(self.simulated_s, 3),
+        }
 
 
 def here(tasks: list[Task]) -> pa.Table:
@@ -126,7 +170,7 @@ def searched(
         yield tally, tally.takes(table.to_pylist())
 
 
-def deadline(seconds: float) -> Callable[[Tally], bool]:
-    """Goes on until so many seconds of real time are over."""
-    until = time.monotonic() + seconds
-    return lambda tally: time.monotonic() < until
+def bounded(seconds: float | None, *, first: bool = False) -> Callable[[Tally], bool]:
+    """Goes on until so many seconds of real time are over, if any; with `first`, until something is found."""
+    until = None if seconds is None else time.monotonic() + seconds
+    return lambda tally: (until is None or time.monotonic() < until) and not (first and tally.causes)

@@ -75,6 +75,12 @@ class Space:
                 return drawn
         return {}
 
+    def require_possible(self) -> None:
+        """Raises UsageError for a mutant, a workload or settings that the system does not have."""
+        system = registry.system(self.system)
+        workload = system.workloads[0] if self.workload is None else self.workload
+        registry.resolve(Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings))
+
     def is_possible(self, settings: Mapping[str, SettingValue]) -> bool:
         """Whether the system can be set so, with what is given."""
         try:

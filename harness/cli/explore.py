@@ -1,0 +1,261 @@
+"""`stormproof explore`: storms that nobody wrote, until one shows something."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.arrow import start_arrow
+from harness.cli.candidates import mutants, named, one_of, settings_of_run
+from harness.cli.console import Console, Tone
+from harness.cli.exit_code import ExitCode
+from harness.cli.options import SEEDS, console_of, example, output_options
+from harness.cli.run import settings_of
+from harness.cli.usage import SparkMaster
+from harness.errors import UsageError
+from harness.lifetime.interruption import last_words
+from harness.progress import Moment
+from harness.record.scenario import NONE
+from harness.session import engines
+from harness.session import resolve as registry
+
+if TYPE_CHECKING:
+    from harness.explore.compare import Compared
+    from harness.explore.search import Finding, Search, Tally, Trier
+
+EXAMPLES = """
+stormproof explore rocketmq --for 10m
+stormproof explore rocketmq --seeds 0..999 --workload log --set brokers=3
+stormproof explore rocketmq --mutant flush-lie --for 2m
+stormproof explore rocketmq --mutant all --compare random --roots 5 --for 1m
+"""
+USUAL_S = 60.0
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+ALL = "all"
+RANDOM = "random"
+MOST_STORMS = 10_000_000
+
+
+class Length(click.ParamType[float]):
+    """90s, 10m, 1.5h; seconds without a unit."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        read = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smh]?)", str(value).strip())
+        seconds = float(read[1]) * UNITS_S[read[2] or "s"] if read else 0.0
+        if seconds <= 0:
+            raise click.UsageError(f"--for takes a time greater than 0 such as 90s, 10m or 2h, got {value!r}", ctx)
+        return seconds
+
+
+class Numbers(click.ParamType[range]):
+    """`A..B`, both included."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        read = re.fullmatch(r"(\d{1,9})\.\.(\d{1,9})", str(value).strip())
+        numbers = range(int(read[1]), int(read[2]) + 1) if read else range(0)
+        if not numbers or len(numbers) > MOST_STORMS:
+            raise click.UsageError(
+                f"--seeds takes the first and the last of at most {MOST_STORMS:,} storms, as in 0..999, got {value!r}",
+                ctx,
+            )
+        return numbers
+
+
+@click.command("explore", epilog=example(EXAMPLES))
+@click.argument("system", shell_complete=one_of(named("systems")))
+@click.option("--seeds", "numbers", type=Numbers(), metavar="A..B", help="The storms with these numbers.")
+@click.option(
+    "--for", "seconds", type=Length(), metavar="TIME", help="As many storms as fit: 90s, 10m, 2h.  [default: 60s]"
+)
+@click.option("--seed", "root", type=SEEDS, metavar="X", help="Decides all storms.  [default: drawn, and printed]")
+@click.option(
+    "--workload",
+    metavar="W",
+    help="What clients do.  [default: drawn for each storm]",
+    shell_complete=one_of(named("workloads")),
+)
+@click.option(
+    "--mutant",
+    metavar="M",
+    help="Plant this bug in the system, or all of them one after the other, or none; ends once it is caught.",
+    shell_complete=one_of(lambda context: (*mutants(context), ALL)),
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting that is the same in every storm; may be repeated.",
+    shell_complete=one_of(settings_of_run),
+)
+@click.option("--random", "at_random", is_flag=True, help="Do not be guided by what storms led to.")
+@click.option("--first", is_flag=True, help="End with the first finding.")
+@click.option(
+    "--compare",
+    type=click.Choice([RANDOM]),
+    help="Search guided and at random, from several root seeds, and say which was sooner.",
+)
+@click.option(
+    "--roots", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="How many, to compare."
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the rows are kept; a search that was ended goes on there.  [default: explored/…, by what is searched]",
+)
+@click.option(
+    "--master", type=SparkMaster(), default=engines.LOCAL_MASTER, show_default=True, metavar="URL", help="Spark's."
+)
+@output_options
+def command(
+    system: str,
+    numbers: range | None,
+    seconds: float | None,
+    root: int | None,
+    workload: str | None,
+    mutant: str | None,
+    settings: tuple[str, ...],
+    at_random: bool,
+    first: bool,
+    compare: str | None,
+    roots: int,
+    into: Path | None,
+    master: str,
+    as_json: bool,
+    progress: bool | None,
+) -> int:
+    """Search for storms that SYSTEM does not withstand: many, in the simulator, on Spark, each drawn at random or changed
+    from one that led to something new.
+
+    The exit code is 1 where a promise was broken, 0 where none was, 2 where nothing could be judged.
+    """
+    if numbers is not None and seconds is not None:
+        raise UsageError("--seeds and --for both say how much is tried; leave one of them out")
+    if compare is not None and (at_random or into is not None):
+        raise UsageError("--compare makes searches of its own; leave --random and --into out")
+    registry.require_known("systems", system)
+    if workload is not None:
+        registry.require_known("workloads", workload)
+    engines.require_engine(engines.SPARK, master)
+    start_arrow()
+    from harness.explore.search import Search
+    from harness.explore.space import Space
+
+    console = console_of(as_json, progress)
+    root = secrets.randbits(31) if root is None else root
+    given = settings_of(system, settings, None)
+    planted = _planted(system, mutant)
+    searches = [
+        Search(
+            space=Space(system=system, workload=workload, mutant=name, settings=given),
+            root=root,
+            numbers=numbers,
+            is_guided=not at_random,
+        )
+        for name in planted
+    ]
+    for search in searches:
+        search.space.require_possible()
+    trier = _trier(master, console)
+    bound = seconds if seconds is not None or numbers is not None else USUAL_S
+    if compare is not None:
+        return _compared(searches, roots, bound, trier, console)
+    codes = [
+        _searched(search, into, bound, first or search.space.mutant is not None, trier, console) for search in searches
+    ]
+    return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
+
+
+def _planted(system: str, mutant: str | None) -> list[str | None]:
+    """Raises UsageError."""
+    known = sorted(registry.system(system).mutants)
+    if mutant == ALL:
+        if not known:
+            raise UsageError(f"{system} has no planted bugs; leave --mutant out")
+        return list(known)
+    return [None if mutant == NONE else mutant]
+
+
+def _trier(master: str, console: Console) -> Trier:
+    from checkers.spark.session import spark_session
+    from harness.explore.on_spark import SparkTrier
+
+    console.progress(Moment(f"starting Spark on {master}"))
+    return SparkTrier(spark_session(master))
+
+
+def _searched(
+    search: Search, into: Path | None, seconds: float | None, first: bool, trier: Trier, console: Console
+) -> ExitCode:
+    from harness.explore.search import bounded, searched
+    from harness.explore.store import Store
+
+    directory = into or Path("explored") / search.name
+    if into is not None and search.space.mutant is not None:
+        directory = into / search.name
+    store = Store(directory, search.to_json())
+    console.say(f"search    {search.words()}")
+    console.say(f"rows      {directory}")
+    goes_on = bounded(seconds, first=first)
+    tally = None
+    for tally, findings in searched(search, store, trier, goes_on=goes_on):
+        for finding in findings:
+            _tell_finding(finding, directory, console)
+        last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
+        console.progress(Moment(tally.words()))
+    code = _verdict(tally)
+    _tell_end(search, tally, code, console)
+    return code
+
+
+def _tell_finding(finding: Finding, directory: Path, console: Console) -> None:
+    console.say(f"found     storm {finding.number}: {', '.join(finding.anomalies)}", Tone.BAD)
+    for line in finding.words.split("; ")[:3]:
+        console.say(f"          {line}")
+
+
+def _verdict(tally: Tally | None) -> ExitCode:
+    if tally is None:
+        return ExitCode.UNKNOWN
+    if tally.causes:
+        return ExitCode.INVALID
+    return ExitCode.VALID if tally.verdicts.get("valid") else ExitCode.UNKNOWN
+
+
+def _tell_end(search: Search, tally: Tally | None, code: ExitCode, console: Console) -> None:
+    if tally is not None:
+        console.say(f"storms    {tally.words()}")
+        for anomalies, numbers in sorted(tally.causes.items()):
+            listed = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+            console.say(f"cause     {', '.join(anomalies)}: in {len(numbers)} storms ({listed})")
+    tone = {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD}.get(code, Tone.DOUBT)
+    console.say(f"verdict   {code.name}", tone)
+    console.result(
+        {
+            "search": search.to_json(),
+            "verdict": code.name.lower(),
+            "exit_code": int(code),
+            **({} if tally is None else tally.to_json()),
+        }
+    )
+
+
+def _compared(searches: list[Search], roots: int, seconds: float | None, trier: Trier, console: Console) -> ExitCode:
+    from harness.explore.compare import compared
+
+    results: list[Compared] = []
+    for search in searches:
+        results.append(compared(search, roots, seconds, trier, console.progress))
+        for line in results[-1].lines():
+            console.say(line)
+    console.result({"compared": [result.to_json() for result in results]})
+    return ExitCode.VALID

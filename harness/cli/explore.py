@@ -133,8 +133,8 @@ def command(
     as_json: bool,
     progress: bool | None,
 ) -> int:
-    """Search for storms that SYSTEM does not withstand: many, in the simulator, on Spark, each drawn at random or changed
-    from one that led to something new.
+    """Search for storms that SYSTEM does not withstand: many, in the simulator, on Spark, each drawn at random or
+    changed from one that led to something new.
 
     The exit code is 1 where a promise was broken, 0 where none was, 2 where nothing could be judged.
     """

@@ -1,21 +1,21 @@
 """What a storm led to, as sets of features: numbers of 63 bits, the same in every process.
 
-The guide looks for states (the abstract state of the cluster, as the system's watch tells it) and pairs (an event of a
-node, behind an event at another node that it may have been caused by, or at itself). A second measure, which no guide
-sees, tells whether a search that is led by the first leads anywhere: the runs of three events that each node goes
-through, with what it says of itself.
+The guide looks for states (the abstract state of the cluster, as the system's watch tells it), for pairs (an event of a
+node behind the one before it at the same node, or behind one of another node that happened before it, as a message
+tells), and for points. A second measure, which no guide sees, tells whether a search that is led by the first leads
+anywhere: the runs of events that nodes go through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
 from harness.watch import Watch
 
-UNDISTINGUISHED: Final = ("time", "wall")
-RUN: Final = 3
+RUN: Final = 4
+"""Events of one node in a row."""
 
 
 def feature(*words: str) -> int:
@@ -27,27 +27,28 @@ class Coverage:
     """A `Watch` that hands on what it sees to the system's own, and keeps what is new."""
 
     def __init__(self, watch: Watch) -> None:
+        self.heard: Callable[[str], str] = lambda node: ""
+        """Node -> the event that was its sender's last when it sent what arrived at the node last."""
         self._watch = watch
         self._states: dict[tuple[str, ...], None] = {}
         self._pairs: dict[tuple[str, str, str], None] = {}
         self._runs: dict[tuple[str, ...], None] = {}
         self._last: dict[str, tuple[str, ...]] = {}
-        self._recent = ("", "")
+        self._latest = ""
         self._state: tuple[str, ...] = ()
 
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
         self._watch.saw(node, event, fields)
         last = self._last.get(node, ())
-        recent_node, recent_event = self._recent
-        if last and last[-1] == event and recent_node == node:
-            return  # the same again, as nothing else happened: a log that grows
-        self._recent = (node, event)
+        if last and last[-1] == event and self._latest == node:
+            return  # a log that grows, while nothing else happens
+        self._latest = node
         self._last[node] = run = (*last, event)[-RUN:]
         self._runs[run] = None
-        if recent_node:
-            self._pairs["self" if recent_node == node else "other", recent_event, event] = None
         if last:
-            self._pairs["self", last[-1], event] = None
+            self._pairs["itself", last[-1], event] = None
+        if cause := self.heard(node):
+            self._pairs["another", cause, event] = None
         state = self._watch.state()
         if state != self._state:
             self._state = state
@@ -61,11 +62,11 @@ class Coverage:
 
     # What was new to this storm ---------------------------------------------------------------------------------
 
-    def features(self) -> tuple[int, ...]:
-        """What the guide looks for, sorted."""
+    def features(self, reached: Iterable[str]) -> tuple[int, ...]:
+        """What the guide looks for, sorted; `reached` are the points that nodes got to."""
         states = {feature("state", *state) for state in self._states}
         pairs = {feature("pair", *pair) for pair in self._pairs}
-        return tuple(sorted(states | pairs))
+        return tuple(sorted(states | pairs | {feature("point", point) for point in reached}))
 
     @property
     def states(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.environments.simulated.environment import SimulatedEnvironment
-from harness.explore.space import Faults, Space, faults_of
+from harness.explore.space import THE_NODE, Faults, Space, aimed_at, drawn_trigger, faults_of, is_aimable
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
@@ -21,11 +21,16 @@ from nemesis.schedule import Entry
 from nemesis.schedule_file import lines_without_comments
 from nemesis.shape import Shape
 from nemesis.target import Target
+from nemesis.trigger import Trigger
 
 SHORTEST_FAULT_S, LONGEST_FAULT_S = 0.005, 30.0
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
+TRIGGER_SHARE = 0.35
+"""How often a motif strikes when a node reaches a point."""
+AT_IT_SHARE = 0.5
+"""How often it strikes that node."""
 MEAN_MOTIFS_A_SECOND = 0.2
 MOST_MOTIFS = 12
 
@@ -57,8 +62,21 @@ def drawn_entries(scenario: Scenario, draw: random.Random) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     for _ in range(count):
         motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
-        entries += motif(faults, storm_s, len(entries), draw)
+        entries += triggered(motif(faults, storm_s, len(entries), draw), faults, draw)
     return tuple(entries)
+
+
+def triggered(entries: Sequence[Entry], faults: Faults, draw: random.Random) -> list[Entry]:
+    """Some motifs strike not at a time, but when a node reaches a point; often it is that node which is struck."""
+    if not faults.points or draw.random() >= TRIGGER_SHARE:
+        return list(entries)
+    trigger = drawn_trigger(faults.points, draw)
+    return [with_trigger(entry, replace(trigger, nth=trigger.nth + place), draw) for place, entry in enumerate(entries)]
+
+
+def with_trigger(entry: Entry, trigger: Trigger, draw: random.Random) -> Entry:
+    at_it = draw.random() < AT_IT_SHARE and is_aimable(entry.shape)
+    return replace(entry, trigger=trigger, shape=aimed_at(entry.shape, THE_NODE) if at_it else entry.shape)
 
 
 def fault_length_s(draw: random.Random, left_s: float) -> float:

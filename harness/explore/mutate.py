@@ -10,8 +10,28 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from harness.explore.draw import MOTIFS, WEIGHTS, entry_of, fault_length_s, faults_for, log_uniform, with_entries
-from harness.explore.space import CONCURRENCIES, RATES, Faults, Space, aimed_at, is_aimable
+from harness.explore.draw import (
+    MOTIFS,
+    WEIGHTS,
+    entry_of,
+    fault_length_s,
+    faults_for,
+    log_uniform,
+    triggered,
+    with_entries,
+    with_trigger,
+)
+from harness.explore.space import (
+    CONCURRENCIES,
+    RATES,
+    THE_NODE,
+    Faults,
+    Space,
+    aimed_at,
+    aims_at_it,
+    drawn_trigger,
+    is_aimable,
+)
 from harness.record.scenario import Scenario
 from harness.session import resolve as registry
 from nemesis.schedule import Entry
@@ -55,7 +75,8 @@ def _one_changed(scenario: Scenario, draw: random.Random, change: Callable[[Entr
 def retargeted(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
     def change(entry: Entry, faults: Faults) -> Entry:
         if is_aimable(entry.shape):
-            return replace(entry, shape=aimed_at(entry.shape, draw.choice(faults.targets)))
+            targets = faults.targets if entry.trigger is None else (*faults.targets, THE_NODE)
+            return replace(entry, shape=aimed_at(entry.shape, draw.choice(targets)))
         return replace(entry, shape=faults.shape(draw)[1])
 
     return _one_changed(scenario, draw, change)
@@ -87,6 +108,20 @@ def stretched(scenario: Scenario, other: Scenario, space: Space, draw: random.Ra
     return _one_changed(scenario, draw, change)
 
 
+def at_a_point(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+    """When a node reaches a point, instead of at a time or at another point; or at a time again."""
+
+    def change(entry: Entry, faults: Faults) -> Entry:
+        if entry.trigger is not None and draw.random() < 0.4:
+            later = max(1, entry.trigger.nth + draw.choice((-1, 1, entry.trigger.nth)))
+            return replace(entry, trigger=replace(entry.trigger, nth=later))
+        if not faults.points or (entry.trigger is not None and not aims_at_it(entry.shape) and draw.random() < 0.3):
+            return replace(entry, trigger=None)
+        return with_trigger(entry, drawn_trigger(faults.points, draw), draw)
+
+    return _one_changed(scenario, draw, change)
+
+
 def shortened(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
     """One fault less."""
     entries = list(entries_in(scenario))
@@ -102,7 +137,7 @@ def lengthened(scenario: Scenario, other: Scenario, space: Space, draw: random.R
     motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
     faults = faults_for(scenario, draw if draw.random() < 0.5 else None)
     more = motif(faults, scenario.time_limit_s - scenario.liveness_s, _unused(entries), draw)
-    return with_entries(scenario, (*entries, *more))
+    return with_entries(scenario, (*entries, *triggered(more, faults, draw)))
 
 
 def spliced(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
@@ -138,5 +173,5 @@ def _unused(entries: Entries) -> int:
 
 
 Change = Callable[[Scenario, Scenario, Space, random.Random], Scenario]
-CHANGES: tuple[Change, ...] = (retargeted, shifted, stretched, shortened, lengthened, spliced, reset)
-CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 1.0, 4.0, 2.0, 1.5)
+CHANGES: tuple[Change, ...] = (retargeted, shifted, stretched, at_a_point, shortened, lengthened, spliced, reset)
+CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 3.0, 1.0, 4.0, 2.0, 1.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,11 +77,30 @@ class Task:
 
 
 def tried(task: Task) -> dict[str, Any]:
-    """Carry the storm out and judge it; a row of ROWS."""
+    """Carry the storm out and judge it; a row of ROWS. A failure of the harness, of whatever kind, is told in its words:
+    one storm must not end a search."""
+    began = time.process_time()
     parts = registry.resolve(task.scenario)
     coverage = Coverage(watch_of(parts.system, parts.system_settings))
-    judged = blown_and_judged(task.scenario, parts, coverage)
+    try:
+        judged = blown_and_judged(task.scenario, parts, coverage)
+    except Exception as error:  # noqa: BLE001
+        return task.to_row() | _failed(error, time.process_time() - began)
     return task.to_row() | _row(judged, coverage)
+
+
+def _failed(error: Exception, processor_s: float) -> dict[str, Any]:
+    nothing: dict[str, Any] = {name: [] for name in ("anomalies", "faults", "reached", "features", "unguided")}
+    return nothing | {
+        "verdict": Verdict.UNKNOWN.value,
+        "words": f"the harness failed: {type(error).__name__}: {error}",
+        "regime": "{}",
+        "states": 0,
+        "operations": 0,
+        "simulated_s": 0.0,
+        "trace_hash": "",
+        "processor_s": processor_s,
+    }
 
 
 def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
@@ -93,7 +113,7 @@ def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
         "faults": list(kinds_of(blown.faults.struck)),
         "reached": sorted(blown.reached),
         "states": coverage.states,
-        "features": list(coverage.features()),
+        "features": list(coverage.features(blown.reached)),
         "unguided": list(coverage.unguided()),
         "operations": blown.history.num_rows,
         "simulated_s": round(blown.simulated_s, 6),

@@ -18,7 +18,8 @@ from harness.session import resolve as registry
 from harness.system import Declaration
 from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
-from nemesis.vocabulary import Vocabulary
+from nemesis.trigger import Moment, Trigger
+from nemesis.vocabulary import IT, Vocabulary
 
 UNUSUAL_SETTING = 0.25
 """How often a setting is not the usual one."""
@@ -31,6 +32,12 @@ CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
 LIVENESS_SHARE = 0.3
 """How often the last part of a storm demands progress of a quorum."""
+FIRST_TIME_SHARE = 0.5
+LATEST_TIME = 300
+"""When a fault does not strike at the first time that a point is reached, then at the latest at this one."""
+MOMENTS: tuple[Moment, ...] = ("when", "after")
+THE_NODE = Role(IT)
+"""That reached the point."""
 MOST_TRIES = 50
 
 
@@ -100,6 +107,8 @@ class Faults:
 
     packages: Mapping[str, tuple[tuple[float, Shape], ...]]
     targets: tuple[Target, ...]
+    points: tuple[str, ...] = ()
+    """At which a fault can strike, instead of at a time."""
 
     def shape(self, draw: random.Random) -> tuple[str, Shape]:
         """The package that it comes from, and a shape of it."""
@@ -117,8 +126,19 @@ class Faults:
         return package, shape
 
 
+def drawn_trigger(points: tuple[str, ...], draw: random.Random) -> Trigger:
+    """Usually the first time; some points are reached a thousand times in a storm."""
+    nth = 1 if draw.random() < FIRST_TIME_SHARE else int(math.exp(draw.uniform(0.0, math.log(LATEST_TIME)))) + 1
+    return Trigger(draw.choice(points), nth, draw.choice(MOMENTS))
+
+
 def is_aimable(shape: Shape) -> bool:
     return is_dataclass(shape) and any(field.name == "target" for field in fields(shape))
+
+
+def aims_at_it(shape: Any) -> bool:
+    """At the node that reached the point, so that there must be a point."""
+    return is_aimable(shape) and shape.target == THE_NODE
 
 
 def aimed_at(shape: Any, target: Target) -> Shape:
@@ -138,7 +158,8 @@ def faults_of(
     if draw is not None:
         chosen = {name for name in sorted(packages) if draw.random() < KIND_SHARE} or {draw.choice(sorted(packages))}
         packages = {name: shapes for name, shapes in packages.items() if name in chosen}
-    return Faults(packages=packages, targets=_targets(declaration, vocabulary))
+    targets = _targets(declaration, vocabulary)
+    return Faults(packages=packages, targets=targets, points=tuple(sorted(declaration.points)))
 
 
 def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:

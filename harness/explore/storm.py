@@ -16,6 +16,7 @@ import pyarrow as pa
 from checkers.verdict import CheckerResult, Verdict, found
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.errors import HarnessError
+from harness.explore.coverage import Coverage
 from harness.progress import unwatched
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog
@@ -30,7 +31,6 @@ from harness.session.execute import plan_of
 from harness.session.judge import RecordedRun, judged_run, voters_of
 from harness.session.resolve import Parts
 from harness.trace import Trace
-from harness.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Judged:
         return "; ".join((*found(self.results), *self.reasons))
 
 
-def blow(scenario: Scenario, parts: Parts, watch: Watch | None = None) -> Blown:
+def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> Blown:
     """Carry a storm out. What goes wrong with the run itself is among its facts."""
     began = time.process_time()
     recorder = MemoryRecorder(parts.workload.value_type)
@@ -78,7 +78,9 @@ def blow(scenario: Scenario, parts: Parts, watch: Watch | None = None) -> Blown:
 
     async def course(environment: SimulatedEnvironment) -> None:
         worlds.append(environment)
-        await execute(replace(plan_of(scenario, parts), watch=watch), environment, recorder, facts, unwatched)
+        if coverage is not None:
+            coverage.heard = environment.heard
+        await execute(replace(plan_of(scenario, parts), watch=coverage), environment, recorder, facts, unwatched)
 
     try:
         run_simulation(course, Seed(scenario.seed).child("world"), trace)
@@ -103,10 +105,10 @@ def blow(scenario: Scenario, parts: Parts, watch: Watch | None = None) -> Blown:
     )
 
 
-def blown_and_judged(scenario: Scenario, parts: Parts, watch: Watch | None = None) -> Judged:
+def blown_and_judged(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> Judged:
     """Carry a storm out and judge it as `stormproof run` does."""
     began = time.process_time()
-    blown = blow(scenario, parts, watch)
+    blown = blow(scenario, parts, coverage)
     events = {node: [json.loads(line) for line in lines] for node, lines in blown.events.items()}
     run = RecordedRun(
         scenario=scenario,

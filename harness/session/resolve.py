@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.bounds import fitting, shown
@@ -29,8 +30,14 @@ _SINGULAR: Mapping[Kind, str] = {
 }
 
 
+@cache
+def _points(kind: Kind) -> Mapping[str, EntryPoint]:
+    """What is installed does not change while a process lives; to look takes milliseconds."""
+    return {point.name: point for point in reversed(tuple(entry_points(group=f"stormproof.{kind}")))}
+
+
 def names(kind: Kind) -> tuple[str, ...]:
-    return tuple(sorted({*_own(kind), *(point.name for point in entry_points(group=f"stormproof.{kind}"))}))
+    return tuple(sorted({*_own(kind), *_points(kind)}))
 
 
 def _own(kind: Kind) -> Mapping[str, Any]:
@@ -46,10 +53,10 @@ def find(kind: Kind, name: str) -> Any:
     """The object of that name. Raises UsageError with the known names."""
     if name in _own(kind):
         return _own(kind)[name]
-    for point in entry_points(group=f"stormproof.{kind}"):
-        if point.name == name:
-            return point.load()
-    raise _unknown(kind, name)
+    point = _points(kind).get(name)
+    if point is None:
+        raise _unknown(kind, name)
+    return point.load()
 
 
 def require_known(kind: Kind, name: str) -> None:

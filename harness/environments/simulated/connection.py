@@ -76,7 +76,7 @@ class Pipe:
         self.label = label
         self.source = source
         self.target = target
-        self._arrivals: deque[tuple[int, int, bytes | None]] = deque()
+        self._arrivals: deque[tuple[int, int, bytes | None, str]] = deque()
         self._sent = 0
         self._delivered = 0
         self._buffered = 0
@@ -130,7 +130,7 @@ class Pipe:
         loop = self.network.loop
         arrival_ns = loop.now_ns + self._wire.latency_ns(length, self)
         last_ns = self._last_ns
-        self._arrivals.append((max(arrival_ns, last_ns), self._sent, data))
+        self._arrivals.append((max(arrival_ns, last_ns), self._sent, data, self.source.machine.said))
         self._sent += length
         if arrival_ns > last_ns:
             self._last_ns = arrival_ns
@@ -214,12 +214,14 @@ class Pipe:
             if len(target.buffer) >= target.window:
                 self.window_closed = True
                 return
-            _, offset, data = arrivals.popleft()
+            _, offset, data, said = arrivals.popleft()
             if offset != self._delivered:
                 raise HarnessError(f"{self.label}: byte {offset} arrived where {self._delivered} was due")
             if data:
                 length = len(data)
                 self._delivered = offset + length
+                if said:
+                    target.machine.heard = said
                 network.trace.event(now_ns, target.machine.name, "deliver", f"{self.label} {offset}+{length}")
                 if self._ack_wire.cut:
                     self._unacknowledged += length
@@ -246,7 +248,7 @@ class Pipe:
         if self._ack_wire.cut or not self._ack_wire.source.powered:
             self._stall()
             return
-        ends_only = all(data is None for _, _, data in self._arrivals)
+        ends_only = all(data is None for _, _, data, _ in self._arrivals)
         self.discard()
         if not ends_only:
             self.network.send_reset(self.target)

@@ -187,6 +187,10 @@ class SimulatedEnvironment:
         """Node -> the events it reported, as lines of JSON, where no logs are written; in order."""
         return {name: tuple(node.log.events) for name, node in self._nodes.items()}
 
+    def heard(self, node: str) -> str:
+        """The last event of another node when it sent what this node received last; empty where it reported none."""
+        return self._nodes[node].machine.heard
+
     def reached(self) -> Mapping[str, int]:
         """How often each point was reached, by all hosts together."""
         total: Counter[str] = Counter()

@@ -105,6 +105,7 @@ class SimulatedHost:
         self._trace.event(now_ns, self.name, "log", line)
         if self._record is not None:
             self._record(line)
+            process.machine.said = event
             if self._moments.watch is not None:
                 self._moments.saw(self.name, event, fields)
 

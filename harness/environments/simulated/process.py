@@ -21,7 +21,7 @@ from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
 class Machine:
     """What a host keeps when its program dies."""
 
-    __slots__ = ("clock", "disk", "listeners", "lives", "name", "powered", "process")
+    __slots__ = ("clock", "disk", "heard", "listeners", "lives", "name", "powered", "process", "said")
 
     def __init__(self, name: str, clock: MachineClock, disk: DiskStore) -> None:
         self.name = name
@@ -31,6 +31,10 @@ class Machine:
         self.process: Process | None = None
         self.lives = 0
         self.listeners: dict[int, SimulatedListener] = {}
+        self.said = ""
+        """The last event that its program reported."""
+        self.heard = ""
+        """The last event of a sender when it sent what arrived here last: it may have caused what comes."""
 
 
 class OpenConnection(Protocol):

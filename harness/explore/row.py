@@ -77,8 +77,8 @@ class Task:
 
 
 def tried(task: Task) -> dict[str, Any]:
-    """Carry the storm out and judge it; a row of ROWS. A failure of the harness, of whatever kind, is told in its words:
-    one storm must not end a search."""
+    """Carry the storm out and judge it; a row of ROWS. A failure of the harness, of whatever kind, is told in its
+    words: one storm must not end a search."""
     began = time.process_time()
     parts = registry.resolve(task.scenario)
     coverage = Coverage(watch_of(parts.system, parts.system_settings))

@@ -30,8 +30,9 @@ FIRST_WORKLOAD_SHARE = 0.6
 RATES = (25.0, 50.0, 100.0, 200.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
-LIVENESS_SHARE = 0.3
-"""How often the last part of a storm demands progress of a quorum."""
+LIVENESS_SHARE = 0.2
+"""How often progress is demanded of a quorum after the storm."""
+LIVENESS_S = 25.0
 FIRST_TIME_SHARE = 0.5
 LATEST_TIME = 300
 """When a fault does not strike at the first time that a point is reached, then at the latest at this one."""
@@ -63,8 +64,8 @@ class Space:
             mutant=self.mutant,
             concurrency=draw.choice(CONCURRENCIES),
             rate=draw.choice(RATES),
-            time_limit_s=storm_s,
-            liveness_s=round(storm_s / 3, 1) if liveness else 0.0,
+            time_limit_s=storm_s + (LIVENESS_S if liveness else 0.0),
+            liveness_s=LIVENESS_S if liveness else 0.0,
             seed=seed,
         )
 

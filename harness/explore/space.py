@@ -84,10 +84,12 @@ class Space:
         return {}
 
     def require_possible(self) -> None:
-        """Raises UsageError for a mutant, a workload or settings that the system does not have."""
+        """Raises UsageError for a mutant, a workload or settings that the system does not have, and for a system that
+        the simulator cannot run."""
         system = registry.system(self.system)
         workload = system.workloads[0] if self.workload is None else self.workload
-        registry.resolve(Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings))
+        scenario = Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings)
+        registry.environment_of(scenario, registry.resolve(scenario))
 
     def is_possible(self, settings: Mapping[str, SettingValue]) -> bool:
         """Whether the system can be set so, with what is given."""

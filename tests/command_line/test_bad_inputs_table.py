@@ -22,7 +22,7 @@ from tests.command_line.bad_inputs.batch import complete
 from tests.command_line.bad_inputs.shared import SOUND_SUITE, lay_out
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ("run", "suite", "check", "stored", "others")
+TABLES = ("run", "suite", "check", "explore", "stored", "others")
 MOST_BYTES = 1 << 30
 FEWEST_ROWS = 300
 
@@ -52,7 +52,19 @@ def test_every_row_is_answered_in_one_line_and_leaves_nothing_behind(nested: Pat
 def test_there_are_rows_for_every_command_and_enough_of_them() -> None:
     rows = [row for table in TABLES for row in importlib.import_module(f"tests.command_line.bad_inputs.{table}").ROWS]
     assert len({(row.arguments, tuple(row.files.items())) for row in rows}) >= FEWEST_ROWS
-    commands = {"run", "suite", "check", "export", "replay", "list", "verify", "doctor", "cleanup", "completion"}
+    commands = {
+        "run",
+        "suite",
+        "explore",
+        "check",
+        "export",
+        "replay",
+        "list",
+        "verify",
+        "doctor",
+        "cleanup",
+        "completion",
+    }
     assert commands <= {row.arguments[0] for row in rows if row.arguments}
 
 

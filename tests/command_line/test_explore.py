@@ -1,0 +1,42 @@
+"""`stormproof explore`: storms on Spark, kept by rounds; the same command goes on, and anywhere gives the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.spark.java import JavaMissing, require_java
+from harness.explore.guide import Guide
+from harness.explore.search import here
+from harness.explore.space import Space
+from tests.command_line.answers import Stormproof
+
+pytestmark = pytest.mark.xdist_group("spark")
+EXPLORE = ("explore", "rocketmq", "--seed", "11", "--set", "time_scale=0.1", "--master", "local[2]")
+
+
+@pytest.fixture(autouse=True)
+def java() -> None:
+    try:
+        require_java()
+    except JavaMissing as missing:
+        pytest.skip(f"not run: {missing}")
+
+
+def test_storms_on_spark_are_those_of_this_process_and_are_kept(stormproof: Stormproof) -> None:
+    first = stormproof(*EXPLORE, "--seeds", "0..1")
+    assert first.code in (0, 1, 2), first.err
+    assert "search    rocketmq, guided, root seed 11" in first.out
+    directory = Path("explored/rocketmq-11")
+    kept = pq.read_table(directory / "rounds").drop_columns(["processor_s"])
+    space = Space(system="rocketmq", settings={"time_scale": 0.1})
+    rows = here(Guide(space=space, root=11).proposed(range(2)))
+    assert kept.equals(rows.drop_columns(["processor_s"]))
+    again = stormproof(*EXPLORE, "--seeds", "0..1", "--json")
+    assert again.code == first.code
+    assert again.json["storms"] == 2
+    other = stormproof(*EXPLORE, "--seeds", "5..6", "--into", directory)
+    assert other.code == 254
+    assert "holds another search (first was 0, is 5); name another directory with --into" in other.err

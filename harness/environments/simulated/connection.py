@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from zlib import crc32
 
 from harness.environments.simulated.loop import TimerHandle, VirtualTimeLoop
@@ -26,6 +26,8 @@ LOW_WATER_BYTES: Final = 16 * 1024
 SEND_LIMIT_BYTES: Final = 256 * 1024 * 1024
 RECEIVE_WINDOW_BYTES: Final = 1024 * 1024
 UNACKNOWLEDGED_WINDOW_BYTES: Final = 64 * 1024
+Arrival: TypeAlias = tuple[int, int, bytes | None, str]
+"""When it is due, its first byte's number, its bytes (None: the stream's end), what the sender had reported last."""
 
 
 class Kernel(Protocol):
@@ -76,7 +78,7 @@ class Pipe:
         self.label = label
         self.source = source
         self.target = target
-        self._arrivals: deque[tuple[int, int, bytes | None, str]] = deque()
+        self._arrivals: deque[Arrival] = deque()
         self._sent = 0
         self._delivered = 0
         self._buffered = 0
@@ -163,7 +165,7 @@ class Pipe:
             self.discard()
             return
         left = UNACKNOWLEDGED_WINDOW_BYTES
-        kept: deque[tuple[int, int, bytes | None]] = deque()
+        kept: deque[Arrival] = deque()
         for arrival in self._arrivals:
             left -= len(arrival[2] or b"")
             if left < 0:
@@ -183,7 +185,9 @@ class Pipe:
             return
         loop = self.network.loop
         soon_ns = loop.now_ns + self._wire.latency_ns()
-        self._arrivals = deque((min(when_ns, soon_ns), offset, data) for when_ns, offset, data in self._arrivals)
+        self._arrivals = deque(
+            (min(when_ns, soon_ns), offset, data, said) for when_ns, offset, data, said in self._arrivals
+        )
         self._last_ns = self._arrivals[-1][0]
         loop.kernel_at(soon_ns, self.arrive)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
-stormproof explore rocketmq --seeds 0..999 --workload log --set brokers=3
+stormproof explore rocketmq --seeds 0..999 --workload log --set time_scale=0.1
 stormproof explore rocketmq --mutant flush-lie --for 2m
 stormproof explore rocketmq --mutant all --compare random --roots 5 --for 1m
 """

@@ -13,12 +13,13 @@ from typing import Any, Protocol
 from harness.client import Client
 from harness.environments.environment import Environment
 from harness.errors import HarnessError
-from harness.generator import Generator, any_of, clients, nemesis, stagger, time_limit
+from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
 from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
 from harness.record.facts import RunFacts
 from harness.record.fault_row import FaultRow
+from harness.record.picked import picked_numbers
 from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.seed import Seed
@@ -168,7 +169,10 @@ class _Course:
         load = plan.workload.generator(plan.workload_settings, seed.child("workload"), scenario.concurrency)
         if scenario.rate:
             load = stagger(1 / scenario.rate, load, seed=seed.child("stagger"))
-        load = clients(time_limit(scenario.time_limit_s, load))
+        load = time_limit(scenario.time_limit_s, load)
+        if scenario.operations:
+            load = picked(picked_numbers(scenario.operations), load)
+        load = clients(load)
         if plan.nemesis_generator is None:
             return load
         return any_of(load, nemesis(plan.nemesis_generator(self.environment.timeline.now_ns())))

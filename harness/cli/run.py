@@ -16,7 +16,7 @@ from harness.cli.exit_code import exit_code_of
 from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
-from harness.record.scenario import BOUNDS, NONE, Scenario, SettingValue, nemesis_names
+from harness.record.scenario import BOUNDS, DRAWN, NONE, WORLDS, Scenario, SettingValue, nemesis_names
 from harness.session import resolve as registry
 from harness.system import System
 
@@ -37,6 +37,14 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     metavar="E",
     help="Where nodes run and faults are applied: simulated, docker, …",
     shell_complete=one_of(named("environments")),
+)
+@click.option(
+    "--world",
+    default=DRAWN,
+    show_default=True,
+    metavar="W",
+    help="Of the simulator: drawn from the seed, or calm, a quiet rack.",
+    shell_complete=one_of(lambda context: WORLDS),
 )
 @click.option(
     "--workload",
@@ -74,6 +82,12 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     show_default=True,
     metavar="R",
     help=f"Operations a second, {BOUNDS['rate']}; 0: no limit.",
+)
+@click.option(
+    "--operations",
+    default="",
+    metavar="N[,N-M…]",
+    help="Only these of the storm's operations, by number from 0, such as 3,17-20.  [default: all]",
 )
 @click.option(
     "--time-limit",
@@ -130,12 +144,14 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 def command(
     system: str,
     environment: str,
+    world: str,
     workload: str,
     nemesis: str | None,
     schedule: Path | None,
     nodes: int | None,
     concurrency: int,
     rate: float,
+    operations: str,
     time_limit: float,
     recovery: float,
     liveness: float,
@@ -162,10 +178,12 @@ def command(
         nemesis=nemesis_names(NONE if nemesis is None else nemesis),
         schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,
+        world=world,
         settings=settings_of(system, settings, nodes),
         mutant=None if mutant == NONE else mutant,
         concurrency=concurrency,
         rate=rate,
+        operations=operations,
         time_limit_s=time_limit,
         recovery_s=recovery,
         liveness_s=liveness,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from harness.environments.environment import Environment
+from harness.record.scenario import DRAWN
 from harness.seed import Seed
 from harness.system import NodeSpec
 
@@ -25,6 +26,8 @@ class Setting:
     nodes: Sequence[NodeSpec]
     """Those that the test will start, for what has to be made before: images."""
     seed: Seed
+    world: str = DRAWN
+    """As in `Scenario`."""
     say: Callable[[str], None]
     """Takes a line about what is going on."""
     recording: Path | None = None

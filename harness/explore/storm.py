@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from checkers.verdict import CheckerResult, Verdict, found
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
 from harness.explore.coverage import Coverage
 from harness.progress import unwatched
@@ -83,7 +84,8 @@ def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> 
         await execute(replace(plan_of(scenario, parts), watch=coverage), environment, recorder, facts, unwatched)
 
     try:
-        run_simulation(course, Seed(scenario.seed).child("world"), trace)
+        seed = Seed(scenario.seed).child("world")
+        run_simulation(course, seed, trace, regime=Regime.of_world(scenario.world, seed))
     except HarnessError as error:
         if not facts.complete:
             facts.reasons.append(f"the harness failed: {error}")

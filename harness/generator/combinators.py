@@ -84,6 +84,40 @@ def filter_operations(predicate: Callable[[Operation], bool], generator: Generat
 
 
 @dataclass(frozen=True, slots=True)
+class Picked:
+    numbers: frozenset[int]
+    last: int
+    number: int
+    """Of the next operation."""
+    generator: Generator
+
+    def op(self, context: Context) -> Emission:
+        generator, number = self.generator, self.number
+        while number <= self.last:
+            emission = generator.op(context)
+            if emission is None:
+                return None
+            operation, generator = emission
+            if operation is PENDING:
+                return PENDING, Picked(self.numbers, self.last, number, generator)
+            number += 1
+            if number - 1 in self.numbers:
+                return operation, Picked(self.numbers, self.last, number, generator)
+        return None
+
+    def update(self, context: Context, event: Operation) -> Generator:
+        generator = self.generator.update(context, event)
+        if generator is self.generator:
+            return self
+        return Picked(self.numbers, self.last, self.number, generator)
+
+
+def picked(numbers: frozenset[int], generator: GeneratorLike) -> Generator:
+    """Only the operations with these numbers, counted from 0, at the times at which they come among all of them."""
+    return Picked(numbers, max(numbers, default=-1), 0, as_generator(generator))
+
+
+@dataclass(frozen=True, slots=True)
 class OnUpdate:
     function: Callable[[Generator, Context, Operation], GeneratorLike]
     generator: Generator

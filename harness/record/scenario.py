@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from harness.bounds import Bounds, bounds_of, fitting, shown
 from harness.errors import UsageError
 from harness.nearest import unknown
+from harness.record.picked import picked_numbers
 
 SettingValue = str | int | float | bool
 
@@ -22,6 +23,10 @@ MOST_LINES = 100_000
 SLOWEST_RATE = 1e-5
 """Below it, not even the longest storm sees a handful of operations."""
 _WEEK_S = 7 * 24 * 3600
+
+DRAWN, CALM = "drawn", "calm"
+WORLDS = (DRAWN, CALM)
+"""What the simulator makes: a world drawn from the seed, or a quiet rack in which nothing unusual happens."""
 
 NONE = "none"
 """No faults, or no planted bug, where a name of one could stand. Nothing at all does not mean it: see `Scenario`."""
@@ -55,11 +60,15 @@ class Scenario:
     schedule: tuple[str, ...] = ()
     """The lines of a schedule file, which says itself when which fault strikes; it stands alone, without a nemesis."""
     environment: str = "simulated"
+    world: str = DRAWN
+    """One of WORLDS; another than a drawn one is for the simulated environment alone."""
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
     mutant: str | None = None
     concurrency: Annotated[int, Bounds(1, 1_000)] = 10
     rate: Annotated[float, Bounds(0, 100_000)] = 100.0
     """Operations a second over all clients; 0 is as fast as possible."""
+    operations: str = ""
+    """Of the operations of the storm those with these numbers, such as `3, 17-20`; empty: all."""
     time_limit_s: Annotated[float, Bounds(0, _WEEK_S)] = 60.0
     """Length of the storm; set-up, recovery and final reads come on top."""
     recovery_s: Annotated[float, Bounds(0, _WEEK_S)] = 20.0
@@ -87,6 +96,11 @@ class Scenario:
         for kind in self.nemesis:
             _refuse_other_than_text("nemesis", kind)
         self._check_schedule()
+        self._check_world()
+        if not isinstance(self.operations, str):
+            raise UsageError(f"operations takes text, got {shown(self.operations)}")
+        if self.operations:
+            picked_numbers(self.operations)
         for key, value in self.settings.items():
             _refuse_other_than_text("the name of a setting", key)
             if not isinstance(value, (str, int, float)):
@@ -111,6 +125,12 @@ class Scenario:
         if self.schedule and self.nemesis:
             raise UsageError("a schedule says itself which faults strike; leave it or the nemesis out")
 
+    def _check_world(self) -> None:
+        if self.world not in WORLDS:
+            raise UsageError(f"world takes one of {', '.join(WORLDS)}, got {shown(self.world)}")
+        if self.world != DRAWN and self.environment != "simulated":
+            raise UsageError(f"only the simulated environment makes a world that is {self.world}; leave world out")
+
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)
         data["nemesis"] = list(self.nemesis)
@@ -118,6 +138,9 @@ class Scenario:
             data["schedule"] = list(self.schedule)
         else:
             del data["schedule"]
+        for name, usual in (("world", DRAWN), ("operations", "")):
+            if data[name] == usual:
+                del data[name]
         data["settings"] = dict(sorted(self.settings.items()))
         return data
 

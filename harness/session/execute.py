@@ -67,7 +67,7 @@ def execute_scenario(
                 facts,
                 progress,
             ),
-            Setting(nodes=nodes, seed=Seed(scenario.seed), say=progress, recording=recording),
+            Setting(nodes=nodes, seed=Seed(scenario.seed), world=scenario.world, say=progress, recording=recording),
         )
         record = replace(record, environment=reported)
     except (HarnessError, OSError) as error:

@@ -14,7 +14,7 @@ from typing import Any
 from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, excused
 from harness import path_name
 from harness.record.run_directory import RunDirectory
-from harness.record.scenario import Scenario
+from harness.record.scenario import DRAWN, Scenario
 from harness.session.resolve import Parts
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -158,8 +158,12 @@ def schedule_line(scenario: Scenario, parts: Parts, directory: Path) -> str:
 
 def _run_line(scenario: Scenario, faults: Sequence[str]) -> str:
     words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
+    if scenario.world != DRAWN:
+        words += ["--world", scenario.world]
     words += ["--workload", scenario.workload, *faults]
     words += ["--concurrency", str(scenario.concurrency), "--rate", f"{scenario.rate:g}"]
+    if scenario.operations:
+        words += ["--operations", scenario.operations]
     words += ["--time-limit", f"{scenario.time_limit_s:g}", "--recovery", f"{scenario.recovery_s:g}"]
     if scenario.liveness_s:
         words += ["--liveness", f"{scenario.liveness_s:g}"]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
 from harness.trace import Trace
 
@@ -36,7 +37,8 @@ class Simulated:
             return await main(environment)
 
         try:
-            result = run_simulation(inside, setting.seed.child("world"), trace)
+            seed = setting.seed.child("world")
+            result = run_simulation(inside, seed, trace, regime=Regime.of_world(setting.world, seed))
         finally:
             trace.close()
         (environment,) = made

@@ -13,6 +13,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from harness.record.scenario import CALM
 from harness.seed import Seed
 
 LONGEST_SPIKE_MS = 1000.0
@@ -110,6 +111,11 @@ class Regime:
             unusual_share=rarely(0.6, 0.1, 1.0),
             unusual_probability=_log_uniform(draw, 0.001, 0.1),
         )
+
+    @classmethod
+    def of_world(cls, world: str, seed: Seed) -> Regime:
+        """That of a scenario's `world`."""
+        return cls.calm() if world == CALM else cls.drawn(seed)
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

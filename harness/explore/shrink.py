@@ -1,0 +1,419 @@
+"""A storm that shows an anomaly, made as small and as plain as it can be while it shows the same anomaly.
+
+Passes take away, in this order: the demand for progress, whatever is unusual about the world, what comes behind the
+violation, kinds of faults, faults, operations, nodes, clients, keys, unusual settings; then they make plain what is
+left: one thing at a time instead of several, sooner, at round times. They go on in turns until none of them finds
+anything more. Nothing but the anomaly decides: it must be found again, and not be legal. What was tried is remembered,
+so no storm is carried out twice.
+
+Equal storms are shrunk to equal ones, unless `most_seconds` ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+from harness.bounds import bounds_of
+from harness.errors import HarnessError, UsageError
+from harness.explore.draw import with_entries
+from harness.explore.fewest import fewest, least
+from harness.explore.mutate import entries_in
+from harness.explore.storm import Judged, blown_and_judged
+from harness.operation import NEMESIS
+from harness.progress import Progress, unwatched
+from harness.record.history import MalformedHistory
+from harness.record.picked import picked_numbers, picked_text
+from harness.record.scenario import CALM, DRAWN, Scenario
+from harness.session import resolve as registry
+from harness.session.execute import entries_of
+from nemesis.schedule import Entry
+from nemesis.shape import Shape, Together
+
+MOST_STORMS = 500
+MOST_TURNS = 4
+SECOND_NS = 1_000_000_000
+ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
+"""What times are rounded to: the coarsest that will do."""
+FEW_CLIENTS = (1, 2, 3, 5)
+LEAD_S = 1.0
+"""Of quiet before the first thing that matters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shrunk:
+    """The smallest storm that was found to show the anomaly, and what it took to find it."""
+
+    scenario: Scenario
+    judged: Judged
+    anomaly: str
+    storms: int
+    processor_s: float
+
+    @property
+    def faults(self) -> int:
+        """Of the schedule."""
+        return len(self.scenario.schedule)
+
+    @property
+    def operations(self) -> int:
+        """Those of clients, before the final reads."""
+        return len(storm_operations(self.judged))
+
+
+def shrunk(
+    scenario: Scenario,
+    anomaly: str,
+    *,
+    progress: Progress = unwatched,
+    most_storms: int = MOST_STORMS,
+    most_seconds: float | None = None,
+) -> Shrunk:
+    """`most_seconds`: of processor time. Raises UsageError where the storm does not show the anomaly."""
+    trials = Trials(anomaly=anomaly, progress=progress, most_storms=most_storms, most_seconds=most_seconds)
+    if not trials.shows(scheduled(scenario)):
+        raise UsageError(f"the storm of seed {scenario.seed} does not show {anomaly}; there is nothing to shrink")
+    try:
+        for _ in range(MOST_TURNS):
+            before = trials.best
+            for name, pass_ in PASSES:
+                pass_(trials)
+                trials.tell(name)
+            if trials.best == before:
+                break
+    except _Spent:
+        progress("shrinking ends: as many storms were tried as it may take")
+    return Shrunk(
+        scenario=trials.best,
+        judged=trials.judged,
+        anomaly=anomaly,
+        storms=trials.storms,
+        processor_s=trials.processor_s,
+    )
+
+
+def scheduled(scenario: Scenario) -> Scenario:
+    """The same storm, with the faults of its packages written down as a schedule. Raises UsageError."""
+    if not scenario.nemesis:
+        return scenario
+    parts = registry.resolve(scenario)
+    known = {one.name for type_ in (parts.system.settings_type, parts.workload.settings_type) for one in fields(type_)}
+    settings = {name: value for name, value in scenario.settings.items() if name in known}
+    return with_entries(replace(scenario, nemesis=(), settings=settings), entries_of(scenario, parts))
+
+
+class _Spent(Exception):
+    """No more storms may be tried."""
+
+
+@dataclass(kw_only=True)
+class Trials:
+    """Storms that were tried; the last one that showed the anomaly is the best, as each candidate is simpler."""
+
+    anomaly: str
+    progress: Progress
+    most_storms: int
+    most_seconds: float | None
+    storms: int = 0
+    processor_s: float = 0.0
+    _best: tuple[Scenario, Judged] | None = None
+    _tried: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Scenario:
+        assert self._best is not None
+        return self._best[0]
+
+    @property
+    def judged(self) -> Judged:
+        assert self._best is not None
+        return self._best[1]
+
+    def shows(self, candidate: Scenario) -> bool:
+        """Whether it shows the anomaly; then it is the best."""
+        if self._best is not None and candidate == self.best:
+            return True
+        key = json.dumps(candidate.to_json(), sort_keys=True)
+        if key in self._tried:
+            return False  # what showed it was the best at once, and everything since is simpler
+        if self.storms >= self.most_storms or (self.most_seconds or self.processor_s + 1) <= self.processor_s:
+            raise _Spent
+        judged = self._judged(candidate)
+        self._tried[key] = judged is not None and self.anomaly in judged.anomalies
+        if judged is None or not self._tried[key]:
+            return False
+        self._best = candidate, judged
+        return True
+
+    def changes(self, **changed: Any) -> bool:
+        """Whether the best storm still shows the anomaly with these fields changed. No for what is refused."""
+        try:
+            candidate = replace(self.best, **changed)
+            return self.shows(with_entries(candidate, entries_in(candidate)) if candidate.schedule else candidate)
+        except UsageError:
+            return False
+
+    def _judged(self, candidate: Scenario) -> Judged | None:
+        """None for what cannot be run."""
+        began = time.process_time()
+        try:
+            parts = registry.resolve(candidate)
+            registry.environment_of(candidate, parts)
+            self.storms += 1
+            return blown_and_judged(candidate, parts)
+        except (UsageError, HarnessError, MalformedHistory):
+            return None
+        finally:
+            self.processor_s += time.process_time() - began
+
+    def tell(self, name: str) -> None:
+        self.progress(
+            f"{self.anomaly}: {self.storms} storms tried; {name}: {len(self.best.schedule)} faults, "
+            f"{len(storm_operations(self.judged))} operations, {self.best.time_limit_s:g} s"
+        )
+
+
+def storm_operations(judged: Judged) -> list[dict[str, Any]]:
+    """The invocations of clients before the final reads, in order; the n-th is the n-th that the scenario picks."""
+    blown = judged.blown
+    final_ns = blown.facts.final_from_ns
+    rows = blown.history.select(["index", "process", "type", "f", "key", "time"]).to_pylist()
+    return [
+        row
+        for row in rows
+        if row["type"] == "invoke" and row["process"] != NEMESIS and (final_ns is None or row["time"] < final_ns)
+    ]
+
+
+def witnesses(judged: Judged, anomaly: str) -> tuple[int, ...]:
+    """The rows of the history that the anomaly's examples name, those of the first example first."""
+    for result in judged.results.values():
+        if anomaly in result.anomalies:
+            examples = result.anomalies[anomaly].examples
+            return tuple(dict.fromkeys(index for example in examples for index in example.operations))
+    return ()
+
+
+# What is taken away -------------------------------------------------------------------------------------------------
+
+
+def without_liveness(trials: Trials) -> None:
+    best = trials.best
+    if best.liveness_s:
+        trials.changes(liveness_s=0.0, time_limit_s=best.time_limit_s - best.liveness_s)
+    if best.max_outage_s:
+        trials.changes(max_outage_s=0.0)
+
+
+def calm(trials: Trials) -> None:
+    if trials.best.world == DRAWN:
+        trials.changes(world=CALM)
+
+
+def cut_behind(trials: Trials) -> None:
+    """The storm as short as it can be, in whole seconds."""
+    liveness_s = trials.best.liveness_s
+    storm_s = trials.best.time_limit_s - liveness_s
+    if storm_s != int(storm_s):
+        trials.changes(time_limit_s=int(storm_s) + 1 + liveness_s)
+    least(0, int(trials.best.time_limit_s - liveness_s), lambda end_s: trials.changes(time_limit_s=end_s + liveness_s))
+
+
+def fewer_kinds(trials: Trials) -> None:
+    kinds = sorted({entry.shape.kind for entry in entries_in(trials.best)})
+    for kind in kinds:
+        entries = entries_in(trials.best)
+        fewer = tuple(entry for entry in entries if entry.shape.kind != kind)
+        if fewer != entries:
+            trials.shows(with_entries(trials.best, fewer))
+
+
+def fewer_faults(trials: Trials) -> None:
+    scenario = trials.best
+    fewest(entries_in(scenario), lambda entries: trials.shows(with_entries(scenario, entries)))
+
+
+def fewer_operations(trials: Trials) -> None:
+    scenario = trials.best
+    count = len(storm_operations(trials.judged))
+    numbers = _numbers(scenario, count)
+
+    def shows(kept: tuple[int, ...]) -> bool:
+        # Without any, the clients carry out all: a scenario's operations are never empty.
+        return bool(kept) and trials.shows(replace(scenario, operations=picked_text(kept)))
+
+    for guess in _guesses(trials, numbers):
+        if len(guess) < len(numbers) and shows(guess):
+            numbers = guess
+            break
+    fewest(numbers, shows)
+
+
+def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
+    """Of the operations that were carried out."""
+    picked = sorted(picked_numbers(scenario.operations)) if scenario.operations else range(count)
+    return tuple(picked)[:count]
+
+
+def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Few operations that may be enough: the witnesses, with more and more of those around them; every so-manieth."""
+    invoked = storm_operations(trials.judged)
+    named = set(witnesses(trials.judged, trials.anomaly))
+    open_: dict[int, int] = {}
+    rows = trials.judged.blown.history.select(["index", "process", "type"]).to_pylist()
+    place_of = {row["index"]: place for place, row in enumerate(invoked)}
+    marked: set[int] = set()
+    for row in rows:
+        if row["type"] == "invoke":
+            open_[row["process"]] = row["index"]
+        place = place_of.get(open_.get(row["process"], -1))
+        if row["index"] in named and place is not None:
+            marked.add(place)
+    for around in (0, 2, 8, 32):
+        near = {other for place in marked for other in range(place - around, place + around + 1)}
+        if kept := tuple(numbers[place] for place in sorted(near) if 0 <= place < len(numbers)):
+            yield kept
+    for step in (64, 16, 4):
+        yield numbers[::step]
+
+
+def fewer_nodes(trials: Trials) -> None:
+    """Settings that are named as a group of nodes say how many it has."""
+    system = registry.system(trials.best.system)
+    settings = registry.typed_settings(system.settings_type, trials.best.settings)
+    _smaller(trials, settings, system.cluster(settings).groups)
+
+
+def fewer_clients(trials: Trials) -> None:
+    for count in FEW_CLIENTS:
+        if count >= trials.best.concurrency or trials.changes(concurrency=count):
+            return
+
+
+def fewer_keys(trials: Trials) -> None:
+    """Whole numbers among the workload's settings: keys, queues, accounts."""
+    type_ = registry.workload(trials.best.workload).settings_type
+    _smaller(trials, registry.typed_settings(type_, trials.best.settings), tuple(f.name for f in fields(type_)))
+
+
+def _smaller(trials: Trials, settings: Any, names: tuple[str, ...]) -> None:
+    bounds = bounds_of(type(settings))
+    for name in names:
+        now = getattr(settings, name, None)
+        if type(now) is not int or name not in bounds:
+            continue
+        for value in sorted({max(few, int(bounds[name].least)) for few in FEW_CLIENTS}):
+            if value >= now or trials.changes(settings={**trials.best.settings, name: value}):
+                break
+
+
+def usual_settings(trials: Trials) -> None:
+    """All at once, or one by one; how many there are of something is no matter of being usual."""
+    types = (registry.system(trials.best.system).settings_type, registry.workload(trials.best.workload).settings_type)
+    usual = {one.name: one.default for type_ in types for one in fields(type_)}
+    unusual = [name for name, value in trials.best.settings.items() if _is_no_less(value, usual.get(name))]
+    rest = {name: value for name, value in trials.best.settings.items() if name not in unusual}
+    if unusual and not trials.changes(settings=rest):
+        for name in unusual:
+            trials.changes(settings={key: value for key, value in trials.best.settings.items() if key != name})
+
+
+def _is_no_less(value: Any, usual: Any) -> bool:
+    """Whether it does not count fewer things than there usually are."""
+    return not (type(value) is int and type(usual) is int and value < usual)
+
+
+# What is made plain -------------------------------------------------------------------------------------------------
+
+
+def one_thing_at_a_time(trials: Trials) -> None:
+    """Of shapes that strike together, as few as will do."""
+    for place, entry in enumerate(entries_in(trials.best)):
+        if isinstance(entry.shape, Together):
+
+            def shows(shapes: tuple[Shape, ...], place: int = place) -> bool:
+                shape = shapes[0] if len(shapes) == 1 else Together(shapes)
+                return bool(shapes) and _with_entry(trials, place, lambda old: replace(old, shape=shape))
+
+            fewest(entry.shape.shapes, shows)
+
+
+def sooner(trials: Trials) -> None:
+    """No long quiet before the first thing that matters."""
+    scenario, entries = trials.best, entries_in(trials.best)
+    from_ns = trials.judged.blown.facts.storm_from_ns
+    if not entries or from_ns is None or not scenario.operations or not scenario.rate:
+        return
+    first_s = min(entry.at_ns for entry in entries) / SECOND_NS
+    invoked = storm_operations(trials.judged)
+    if invoked:
+        first_s = min(first_s, (invoked[0]["time"] - from_ns) / SECOND_NS)
+    for by_s in (int(first_s - LEAD_S), int(first_s / 2)):
+        if by_s < 1:
+            continue
+        earlier = tuple(
+            replace(entry, at_ns=entry.at_ns - by_s * SECOND_NS, until_ns=entry.until_ns - by_s * SECOND_NS)
+            for entry in entries
+        )
+        by = min(round(by_s * scenario.rate), min(picked_numbers(scenario.operations)))
+        numbers = (number - by for number in picked_numbers(scenario.operations))
+        sooner_ = replace(scenario, operations=picked_text(numbers), time_limit_s=scenario.time_limit_s - by_s)
+        if trials.shows(with_entries(sooner_, earlier)):
+            return
+
+
+def round_times(trials: Trials) -> None:
+    """All at once, then each by itself."""
+    for unit_ns in ROUND_NS:
+        entries = tuple(_rounded(entry, unit_ns=unit_ns) for entry in entries_in(trials.best))
+        if _fits(trials, entries) and trials.shows(with_entries(trials.best, entries)):
+            break
+    for place in range(len(entries_in(trials.best))):
+        for begins in (True, False):
+            for unit_ns in ROUND_NS:
+                change = partial(_rounded, unit_ns=unit_ns, begins=begins, lasts=not begins)
+                if _with_entry(trials, place, change):
+                    break
+
+
+def _rounded(entry: Entry, *, unit_ns: int, begins: bool = True, lasts: bool = True) -> Entry:
+    at_ns = round(entry.at_ns / unit_ns) * unit_ns if begins else entry.at_ns
+    length_ns = entry.until_ns - entry.at_ns
+    if lasts:
+        length_ns = max(1, round(length_ns / unit_ns)) * unit_ns
+    return replace(entry, at_ns=at_ns, until_ns=at_ns + length_ns)
+
+
+def _with_entry(trials: Trials, place: int, change: Callable[[Entry], Entry]) -> bool:
+    entries = list(entries_in(trials.best))
+    if place >= len(entries):
+        return False
+    entries[place] = change(entries[place])
+    return _fits(trials, entries) and trials.shows(with_entries(trials.best, entries))
+
+
+def _fits(trials: Trials, entries: Any) -> bool:
+    storm_ns = round((trials.best.time_limit_s - trials.best.liveness_s) * SECOND_NS)
+    return all(entry.at_ns < storm_ns and entry.until_ns <= storm_ns for entry in entries)
+
+
+Pass = Callable[[Trials], None]
+PASSES: tuple[tuple[str, Pass], ...] = (
+    ("no demand for progress", without_liveness),
+    ("a calm world", calm),
+    ("cut behind the violation", cut_behind),
+    ("fewer kinds of faults", fewer_kinds),
+    ("fewer faults", fewer_faults),
+    ("fewer operations", fewer_operations),
+    ("fewer nodes", fewer_nodes),
+    ("fewer clients", fewer_clients),
+    ("fewer keys", fewer_keys),
+    ("usual settings", usual_settings),
+    ("one thing at a time", one_thing_at_a_time),
+    ("sooner", sooner),
+    ("round times", round_times),
+)

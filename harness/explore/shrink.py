@@ -26,13 +26,16 @@ from harness.explore.mutate import entries_in
 from harness.explore.storm import Judged, blown_and_judged
 from harness.operation import NEMESIS
 from harness.progress import Progress, unwatched
+from harness.record.fault_log import FaultWindow
 from harness.record.history import MalformedHistory
 from harness.record.picked import picked_numbers, picked_text
 from harness.record.scenario import CALM, DRAWN, Scenario
 from harness.session import resolve as registry
 from harness.session.execute import entries_of
+from nemesis.grammar import parse_shapes
 from nemesis.schedule import Entry
 from nemesis.shape import Shape, Together
+from nemesis.vocabulary import IT
 
 MOST_STORMS = 500
 MOST_TURNS = 4
@@ -313,18 +316,14 @@ def _smaller(trials: Trials, settings: Any, names: tuple[str, ...]) -> None:
 
 def usual_settings(trials: Trials) -> None:
     """All at once, or one by one; how many there are of something is no matter of being usual."""
-    types = (registry.system(trials.best.system).settings_type, registry.workload(trials.best.workload).settings_type)
-    usual = {one.name: one.default for type_ in types for one in fields(type_)}
-    unusual = [name for name, value in trials.best.settings.items() if _is_no_less(value, usual.get(name))]
-    rest = {name: value for name, value in trials.best.settings.items() if name not in unusual}
-    if unusual and not trials.changes(settings=rest):
+    system, workload = registry.system(trials.best.system), registry.workload(trials.best.workload)
+    settings = registry.typed_settings(system.settings_type, trials.best.settings)
+    counts = {*system.cluster(settings).groups, *(one.name for one in fields(workload.settings_type))}
+    unusual = [name for name in trials.best.settings if name not in counts]
+    counted = {name: value for name, value in trials.best.settings.items() if name in counts}
+    if unusual and not trials.changes(settings=counted):
         for name in unusual:
             trials.changes(settings={key: value for key, value in trials.best.settings.items() if key != name})
-
-
-def _is_no_less(value: Any, usual: Any) -> bool:
-    """Whether it does not count fewer things than there usually are."""
-    return not (type(value) is int and type(usual) is int and value < usual)
 
 
 # What is made plain -------------------------------------------------------------------------------------------------
@@ -340,6 +339,34 @@ def one_thing_at_a_time(trials: Trials) -> None:
                 return bool(shapes) and _with_entry(trials, place, lambda old: replace(old, shape=shape))
 
             fewest(entry.shape.shapes, shows)
+
+
+def plain_times(trials: Trials) -> None:
+    """Faults strike at the times at which they struck, instead of waiting for a point to be reached."""
+    for place, entry in enumerate(entries_in(trials.best)):
+        window = _window_of(trials, entry)
+        if window is not None:
+            _with_entry(trials, place, partial(_struck_at, trials, window))
+
+
+def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
+    """How it struck in the best storm; None where it waits for nothing."""
+    windows = (
+        one for one in trials.judged.blown.faults.struck if (one.package, one.shape) == (entry.package, entry.what)
+    )
+    return None if entry.trigger is None else next(windows, None)
+
+
+def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
+    """At the nodes that it struck, where it was aimed at whoever reached the point."""
+    from_ns = trials.judged.blown.facts.storm_from_ns or 0
+    nodes = "+".join(window.aimed_at)
+    words = tuple(nodes if word == IT else word for word in str(entry.shape).split())
+    at_ns = window.start_ns - from_ns
+    storm_ns = round((trials.best.time_limit_s - trials.best.liveness_s) * SECOND_NS)
+    until_ns = min(at_ns + entry.until_ns - entry.at_ns, storm_ns)
+    shape = parse_shapes(words, registry.resolve(trials.best).vocabulary)
+    return replace(entry, at_ns=at_ns, until_ns=until_ns, shape=shape, trigger=None)
 
 
 def sooner(trials: Trials) -> None:
@@ -413,6 +440,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("fewer clients", fewer_clients),
     ("fewer keys", fewer_keys),
     ("usual settings", usual_settings),
+    ("plain times", plain_times),
     ("one thing at a time", one_thing_at_a_time),
     ("sooner", sooner),
     ("round times", round_times),

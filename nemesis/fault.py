@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Effect, Environment, Link
-from harness.environments.impairment import LinkImpairment
+from harness.environments.impairment import BitRot, LinkImpairment, NodeImpairment
 
 
 class Fault(Protocol):
@@ -75,6 +75,30 @@ class ImpairedLinks:
     def to_json(self) -> dict[str, Any]:
         links = [[link.source, link.target] for link in self.links]
         return {"kind": self.kind, "links": links, **asdict(self.impairment)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImpairedNodes:
+    """Something is wrong with the disks, processes or clocks of these nodes; healed by taking just that away."""
+
+    nodes: tuple[str, ...]
+    impairment: NodeImpairment
+
+    @property
+    def kind(self) -> str:
+        return self.impairment.kind
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.impair(self.nodes, self.impairment)
+
+    async def stop(self, environment: Environment) -> Effect:
+        if isinstance(self.impairment, BitRot):
+            return Effect(False, "nothing to heal: what has rotted stays so")
+        return await environment.relieve(self.nodes, self.impairment)
+
+    def to_json(self) -> dict[str, Any]:
+        once = {"once": True} if isinstance(self.impairment, BitRot) else {}
+        return {"kind": self.kind, "nodes": self.nodes, **asdict(self.impairment), **once}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import shape
-from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
 from nemesis.links import Around, Between, OneDirection
 from nemesis.package import PACKAGES
 from nemesis.shape import (
@@ -102,6 +103,7 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
+    *(Form(f"{verb} TARGET", partial(ImpairNodes, verb)) for verb in NODE_VERBS),
 )
 VERBS = tuple(dict.fromkeys(form.verb for form in FORMS if form.verb))
 _VARIANTS: Mapping[Elements, Form] = {elements: form for form in FORMS for elements in form.variants()}

@@ -1,6 +1,6 @@
-"""Shapes that impair links: which ones, and how badly, which is drawn when they strike.
+"""Shapes that impair links and nodes: which ones, and how badly, which is drawn when they strike.
 
-A verb of `LINK_VERBS` draws over orders of magnitude: a delay of 5 ms is a far rack, one of 3 s outlasts an election.
+Verbs draw over orders of magnitude: a delay of 5 ms is a far rack, one of 3 s outlasts an election.
 """
 
 from __future__ import annotations
@@ -10,10 +10,31 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from harness.environments.impairment import FlappingLink, HeldLink, LinkImpairment, LossyLink, NarrowLink, SlowLink
+from harness.environments.impairment import (
+    BitRot,
+    DiskErrors,
+    FailingFsync,
+    FlappingLink,
+    FullDisk,
+    HeldLink,
+    LinkImpairment,
+    LossyLink,
+    LostDisk,
+    NarrowLink,
+    NodeImpairment,
+    OldDisk,
+    RestartLoop,
+    RollingRestart,
+    ShortFiles,
+    SlowDisk,
+    SlowLink,
+    SlowNode,
+    Strobe,
+)
 from nemesis.cluster import Cluster
-from nemesis.fault import Fault, ImpairedLinks
+from nemesis.fault import Fault, ImpairedLinks, ImpairedNodes
 from nemesis.links import Links
+from nemesis.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +79,77 @@ LINK_VERBS: Mapping[str, LinkVerb] = {
     "narrow": LinkVerb(NarrowLink.kind, lambda draw: NarrowLink(bytes_per_s=int(log_uniform(draw, 2e3, 2e6)))),
     "flapping": LinkVerb(FlappingLink.kind, _flapping),
     "hold": LinkVerb(HeldLink.kind, lambda draw: HeldLink()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImpairNodes:
+    """A verb of `NODE_VERBS` and the nodes that it strikes: those that nothing holds down, if it ends processes."""
+
+    verb: str
+    target: Target
+
+    @property
+    def kind(self) -> str:
+        return NODE_VERBS[self.verb].of.kind
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        of, drawn = NODE_VERBS[self.verb].of, NODE_VERBS[self.verb].drawn
+        held = cluster.unavailable if of.stops_process else ()
+        nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in held)
+        return ImpairedNodes(nodes, drawn(draw)) if nodes else None
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVerb:
+    """What a verb makes of nodes, and how badly it strikes."""
+
+    of: type[NodeImpairment]
+    drawn: Callable[[random.Random], NodeImpairment]
+
+
+def _number(draw: random.Random) -> int:
+    """What the environment draws from in turn."""
+    return draw.getrandbits(32)
+
+
+def _disk_errors(draw: random.Random) -> DiskErrors:
+    reads, writes = draw.choice(((True, False), (False, True), (True, True)))
+    share = log_uniform(draw, 0.001, 1)
+    return DiskErrors(reads=share if reads else 0.0, writes=share if writes else 0.0)
+
+
+def _strobe(draw: random.Random) -> Strobe:
+    offset_ms = draw.choice((-1, 1)) * log_uniform(draw, 1, 200_000)
+    return Strobe(offset_ms=offset_ms, period_ms=log_uniform(draw, 5, 2000))
+
+
+def _restart_loop(draw: random.Random) -> RestartLoop:
+    return RestartLoop(down_ms=log_uniform(draw, 1, 1000), up_ms=log_uniform(draw, 50, 5000))
+
+
+NODE_VERBS: Mapping[str, NodeVerb] = {
+    "slow disks of": NodeVerb(SlowDisk, lambda draw: SlowDisk(factor=log_uniform(draw, 3, 1000))),
+    "fail fsyncs of": NodeVerb(FailingFsync, lambda draw: FailingFsync(most=draw.choice((1, None)))),
+    "fail disks of": NodeVerb(DiskErrors, _disk_errors),
+    "fill disks of": NodeVerb(FullDisk, lambda draw: FullDisk(room_bytes=int(log_uniform(draw, 1, 1e5)))),
+    "rot disks of": NodeVerb(BitRot, lambda draw: BitRot(bits=draw.choice((1, 1, 3, 30)), draw=_number(draw))),
+    "cut files of": NodeVerb(ShortFiles, lambda draw: ShortFiles(files=draw.choice((1, 1, 3)), draw=_number(draw))),
+    "wipe disks of": NodeVerb(LostDisk, lambda draw: LostDisk()),
+    "roll back disks of": NodeVerb(OldDisk, lambda draw: OldDisk(after_s=log_uniform(draw, 0.1, 10))),
+    "slow down": NodeVerb(
+        SlowNode,
+        lambda draw: SlowNode(callback_us=log_uniform(draw, 10, 3000), stretch=log_uniform(draw, 1, 8)),
+    ),
+    "restart loop of": NodeVerb(RestartLoop, _restart_loop),
+    "rolling restart of": NodeVerb(
+        RollingRestart,
+        lambda draw: RollingRestart(down_ms=log_uniform(draw, 1, 3000), gap_ms=log_uniform(draw, 1, 5000)),
+    ),
+    "strobe clocks of": NodeVerb(Strobe, _strobe),
 }
 
 

@@ -18,7 +18,7 @@ from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
-from nemesis.fault import Compound, Fault, Kill, Partition, Pause, PowerLoss
+from nemesis.fault import Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss
 from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 
@@ -59,7 +59,13 @@ def _without(fault: Fault, held: set[Link]) -> Fault:
 
 def _held_down(fault: Fault) -> tuple[str, ...]:
     """The nodes whose process a fault stops for as long as it is active."""
-    return tuple(node for part in _parts(fault) if isinstance(part, Kill | PowerLoss | Pause) for node in part.nodes)
+    return tuple(node for part in _parts(fault) if _stops_process(part) for node in part.nodes)
+
+
+def _stops_process(part: Fault) -> bool:
+    if isinstance(part, ImpairedNodes):
+        return part.impairment.stops_process
+    return isinstance(part, Kill | PowerLoss | Pause)
 
 
 @dataclass

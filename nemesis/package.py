@@ -9,12 +9,12 @@ majority. Weights are relative.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.seed import Seed
 from harness.system import Declaration
 from nemesis import shape
-from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
 from nemesis.links import Around, Between, OneDirection
 from nemesis.schedule import Entry, NemesisSettings, at_random
 from nemesis.shape import (
@@ -36,7 +36,8 @@ Weighted = tuple[float, Shape]
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A nemesis that `--nemesis NAME` chooses. `fault` is the kind that the environment must be able to apply."""
+    """A nemesis that `--nemesis NAME` chooses. `fault` is the kind that the environment must be able to apply,
+    several with `+` between."""
 
     name: str
     fault: str
@@ -168,6 +169,62 @@ def held_links(system: Declaration) -> Package:
     )
 
 
+def disk(system: Declaration) -> Package:
+    return _impaired_nodes(
+        system,
+        "disk",
+        "lets disks be slow, fail with EIO, fail to fsync, and be full",
+        ("slow disks of", "fail fsyncs of", "fail disks of", "fill disks of"),
+    )
+
+
+def disk_damage(system: Declaration) -> Package:
+    return _impaired_nodes(
+        system,
+        "disk-damage",
+        "harms what lies on disks: bits rot, files lose their ends, disks are lost or replaced by an older copy",
+        ("rot disks of", "cut files of", "wipe disks of", "roll back disks of"),
+    )
+
+
+def slow_nodes(system: Declaration) -> Package:
+    return _impaired_nodes(
+        system, "slow-nodes", "slows nodes down: callbacks take long, and timers are late", ("slow down",)
+    )
+
+
+def restarts(system: Declaration) -> Package:
+    groups = system.groups or ("all",)
+    loops = _impaired_nodes(
+        system, "restarts", "kills nodes in a loop, and those of a group one after the other", ("restart loop of",)
+    )
+    rolling = tuple((1.5, ImpairNodes("rolling restart of", Group(group))) for group in groups)
+    return replace(loops, fault="restart-loop+rolling-restart", shapes=(*loops.shapes, *rolling))
+
+
+def strobe(system: Declaration) -> Package:
+    return _impaired_nodes(
+        system,
+        "strobe",
+        "lets wall clocks flip between two times again and again",
+        ("strobe clocks of",),
+    )
+
+
+def _impaired_nodes(system: Declaration, name: str, about: str, verbs: tuple[str, ...]) -> Package:
+    targets: tuple[tuple[float, Target], ...] = (
+        *((2.0 if place == 0 else 1.0, Role(role)) for place, role in enumerate(system.roles)),
+        *((2.0, One(group)) for group in _data(system)),
+        *((1.0, Minority(group)) for group in system.voters),
+    )
+    return Package(
+        name=name,
+        fault="+".join(sorted(NODE_VERBS[verb].of.kind for verb in verbs)),
+        about=about,
+        shapes=tuple((weight, ImpairNodes(verb, target)) for verb in verbs for weight, target in targets),
+    )
+
+
 def _impaired_links(system: Declaration, verb: str, about: str) -> Package:
     kind = LINK_VERBS[verb].kind
     around = (
@@ -226,5 +283,10 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "narrow-links": narrow_links,
     "flapping-links": flapping_links,
     "held-links": held_links,
+    "disk": disk,
+    "disk-damage": disk_damage,
+    "slow-nodes": slow_nodes,
+    "restarts": restarts,
+    "strobe": strobe,
 }
 """The packages that come with Stormproof."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from harness.environments.impairment import LinkImpairment
+from harness.environments.impairment import LinkImpairment, NodeImpairment
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -125,3 +125,12 @@ class Environment(Protocol):
 
     async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
         """Take one equal impairment away from these directions; others stay. No effect where there is none."""
+
+    async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        """One more impairment of these nodes' disks, processes or clocks, beside whatever else is wrong with them.
+
+        A node that ends itself because its disk fails has not panicked.
+        """
+
+    async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        """Take one equal impairment away from just these nodes; boot those of them that it took down."""

@@ -1,6 +1,7 @@
-"""Impairments as values: what can be wrong with a link for a while, without cutting it for good.
+"""Impairments as values: what can be wrong with a link, a disk, a process or a clock for a while.
 
-Each has the `kind` of its fault. Several on one link add up, equal ones as well, and each is taken away by itself.
+Each has the `kind` of its fault. Several on one link or node add up, equal ones as well, and each is taken away by
+itself.
 """
 
 from __future__ import annotations
@@ -51,3 +52,151 @@ class HeldLink:
 
 LinkImpairment = SlowLink | LossyLink | NarrowLink | FlappingLink | HeldLink
 LINK_IMPAIRMENTS: tuple[type[LinkImpairment], ...] = (SlowLink, LossyLink, NarrowLink, FlappingLink, HeldLink)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowDisk:
+    """An fsync takes so many times as long."""
+
+    factor: float
+    kind = "slow-disk"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingFsync:
+    """An fsync fails, and its bytes never become durable: the next so many, or all."""
+
+    most: int | None
+    kind = "failing-fsync"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskErrors:
+    """So large a share of reads and of writes fails with EIO."""
+
+    reads: float
+    writes: float
+    kind = "disk-errors"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullDisk:
+    """There is room for so many more bytes."""
+
+    room_bytes: int
+    kind = "full-disk"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitRot:
+    """So many bits of what lies on the disk are flipped, once; `draw` decides which. Nothing undoes it."""
+
+    bits: int
+    draw: int
+    kind = "bit-rot"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortFiles:
+    """The node is killed, so many of its files lose their ends (`draw` decides), and it is booted at the end."""
+
+    files: int
+    draw: int
+    kind = "short-files"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostDisk:
+    """The node is killed, its disk is replaced by an empty one, and it is booted at the end."""
+
+    kind = "lost-disk"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldDisk:
+    """The disk is copied; so much later, or at the end if that comes before, the node is killed and the copy put back.
+
+    It is booted at the end.
+    """
+
+    after_s: float
+    kind = "old-disk"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowNode:
+    """Each callback takes so long, one after the other, and each sleep so many times as long as it should."""
+
+    callback_us: float
+    stretch: float
+    kind = "slow-nodes"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartLoop:
+    """Killed and booted by turns, all nodes at once, beginning with a kill."""
+
+    down_ms: float
+    up_ms: float
+    kind = "restart-loop"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingRestart:
+    """Each node in turn is killed and booted after a while; the next one's turn comes after another while."""
+
+    down_ms: float
+    gap_ms: float
+    kind = "rolling-restart"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strobe:
+    """Wall time flips between what it was and so much more, every period."""
+
+    offset_ms: float
+    period_ms: float
+    kind = "strobe"
+    stops_process = False
+
+
+NodeImpairment = (
+    SlowDisk
+    | FailingFsync
+    | DiskErrors
+    | FullDisk
+    | BitRot
+    | ShortFiles
+    | LostDisk
+    | OldDisk
+    | SlowNode
+    | RestartLoop
+    | RollingRestart
+    | Strobe
+)
+"""`stops_process`: nothing else is done to the process meanwhile."""
+NODE_IMPAIRMENTS: tuple[type[NodeImpairment], ...] = (
+    SlowDisk,
+    FailingFsync,
+    DiskErrors,
+    FullDisk,
+    BitRot,
+    ShortFiles,
+    LostDisk,
+    OldDisk,
+    SlowNode,
+    RestartLoop,
+    RollingRestart,
+    Strobe,
+)

@@ -52,7 +52,7 @@ def _harms(fault: Mapping[str, Any], key: tuple[str, int]) -> set[Harm]:
     kind, nodes = fault.get("kind"), fault.get("nodes", ())
     if "faults" in fault:
         return {harm for part in fault["faults"] for harm in _harms(part, key)}
-    if fault.get("restart"):
+    if fault.get("restart") or fault.get("once"):
         return set()
     if kind == "partition":
         return {("link", *link) for link in fault.get("links", ())}

@@ -25,8 +25,17 @@ BARS = 2000
 
 LEADING = ("master", "leader", "primary")
 BY_ORDER = "order of events: times are absent or all the same"
-_KINDS = ("partition", "kill", "pause", "clock", "power", "links")
-"""Of faults with a colour of their own, from top to bottom; all impairments of links have one."""
+_KINDS = ("partition", "links", "kill", "pause", "clock", "power", "disk")
+"""Of faults with a colour of their own, from top to bottom."""
+_ALIKE = {
+    **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
+    **dict.fromkeys(("restart-loop", "rolling-restart"), "kill"),
+    **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk"), "disk"),
+    **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk"), "disk"),
+    "slow-nodes": "pause",
+    "strobe": "clock",
+}
+"""Kinds that share the colour and the place of another one."""
 _OUTCOME_NAMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
 _GAP_PX = 34
 _LATENCY_PX, _RATE_PX, _LANE_PX, _NODE_PX = 260, 150, 20, 24
@@ -284,13 +293,9 @@ def _label(panel: _Panel) -> dict[str, Any]:
 
 def fault_colour(kind: str) -> str:
     """Of faults at one moment (`kill+partition`), the first one's."""
-    family = _family(kind.partition("+")[0])
-    return f"--{family}" if family in _KINDS else "--other"
-
-
-def _family(kind: str) -> str:
-    """Kinds that have one colour: `slow-links` and `lossy-links` are `links`."""
-    return kind.rpartition("-")[2]
+    first = kind.partition("+")[0]
+    alike = _ALIKE.get(first, first)
+    return f"--{alike}" if alike in _KINDS else "--other"
 
 
 def _role_colour(role: str) -> str:
@@ -311,8 +316,8 @@ def _stop_s(fault: FaultWindow, end_s: float) -> float:
 
 
 def _rank(kind: str) -> int:
-    family = _family(kind)
-    return _KINDS.index(family) if family in _KINDS else len(_KINDS)
+    alike = _ALIKE.get(kind, kind)
+    return _KINDS.index(alike) if alike in _KINDS else len(_KINDS)
 
 
 def _middles(measured: Measurements) -> list[float]:

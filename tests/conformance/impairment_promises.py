@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 import pytest
+from beacon import NAP_S, ask
 
 from harness.environments.environment import Environment
-from harness.environments.impairment import FlappingLink, HeldLink, LinkImpairment, LossyLink, NarrowLink, SlowLink
+from harness.environments.impairment import (
+    DiskErrors,
+    FailingFsync,
+    FlappingLink,
+    FullDisk,
+    HeldLink,
+    LinkImpairment,
+    LossyLink,
+    LostDisk,
+    NarrowLink,
+    NodeImpairment,
+    OldDisk,
+    RestartLoop,
+    RollingRestart,
+    ShortFiles,
+    SlowDisk,
+    SlowLink,
+    SlowNode,
+    Strobe,
+)
 from tests.conformance.promises import (
     A_TO_B,
     B_TO_A,
@@ -17,6 +37,8 @@ from tests.conformance.promises import (
     refuses,
     until,
 )
+
+# Links
 
 SLOW = SlowLink(delay_ms=600, jitter_ms=0)
 IMPAIRED_LINKS: tuple[LinkImpairment, ...] = (
@@ -96,10 +118,192 @@ async def what_a_held_link_keeps_arrives_although_its_sender_died_and_came_back(
         await until(environment, "b", "c", before + 1, "what a link held is lost with its sender")
 
 
+# Disks
+
+
+async def a_slow_disk_is_slow_until_each_impairment_of_it_is_relieved(environment: Environment) -> None:
+    if SlowDisk.kind not in environment.faults:
+        return
+    slow = SlowDisk(factor=40)
+    took_s = []
+    for change in (environment.impair,) * 2 + (environment.relieve,) * 2:
+        assert (await change(["a"], slow)).happened
+        from_ns = environment.timeline.now_ns()
+        await answered(environment, "a", "!")
+        took_s.append((environment.timeline.now_ns() - from_ns) / 1e9)
+    assert took_s[1] > NOTICED_S, f"an fsync takes {took_s[1]} s where it should take 1600 times as long"
+    assert took_s[1] > 5 * took_s[0] > 5 * took_s[2] * 0.1 and took_s[3] < NOTICED_S / 4, f"fsyncs took {took_s} s"
+    assert not (await environment.relieve(["a"], slow)).happened
+
+
+FAILING: tuple[tuple[NodeImpairment, str], ...] = (
+    (FailingFsync(most=1), "!"),
+    (FailingFsync(most=None), "!"),
+    (DiskErrors(reads=0.0, writes=1.0), "+"),
+    (DiskErrors(reads=1.0, writes=0.0), "r"),
+    (FullDisk(room_bytes=0), "+"),
+)
+"""With what the beacon is asked that ends it."""
+
+
+async def a_failing_disk_ends_a_node_that_bears_it_not_and_is_no_panic(environment: Environment) -> None:
+    for impairment, question in FAILING:
+        if impairment.kind not in environment.faults:
+            continue
+        panics = dict(environment.panics())
+        synced = await answered(environment, "a", "!")
+        assert (await environment.impair(["a"], impairment)).happened
+        assert await ask(environment.client_host("client"), "a", question) is None, f"{impairment.kind} was not noticed"
+        assert await is_silent(environment, "a"), f"a node outlived {impairment.kind} that it does not handle"
+        assert not await is_silent(environment, "b")
+        healed = await environment.relieve(["a"], impairment)
+        assert healed.happened and "1 calls failed" in healed.evidence, f"read back: {healed.evidence}"
+        assert (await answered(environment, "a", "r")).startswith(synced), "what an fsync was to make durable is gone"
+        assert environment.panics() == panics, "a node whose disk a fault let fail counts as panicked"
+
+
+async def a_node_that_is_killed_after_its_disk_ended_it_stays_down(environment: Environment) -> None:
+    impairment = DiskErrors(reads=0.0, writes=1.0)
+    if impairment.kind not in environment.faults:
+        return
+    await answered(environment, "a")
+    assert (await environment.impair(["a"], impairment)).happened
+    assert await ask(environment.client_host("client"), "a", "+") is None
+    await environment.kill(["a"])
+    assert (await environment.relieve(["a"], impairment)).happened
+    assert await is_silent(environment, "a"), "the end of a disk's fault booted a node that was killed"
+    assert (await environment.boot(["a"])).happened
+    await answered(environment, "a")
+
+
+async def disks_are_lost_cut_short_and_rolled_back_as_is_said(environment: Environment) -> None:
+    if not {LostDisk.kind, ShortFiles.kind, OldDisk.kind} <= environment.faults:
+        return
+    old = await _written(environment)
+    await environment.impair(["a"], OldDisk(after_s=5.0))
+    assert not await is_silent(environment, "a"), "a node is down while its disk is copied"
+    assert len(await _written(environment)) > len(old)
+    await environment.timeline.sleep(5.0)
+    assert await is_silent(environment, "a"), "a node runs while its disk is put back"
+    assert (await environment.relieve(["a"], OldDisk(after_s=5.0))).happened
+    assert await answered(environment, "a", "r") == old, "what came back is not what was copied"
+    short = ShortFiles(files=100, draw=7)
+    assert (await environment.impair(["a"], short)).happened
+    assert await is_silent(environment, "a")
+    assert (await environment.relieve(["a"], short)).happened
+    kept = await answered(environment, "a", "r")
+    assert old.startswith(kept) and kept != old, f"cut short, {old} is {kept}"
+    assert (await environment.impair(["a"], LostDisk())).happened
+    assert await is_silent(environment, "a")
+    assert (await environment.relieve(["a"], LostDisk())).happened
+    assert await answered(environment, "a", "r") == "", "a lost disk holds something"
+    assert environment.panics() == {}
+
+
+async def _written(environment: Environment) -> str:
+    for _ in range(5):
+        written: str = await answered(environment, "a", "+")
+    return written
+
+
+# Processes and clocks
+
+
+async def a_slow_node_is_slow_in_all_that_it_does_also_after_a_restart(environment: Environment) -> None:
+    if SlowNode.kind not in environment.faults:
+        return
+    slow = SlowNode(callback_us=50_000, stretch=3.0)
+    assert (await environment.impair(["a"], slow)).happened
+    for _ in range(2):
+        from_ns = environment.timeline.now_ns()
+        await answered(environment, "a", "z")
+        napped_s = (environment.timeline.now_ns() - from_ns) / 1e9
+        assert napped_s > 3 * NAP_S, f"a nap of {NAP_S} s took {napped_s} s on a node that is to be slow"
+        await environment.kill(["a"])
+        await environment.boot(["a"])
+    assert not await is_silent(environment, "b")
+    assert (await environment.relieve(["a"], slow)).happened
+    from_ns = environment.timeline.now_ns()
+    await answered(environment, "a", "z")
+    assert (environment.timeline.now_ns() - from_ns) / 1e9 < 2 * NAP_S, "a node is slow after the end of it"
+
+
+async def nodes_restart_in_a_loop_until_it_ends(environment: Environment) -> None:
+    loop = RestartLoop(down_ms=1000, up_ms=3000)
+    if loop.kind not in environment.faults:
+        return
+    finished, kept = await answered(environment, "a", "f"), await answered(environment, "a", "+")
+    assert (await environment.impair(["a"], loop)).happened
+    phases = []
+    for _ in range(20):
+        await environment.timeline.sleep(0.4)
+        silent = await is_silent(environment, "a")
+        phases += [silent] if phases[-1:] != [silent] else []
+    assert phases[:4] == [True, False, True, False], f"silent, as seen over 8 s: {phases}"
+    assert not await is_silent(environment, "b")
+    ended = await environment.relieve(["a"], loop)
+    assert "killed 2 times" in ended.evidence or "killed 3 times" in ended.evidence, ended.evidence
+    assert await answered(environment, "a", "r") == kept
+    assert await answered(environment, "a", "f") == finished, "a killed process carried out a finally"
+
+
+async def a_rolling_restart_takes_one_node_after_the_other(environment: Environment) -> None:
+    rolling = RollingRestart(down_ms=1000, gap_ms=1000)
+    if rolling.kind not in environment.faults:
+        return
+    await answered(environment, "b")
+    assert (await environment.impair(["a", "b"], rolling)).happened
+    seen = []
+    for _ in range(3):
+        await environment.timeline.sleep(0.5)
+        seen.append([await is_silent(environment, node) for node in ("a", "b")])
+        await environment.timeline.sleep(1.5)
+    assert seen == [[True, False], [False, True], [False, False]], f"a and b down: {seen}"
+    assert (await environment.relieve(["a", "b"], rolling)).happened
+    assert (await environment.impair(["a", "b"], rolling)).happened
+    assert (await environment.relieve(["a", "b"], rolling)).happened
+    for _ in range(4):
+        assert not await is_silent(environment, "a") and not await is_silent(environment, "b")
+        await environment.timeline.sleep(0.5)
+
+
+async def a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it(environment: Environment) -> None:
+    strobe = Strobe(offset_ms=100_000, period_ms=300)
+    if strobe.kind not in environment.faults:
+        return
+
+    async def wrong_by_s() -> set[int]:
+        seen = set()
+        for _ in range(20):
+            ahead_ns = await answered(environment, "a", "w") - environment.timeline.now_ns()
+            seen.add(round((ahead_ns - true_ns) / 1e9))
+            await environment.timeline.sleep(0.1)
+        return seen
+
+    true_ns = await answered(environment, "a", "w") - environment.timeline.now_ns()
+    for _ in range(2):
+        assert (await environment.impair(["a"], strobe)).happened
+    assert (await environment.set_clock("a", offset_s=7.0, rate=1.0)).happened
+    assert await wrong_by_s() == {7, 207}
+    assert (await environment.relieve(["a"], strobe)).happened
+    assert await wrong_by_s() == {7, 107}
+    assert (await environment.relieve(["a"], strobe)).happened
+    assert await wrong_by_s() == {7}
+    assert (await environment.set_clock("a", offset_s=0.0, rate=1.0)).happened
+    assert await wrong_by_s() == {0}
+
+
 async def an_impairment_that_the_environment_has_not_is_refused_by_name(environment: Environment) -> None:
     for impairment in IMPAIRED_LINKS:
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair_links([A_TO_B], each))
+    for impairment, _ in (*FAILING, (LostDisk(), "")):
+        if impairment.kind not in environment.faults:
+            assert impairment.kind in await refuses(lambda each=impairment: environment.impair(["a"], each))
+    for verb in (environment.impair, environment.relieve):
+        assert "nobody" in await refuses(lambda verb=verb: verb(["nobody"], LostDisk())) or (
+            LostDisk.kind not in environment.faults
+        )
 
 
 IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
@@ -107,5 +311,13 @@ IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
     impairments_of_one_link_add_up_and_each_is_relieved_alone,
     an_impairment_leaves_a_cut_of_its_link_alone,
     what_a_held_link_keeps_arrives_although_its_sender_died_and_came_back,
+    a_slow_disk_is_slow_until_each_impairment_of_it_is_relieved,
+    a_failing_disk_ends_a_node_that_bears_it_not_and_is_no_panic,
+    a_node_that_is_killed_after_its_disk_ended_it_stays_down,
+    disks_are_lost_cut_short_and_rolled_back_as_is_said,
+    a_slow_node_is_slow_in_all_that_it_does_also_after_a_restart,
+    nodes_restart_in_a_loop_until_it_ends,
+    a_rolling_restart_takes_one_node_after_the_other,
+    a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
     an_impairment_that_the_environment_has_not_is_refused_by_name,
 )

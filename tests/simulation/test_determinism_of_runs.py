@@ -17,6 +17,8 @@ import pytest
 NEMESIS = (
     ("partition", "kill", "pause", "clock", "power"),
     ("links", "slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "kill"),
+    ("disk", "disk-damage", "power"),
+    ("slow-nodes", "restarts", "strobe", "clock", "held-links"),
 )
 """Of two seeds each, by turns."""
 

@@ -24,7 +24,7 @@ from harness.environments.docker.container import Container, Place
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
 from harness.environments.environment import Effect, Link
-from harness.environments.impairment import LinkImpairment
+from harness.environments.impairment import LinkImpairment, NodeImpairment
 from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.environments.remote.launch import launch_of
 from harness.environments.remote.node import RemoteNode
@@ -238,6 +238,12 @@ class DockerEnvironment:
         raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
 
     async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+
+    async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+
+    async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
         raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
 
     # Threads --------------------------------------------------------------------------------------------------

@@ -23,7 +23,18 @@ EPOCH_NS: Final = 1_767_225_600 * NANOSECONDS
 class MachineClock:
     """The clocks of one machine; they go on while its process is dead."""
 
-    __slots__ = ("_base_ns", "_boot_ns", "_loop", "_random", "_set_ns", "_timer_jitter_ns", "quartz", "rate")
+    __slots__ = (
+        "_base_ns",
+        "_boot_ns",
+        "_loop",
+        "_random",
+        "_set_ns",
+        "_shift_ns",
+        "_timer_jitter_ns",
+        "quartz",
+        "rate",
+        "stretch",
+    )
 
     def __init__(self, loop: VirtualTimeLoop, draw: random.Random, quartz_ppm: float, timer_jitter_ms: float) -> None:
         self._loop = loop
@@ -35,12 +46,20 @@ class MachineClock:
         self._base_ns = EPOCH_NS
         self.rate = 1.0
         """Rate of the wall clock."""
+        self.stretch = 1.0
+        """How many times as long as it should a sleep lasts."""
+        self._shift_ns = 0
 
     def set(self, *, offset_s: float, rate: float) -> None:
         """From now on wall time is true time * rate plus the offset; (0, 1) is the true time."""
         self._set_ns = self._loop.now_ns
-        self._base_ns = EPOCH_NS + self._set_ns + round(offset_s * NANOSECONDS)
+        self._base_ns = EPOCH_NS + self._set_ns + round(offset_s * NANOSECONDS) + self._shift_ns
         self.rate = rate
+
+    def shift(self, by_ns: int) -> None:
+        """Wall time is further ahead by so much, beside whatever it is set to."""
+        self._shift_ns += by_ns
+        self._base_ns += by_ns
 
     def wall_ns(self) -> int:
         elapsed_ns = self._loop.now_ns - self._set_ns
@@ -56,7 +75,7 @@ class MachineClock:
     def wake_ns(self, seconds: float) -> int:
         """The true moment at which one wakes who sleeps for so many seconds of this quartz."""
         late_ns = self._random.random() * self._timer_jitter_ns
-        return self._loop.now_ns + max(1, round(seconds * NANOSECONDS / self.quartz + late_ns))
+        return self._loop.now_ns + max(1, round(seconds * NANOSECONDS / self.quartz * self.stretch + late_ns))
 
 
 class Sleeper(Protocol):

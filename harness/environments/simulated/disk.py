@@ -11,6 +11,7 @@ import errno
 from collections.abc import Sequence
 from zlib import crc32
 
+from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 from harness.environments.simulated.disk_store import MAX_PENDING_WRITES, DiskStore, Inode, apply
 from harness.environments.simulated.process import Process
 from harness.environments.simulated.seam import SeamExceptions
@@ -45,8 +46,10 @@ class SimulatedFile:
         data = bytes(data)
         growth = offset + len(data) - len(content)
         if growth > 0 and not store.has_room(growth):
+            store.troubles.failed(FullDisk, f"write {self._path} {offset}+{len(data)}")
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if store.happens(store.faults.write_error_probability):
+            store.troubles.failed(DiskErrors, f"write {self._path} {offset}+{len(data)}")
             raise self._disk.exceptions.DiskError(errno.EIO, f"write failed on {store.name}", self._path)
         if growth > 0 and inode.linked:
             store.used_bytes += growth
@@ -62,6 +65,7 @@ class SimulatedFile:
         store = self._disk.store
         failing = store.faults.read_error_probability
         if failing and self._process.alive and store.happens(failing):
+            store.troubles.failed(DiskErrors, f"read {self._path} {offset}+{length}")
             raise self._disk.exceptions.DiskError(errno.EIO, f"read failed on {store.name}", self._path)
         return bytes(memoryview(self._inode.content)[offset : offset + length])
 
@@ -72,6 +76,7 @@ class SimulatedFile:
         inode = self._inode
         growth = size - len(inode.content)
         if growth > 0 and not store.has_room(growth):
+            store.troubles.failed(FullDisk, f"truncate {self._path} {size}")
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if inode.linked:
             store.used_bytes += growth
@@ -101,7 +106,7 @@ class SimulatedFile:
         faults = store.faults
         error: OSError | None = None
         if store.happens(faults.fsync_error_probability):
-            self._inode.drop(upto)
+            store.troubles.failed(FailingFsync, f"fsync {self._path} {self._inode.drop(upto)} bytes")
             error = self._disk.exceptions.DiskError(errno.EIO, f"fsync failed on {store.name}", self._path)
             outcome = "failed"
         elif store.happens(faults.fsync_lie_probability):

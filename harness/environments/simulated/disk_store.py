@@ -7,18 +7,19 @@ was not carried over, whatever the seed says: all, nothing, or pieces torn at an
 middle read as zeros. Names are operations of the directory and fare the same way.
 
 fsync takes time, and may fail (then its bytes never become durable, as on Linux) or lie. `DiskFaults` are the
-knobs; they start at none.
+knobs; they start at none, and impairments turn them (`disk_troubles`).
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
+from harness.environments.simulated.disk_troubles import DiskFaults, DiskTroubles
 from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
 from harness.environments.simulated.regime import Regime
 from harness.seed import Seed
@@ -29,18 +30,6 @@ JOURNAL_COMMIT_NS: Final = 30 * NANOSECONDS
 MAX_PENDING_NAMES: Final = 10_000
 MAX_PENDING_WRITES: Final = 100_000
 """A file with more unsynced writes than this has half of them written back by the kernel."""
-
-
-@dataclass(slots=True, kw_only=True)
-class DiskFaults:
-    """What is wrong with a disk now. Mutable: the nemesis turns these while the test runs."""
-
-    capacity_bytes: int | None = None
-    fsync_slow_factor: float = 1.0
-    fsync_error_probability: float = 0.0
-    fsync_lie_probability: float = 0.0
-    read_error_probability: float = 0.0
-    write_error_probability: float = 0.0
 
 
 class Inode:
@@ -66,14 +55,18 @@ class Inode:
         durable = self.durable
         for offset, data in self.operations[:count]:
             apply(durable, offset, data)
-        self.drop(upto)
+        del self.operations[:count]
+        self.carried = upto
 
-    def drop(self, upto: int) -> None:
-        """Forget the operations before number `upto`: they will never be durable."""
+    def drop(self, upto: int) -> int:
+        """Forget the operations before number `upto`; returns how many bytes they would have written."""
         count = upto - self.carried
-        if count > 0:
-            del self.operations[:count]
-            self.carried = upto
+        if count <= 0:
+            return 0
+        length = sum(len(data) for _, data in self.operations[:count] if data is not None)
+        del self.operations[:count]
+        self.carried = upto
+        return length
 
 
 def apply(content: bytearray, offset: int, data: bytes | None) -> None:
@@ -112,6 +105,7 @@ class DiskStore:
         self.loop = loop
         self.trace = trace
         self.faults = DiskFaults()
+        self.troubles = DiskTroubles(self.faults)
         self.used_bytes = 0
         self._regime = regime
         self._seed = seed
@@ -225,6 +219,37 @@ class DiskStore:
             inode.durable[offset] ^= mask
         self.trace.event(self.loop.now_ns, self.name, "rot", f"{path} {offset}")
         return True
+
+    # Damage to what lies there --------------------------------------------------------------------------------
+
+    def files(self) -> list[tuple[str, Inode]]:
+        """Those that have content, by path."""
+        return sorted((path, inode) for path, inode in self._names.items() if inode.content)
+
+    def cut_short(self, path: str, size: int) -> None:
+        """The file ends after so many bytes, on the platter as well."""
+        inode = self._names[path]
+        if inode.linked:
+            self.used_bytes -= len(inode.content) - size
+        inode.drop(inode.carried + len(inode.operations))
+        del inode.content[size:]
+        inode.durable = bytearray(inode.content)
+        self.trace.event(self.loop.now_ns, self.name, "cut-short", f"{path} {size}")
+
+    def image(self) -> Mapping[str, bytes]:
+        """A copy of all files, as processes see them."""
+        return {path: bytes(inode.content) for path, inode in sorted(self._names.items())}
+
+    def put_back(self, image: Mapping[str, bytes]) -> None:
+        """The disk holds just these files, durably."""
+        self._changes.clear()
+        self._names.clear()
+        for path, content in image.items():
+            self._names[path] = inode = Inode()
+            inode.content[:] = inode.durable[:] = content
+        self._durable_names = dict(self._names)
+        self.used_bytes = sum(map(len, image.values()))
+        self.trace.event(self.loop.now_ns, self.name, "put-back", f"{len(image)} {self.used_bytes}")
 
     # Loss of power --------------------------------------------------------------------------------------------
 

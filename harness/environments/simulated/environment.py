@@ -19,17 +19,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.environments.environment import Effect, Link
-from harness.environments.impairment import LINK_IMPAIRMENTS, LinkImpairment
+from harness.environments.impairment import LINK_IMPAIRMENTS, NODE_IMPAIRMENTS, LinkImpairment, NodeImpairment
 from harness.environments.simulated.clock import MachineClock
-from harness.environments.simulated.disk_store import DiskFaults, DiskStore
+from harness.environments.simulated.disk_store import DiskStore
+from harness.environments.simulated.disk_troubles import DiskFaults
 from harness.environments.simulated.host import RarePaths, SimulatedHost
 from harness.environments.simulated.impaired_links import ImpairedLinks
+from harness.environments.simulated.impaired_nodes import ImpairedNodes, World
 from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
 from harness.environments.simulated.moments import Moments
 from harness.environments.simulated.network import SimulatedNetwork
 from harness.environments.simulated.process import Machine, Process
 from harness.environments.simulated.regime import Regime
-from harness.environments.simulated.seam import DEFAULT_SEAM, seam_exceptions
+from harness.environments.simulated.seam import DEFAULT_SEAM, SeamExceptions, seam_exceptions
 from harness.errors import HarnessError
 from harness.lifetime.interruption import unwinding
 from harness.program import Main, PythonProgram
@@ -99,6 +101,8 @@ class _Node:
     main: Main
     config: Mapping[str, Any]
     log: NodeLog
+    ended_by_disk: bool = False
+    """Its process ended because its disk failed, and nothing has struck or booted it since."""
 
     def is_running(self) -> bool:
         return self.machine.process is not None and self.machine.process.alive
@@ -109,7 +113,8 @@ class SimulatedEnvironment:
 
     name = "simulated"
     faults = frozenset(
-        {"partition", "kill", "pause", "clock", "power", *(impairment.kind for impairment in LINK_IMPAIRMENTS)}
+        {"partition", "kill", "pause", "clock", "power"}
+        | {impairment.kind for impairment in (*LINK_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
     )
 
     def __init__(
@@ -129,6 +134,7 @@ class SimulatedEnvironment:
         self._exceptions = seam_exceptions(seam)
         self._network = SimulatedNetwork(loop, seed, self.regime, trace, self._exceptions)
         self._impaired_links = ImpairedLinks(self._network)
+        self._impaired_nodes = ImpairedNodes(World(loop, self._boot, self._kill))
         self._rare = RarePaths(seed, self.regime)
         self._kernel = copy_context()
         self.moments = Moments(loop, self._kernel)
@@ -221,9 +227,10 @@ class SimulatedEnvironment:
         return self._effect("heal", [f"{source}→{target}" for source, target in newly], "no link that was cut")
 
     async def kill(self, nodes: Sequence[str]) -> Effect:
-        killed = [node for node in self._named(nodes) if node.is_running()]
-        for node in killed:
-            self._end(node.machine, "killed", "killed")
+        named = self._named(nodes)
+        killed = [node for node in named if node.is_running()]
+        for node in named:
+            self._kill(node)
         return self._effect("kill", [node.spec.name for node in killed], "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
@@ -233,6 +240,7 @@ class SimulatedEnvironment:
             if not machine.powered:
                 continue
             was_running = node.is_running()
+            node.ended_by_disk = False
             if was_running and machine.process is not None:
                 machine.process.die()
             machine.powered = False
@@ -284,14 +292,15 @@ class SimulatedEnvironment:
         words = self._impaired_links.relieve([self._ends(link) for link in links], impairment)
         return self._effect(f"end of {impairment.kind}", [words] if words else [], "no link had it")
 
-    # Beyond the protocol: what only a simulator can do ----------------------------------------------------------
+    async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        words = self._impaired_nodes.impair(self._named(nodes), impairment)
+        return self._effect(impairment.kind, [words] if words else [], "there was nothing to impair")
 
-    async def starve(self, node: str, *, callback_cost_ms: float) -> Effect:
-        """Let each callback of a node take so long; 0 for full speed."""
-        processes = self._running([node])
-        for process in processes:
-            process.slow_down(int(callback_cost_ms * 1e6))
-        return self._effect("starve", [f"{p.name} {callback_cost_ms} ms" for p in processes], "no process running")
+    async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        words = self._impaired_nodes.relieve(self._named(nodes), impairment)
+        return self._effect(f"end of {impairment.kind}", [words] if words else [], "no node had it")
+
+    # Beyond the protocol: what only a simulator can do ----------------------------------------------------------
 
     def disk_faults(self, node: str) -> DiskFaults:
         """The knobs of a node's disk."""
@@ -327,6 +336,7 @@ class SimulatedEnvironment:
     def _process(self, machine: Machine) -> Process:
         machine.lives += 1
         machine.process = process = self._kernel.run(Process, machine, self._loop, self._crashed)
+        process.slow_down(machine.callback_cost_ns)
         return process
 
     def _host(self, machine: Machine, process: Process, record: Callable[[str], None] | None) -> SimulatedHost:
@@ -342,8 +352,15 @@ class SimulatedEnvironment:
             record=record,
         )
 
+    def _kill(self, node: _Node) -> None:
+        """Whoever kills a node whose disk has made an end of it holds it down."""
+        node.ended_by_disk = False
+        if node.is_running():
+            self._end(node.machine, "killed", "killed")
+
     def _boot(self, node: _Node) -> None:
         machine = node.machine
+        node.ended_by_disk = False
         process = self._process(machine)
         host = self._host(machine, process, node.log.events.append)
         self._note(node, f"boot {machine.lives}")
@@ -375,16 +392,28 @@ class SimulatedEnvironment:
             self._loop.fail(error)
             return
         words = "".join(traceback.format_exception(error))
+        node = self._nodes.get(process.name)
+        if node is not None and _is_of_disk(error, self._exceptions):
+            self._ended_by_disk(node, words)
+            return
         self._panics[process.name] = words
         self.trace.event(self._loop.now_ns, process.name, "panic", f"{type(error).__name__}: {error}")
-        node = self._nodes.get(process.name)
         if node is None:
             self._loop.fail(HarnessError(f"client {process.name} crashed:\n{words}"))
             return
-        node.log.events.append(
-            f'{{"time": {self._loop.now_ns}, "wall": {process.machine.clock.wall_ns()}, "event": "panic"}}'
-        )
+        self._event(node, "panic")
         self._end(process.machine, f"panic:\n{words}", "panicked")
+
+    def _ended_by_disk(self, node: _Node, words: str) -> None:
+        """What a node does whose disk a fault lets fail is no panic: it was struck."""
+        self._event(node, "stopped")
+        self._end(node.machine, f"its disk made an end of it:\n{words}", "disk failed")
+        node.ended_by_disk = True
+
+    def _event(self, node: _Node, event: str) -> None:
+        """Of the kernel, in the node's name."""
+        wall_ns = node.machine.clock.wall_ns()
+        node.log.events.append(f'{{"time": {self._loop.now_ns}, "wall": {wall_ns}, "event": "{event}"}}')
 
     # Words ------------------------------------------------------------------------------------------------------
 
@@ -413,6 +442,15 @@ class SimulatedEnvironment:
         now_ns = self._loop.now_ns
         node.log.lines.append(f"{now_ns / NANOSECONDS:14.9f} {words}")
         self.trace.event(now_ns, node.spec.name, "process", words.partition("\n")[0])
+
+
+def _is_of_disk(error: BaseException | None, exceptions: SeamExceptions) -> bool:
+    """Whether a failing disk is behind this error, of a group behind all of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_of_disk(each, exceptions) for each in error.exceptions)
+    if isinstance(error, exceptions.DiskError | exceptions.DiskFull):
+        return True
+    return error is not None and _is_of_disk(error.__cause__, exceptions)
 
 
 async def _run(main: Main, host: SimulatedHost, config: Mapping[str, Any]) -> None:

@@ -21,7 +21,18 @@ from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
 class Machine:
     """What a host keeps when its program dies."""
 
-    __slots__ = ("clock", "disk", "heard", "listeners", "lives", "name", "powered", "process", "said")
+    __slots__ = (
+        "callback_cost_ns",
+        "clock",
+        "disk",
+        "heard",
+        "listeners",
+        "lives",
+        "name",
+        "powered",
+        "process",
+        "said",
+    )
 
     def __init__(self, name: str, clock: MachineClock, disk: DiskStore) -> None:
         self.name = name
@@ -35,6 +46,24 @@ class Machine:
         """The last event that its program reported."""
         self.heard = ""
         """The last event of a sender when it sent what arrived here last: it may have caused what comes."""
+        self.callback_cost_ns = 0
+
+    def slower(self, callback_cost_ns: int, stretch: float) -> None:
+        """Each callback takes so much longer, and each sleep so many times as long, also in lives to come."""
+        self.clock.stretch *= stretch
+        self._set_cost(self.callback_cost_ns + callback_cost_ns)
+
+    def faster(self, callback_cost_ns: int, stretch: float) -> None:
+        """Take away what `slower` has added."""
+        self.clock.stretch /= stretch
+        self._set_cost(self.callback_cost_ns - callback_cost_ns)
+        if self.callback_cost_ns == 0:
+            self.clock.stretch = 1.0  # without what rounding has left
+
+    def _set_cost(self, callback_cost_ns: int) -> None:
+        self.callback_cost_ns = callback_cost_ns
+        if self.process is not None and self.process.alive:
+            self.process.slow_down(callback_cost_ns)
 
 
 class OpenConnection(Protocol):
@@ -94,12 +123,22 @@ class Process:
             return True
         handle.delayed = True
         now_ns = self.loop.now_ns
-        start_ns = max(now_ns, self._busy_until_ns)
-        self._busy_until_ns = start_ns + self._callback_cost_ns
-        if start_ns == now_ns:
+        if not self._parked and self._busy_until_ns <= now_ns:
+            self._busy_until_ns = now_ns + self._callback_cost_ns
             return True
-        self.loop.later(handle, start_ns)
+        self._parked.append(handle)
+        if len(self._parked) == 1:
+            self.loop.kernel_at(self._busy_until_ns, self._next)
         return False
+
+    def _next(self) -> None:
+        """The processor is free for the next callback that waits."""
+        if self.paused or self.runs or not self._parked or self.loop.now_ns < self._busy_until_ns:
+            return
+        self.loop.soon(self._parked.popleft())
+        self._busy_until_ns = self.loop.now_ns + self._callback_cost_ns
+        if self._parked:
+            self.loop.kernel_at(self._busy_until_ns, self._next)
 
     async def never(self) -> None:
         """What a dead process waits for: a call that it makes of the kernel is not answered."""
@@ -115,14 +154,18 @@ class Process:
     def resume(self) -> None:
         """Go on: what fell due meanwhile runs now, in its order."""
         self.paused = False
-        self.runs = self.alive and self._callback_cost_ns == 0
-        while self._parked:
-            self.loop.soon(self._parked.popleft())
+        self._go_on()
 
     def slow_down(self, callback_cost_ns: int) -> None:
         """Let each callback take so long, one after the other, as on a starved processor; 0 for full speed."""
         self._callback_cost_ns = callback_cost_ns
-        self.runs = self.alive and not self.paused and callback_cost_ns == 0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """What waits runs now, in its order, unless the process is paused still."""
+        self.runs = self.alive and not self.paused and self._callback_cost_ns == 0
+        while self._parked and not self.paused:
+            self.loop.soon(self._parked.popleft())
 
     def die(self) -> None:
         """Nothing of this process runs any more, not even a `finally`."""

@@ -14,7 +14,7 @@ from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
 from nemesis.cluster import Cluster
 from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
-from nemesis.impair import LINK_VERBS, ImpairLinks
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
 from nemesis.links import Around, Between, OneDirection
 from nemesis.shape import (
     Apart,
@@ -63,6 +63,7 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
         *(st.builds(of, part) for of in (Isolate, OneWay)),
         st.builds(IsolateWithCompany, part, groups),
         *(st.builds(of, target, target) for of in (Apart, CutLink, CutOneDirection)),
+        st.builds(ImpairNodes, st.sampled_from(list(NODE_VERBS)), target),
         st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links),
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from harness.environments.environment import Link
+from harness.environments.impairment import BitRot, SlowDisk
 from harness.record.fault_row import FaultRow
 from harness.record.healing import unhealed
-from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
+from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Restart, Skew
 
 Step = tuple[str, int, Fault, bool]
 """start or stop, the number of the fault, it, and whether that had an effect."""
@@ -19,6 +20,9 @@ BOTH = Kill(nodes=("b1", "b2"))
 CUT = Partition(links=(Link("b1", "b2"), Link("b2", "b1")))
 ONE_WAY = Partition(links=(Link("b1", "b2"),))
 SKEWED = ClockSkew(skews=(Skew("b1", 3.0, 1.0),))
+
+ROTTEN = ImpairedNodes(nodes=("b1",), impairment=BitRot(bits=1, draw=1))
+SLOW = ImpairedNodes(nodes=("b1",), impairment=SlowDisk(factor=9.0))
 
 
 def rows(*steps: Step) -> list[FaultRow]:
@@ -66,6 +70,9 @@ def rows(*steps: Step) -> list[FaultRow]:
         ],
         [("start", 0, SKEWED, True), ("start", 1, SKEWED, True), ("stop", 1, SKEWED, True), ("stop", 0, SKEWED, False)],
         [("start", 0, Compound((B1, CUT)), True), ("stop", 0, Compound((B1, CUT)), True)],
+        # What has rotted stays so.
+        [("start", 0, ROTTEN, True), ("stop", 0, ROTTEN, False)],
+        [("start", 0, SLOW, True), ("start", 1, SLOW, True), ("stop", 0, SLOW, True), ("stop", 1, SLOW, True)],
     ],
 )
 def test_what_was_undone_is_healed(steps: list[Step]) -> None:
@@ -101,6 +108,11 @@ def test_what_was_undone_is_healed(steps: list[Step]) -> None:
         (
             [("start", 0, ONE_WAY, True), ("start", 1, CUT, True), ("stop", 1, CUT, True)],
             ["partition b1 b2 (it was never stopped)"],
+        ),
+        # Of two that are alike one is left.
+        (
+            [("start", 0, SLOW, True), ("start", 1, SLOW, True), ("stop", 0, SLOW, True), ("stop", 1, SLOW, False)],
+            ["slow-disk b1 (its stop had no effect: read back)"],
         ),
         ([("start", 0, SKEWED, True), ("stop", 0, SKEWED, False)], ["clock b1 (its stop had no effect: read back)"]),
         (

@@ -94,6 +94,57 @@ slow-links
 0.5 slow link one of controllers to primary one way
 0.5 slow link one of brokers to active-controller one way
 0.5 slow link one of controllers to active-controller one way
+disk
+2.0 slow disks of primary
+1.0 slow disks of active-controller
+2.0 slow disks of one of brokers
+1.0 slow disks of minority of controllers
+2.0 fail fsyncs of primary
+1.0 fail fsyncs of active-controller
+2.0 fail fsyncs of one of brokers
+1.0 fail fsyncs of minority of controllers
+2.0 fail disks of primary
+1.0 fail disks of active-controller
+2.0 fail disks of one of brokers
+1.0 fail disks of minority of controllers
+2.0 fill disks of primary
+1.0 fill disks of active-controller
+2.0 fill disks of one of brokers
+1.0 fill disks of minority of controllers
+disk-damage
+2.0 rot disks of primary
+1.0 rot disks of active-controller
+2.0 rot disks of one of brokers
+1.0 rot disks of minority of controllers
+2.0 cut files of primary
+1.0 cut files of active-controller
+2.0 cut files of one of brokers
+1.0 cut files of minority of controllers
+2.0 wipe disks of primary
+1.0 wipe disks of active-controller
+2.0 wipe disks of one of brokers
+1.0 wipe disks of minority of controllers
+2.0 roll back disks of primary
+1.0 roll back disks of active-controller
+2.0 roll back disks of one of brokers
+1.0 roll back disks of minority of controllers
+slow-nodes
+2.0 slow down primary
+1.0 slow down active-controller
+2.0 slow down one of brokers
+1.0 slow down minority of controllers
+restarts
+2.0 restart loop of primary
+1.0 restart loop of active-controller
+2.0 restart loop of one of brokers
+1.0 restart loop of minority of controllers
+1.5 rolling restart of brokers
+1.5 rolling restart of controllers
+strobe
+2.0 strobe clocks of primary
+1.0 strobe clocks of active-controller
+2.0 strobe clocks of one of brokers
+1.0 strobe clocks of minority of controllers
 """
 OF_A_LEADERLESS_SYSTEM = """
 partition
@@ -125,6 +176,24 @@ slow-links
 0.5 slow links of all
 1.0 slow link one of all to one of all
 0.5 slow link one of all to one of all one way
+disk
+2.0 slow disks of one of stores
+2.0 fail fsyncs of one of stores
+2.0 fail disks of one of stores
+2.0 fill disks of one of stores
+disk-damage
+2.0 rot disks of one of stores
+2.0 cut files of one of stores
+2.0 wipe disks of one of stores
+2.0 roll back disks of one of stores
+slow-nodes
+2.0 slow down one of stores
+restarts
+2.0 restart loop of one of stores
+1.5 rolling restart of stores
+1.5 rolling restart of gates
+strobe
+2.0 strobe clocks of one of stores
 """
 OF_MEMO = """
 partition
@@ -170,6 +239,34 @@ slow-links
 0.5 slow link primary to one of memos one way
 0.5 slow link one of all to one of all one way
 0.5 slow link one of memos to primary one way
+disk
+2.0 slow disks of primary
+2.0 slow disks of one of memos
+2.0 fail fsyncs of primary
+2.0 fail fsyncs of one of memos
+2.0 fail disks of primary
+2.0 fail disks of one of memos
+2.0 fill disks of primary
+2.0 fill disks of one of memos
+disk-damage
+2.0 rot disks of primary
+2.0 rot disks of one of memos
+2.0 cut files of primary
+2.0 cut files of one of memos
+2.0 wipe disks of primary
+2.0 wipe disks of one of memos
+2.0 roll back disks of primary
+2.0 roll back disks of one of memos
+slow-nodes
+2.0 slow down primary
+2.0 slow down one of memos
+restarts
+2.0 restart loop of primary
+2.0 restart loop of one of memos
+1.5 rolling restart of memos
+strobe
+2.0 strobe clocks of primary
+2.0 strobe clocks of one of memos
 """
 
 
@@ -184,7 +281,7 @@ def listed(system: Declaration) -> str:
         if name in ALIKE:
             continue
         assert package.name == name
-        assert {shape.kind for _, shape in package.shapes} == {package.fault}
+        assert "+".join(sorted({shape.kind for _, shape in package.shapes})) == package.fault
         lines += [name, *(f"{weight} {shape}" for weight, shape in package.shapes)]
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from harness.environments.environment import Link
+from harness.environments.impairment import SlowNode
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
 from harness.program import PythonProgram
@@ -184,20 +185,20 @@ def test_a_panic_ends_the_whole_process_and_keeps_its_last_words(simulate, tmp_p
 
 def test_a_starved_process_falls_behind_and_keeps_its_order(simulate):
     async def body(environment, hosts) -> None:
-        host = hosts["a"]
+        host, slow = hosts["a"], SlowNode(callback_us=10_000, stretch=1.0)
         done: list[tuple[int, int]] = []
 
         async def work(number: int) -> None:
             done.append((number, environment.timeline.now_ns() // 1_000_000))
 
-        await environment.starve("a", callback_cost_ms=10)
+        await environment.impair(["a"], slow)
         for number in range(5):
             host.spawn(work(number), "work")
         await environment.timeline.sleep(1)
         assert [number for number, _ in done] == [0, 1, 2, 3, 4]
         times = [at_ms for _, at_ms in done]
         assert all(later - earlier >= 10 for earlier, later in itertools.pairwise(times))
-        await environment.starve("a", callback_cost_ms=0)
+        await environment.relieve(["a"], slow)
         host.spawn(work(9), "work")
         await environment.timeline.sleep(0)
         assert done[-1] == (9, 1000)

@@ -1,0 +1,100 @@
+"""What is wrong with a simulated disk now, as knobs, and the impairments that turn them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, SlowDisk
+
+DiskImpairment = SlowDisk | FailingFsync | DiskErrors | FullDisk
+MOST_NAMED: Final = 20
+"""Of the calls that an impairment let fail so many are named."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DiskFaults:
+    """What is wrong with a disk now. Mutable: the nemesis turns these while the test runs."""
+
+    capacity_bytes: int | None = None
+    fsync_slow_factor: float = 1.0
+    fsync_error_probability: float = 0.0
+    fsync_lie_probability: float = 0.0
+    read_error_probability: float = 0.0
+    write_error_probability: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class DiskTrouble:
+    """One impairment, and which calls it let fail."""
+
+    impairment: DiskImpairment
+    capacity_bytes: int | None = None
+    failed: int = 0
+    named: list[str] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        return (
+            isinstance(self.impairment, FailingFsync)
+            and self.impairment.most is not None
+            and self.failed >= self.impairment.most
+        )
+
+    def words(self) -> str:
+        if isinstance(self.impairment, SlowDisk):
+            return ""
+        more = f", and {self.failed - MOST_NAMED} more" if self.failed > MOST_NAMED else ""
+        return f" ({self.failed} calls failed{': ' if self.named else ''}{', '.join(self.named)}{more})"
+
+
+class DiskTroubles:
+    """Impairments of one disk, oldest first; together they turn its knobs."""
+
+    def __init__(self, faults: DiskFaults) -> None:
+        self._faults = faults
+        self._active: list[DiskTrouble] = []
+
+    def add(self, impairment: DiskImpairment, used_bytes: int) -> None:
+        trouble = DiskTrouble(impairment)
+        if isinstance(impairment, FullDisk):
+            trouble.capacity_bytes = used_bytes + impairment.room_bytes
+        self._active.append(trouble)
+        self._turn(type(impairment))
+
+    def take(self, impairment: DiskImpairment) -> DiskTrouble | None:
+        """Take one such impairment away; None if there is none."""
+        for trouble in self._active:
+            if trouble.impairment == impairment:
+                self._active.remove(trouble)
+                self._turn(type(impairment))
+                return trouble
+        return None
+
+    def failed(self, kind: type[DiskImpairment], call: str) -> None:
+        """A call failed for impairments of this kind: it is put down to the oldest that is not over."""
+        for trouble in self._active:
+            if isinstance(trouble.impairment, kind) and not trouble.is_over:
+                trouble.failed += 1
+                if len(trouble.named) < MOST_NAMED:
+                    trouble.named.append(call)
+                self._turn(kind)
+                return
+
+    def _turn(self, kind: type[DiskImpairment]) -> None:
+        """Set the knobs of this kind to what its impairments come to."""
+        faults = self._faults
+        active = [trouble for trouble in self._active if not trouble.is_over]
+        now = [trouble.impairment for trouble in active]
+        if kind is SlowDisk:
+            faults.fsync_slow_factor = math.prod(each.factor for each in now if isinstance(each, SlowDisk))
+        elif kind is FailingFsync:
+            faults.fsync_error_probability = float(any(isinstance(each, FailingFsync) for each in now))
+        elif kind is DiskErrors:
+            errors = [each for each in now if isinstance(each, DiskErrors)]
+            faults.read_error_probability = 1.0 - math.prod(1.0 - each.reads for each in errors)
+            faults.write_error_probability = 1.0 - math.prod(1.0 - each.writes for each in errors)
+        else:
+            full = [trouble.capacity_bytes for trouble in active if trouble.capacity_bytes is not None]
+            faults.capacity_bytes = min(full, default=None)

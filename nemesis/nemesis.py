@@ -146,7 +146,7 @@ class Nemesis:
                 package=entry.package,
                 number=entry.number,
                 starts=starts,
-                kind=fault.kind if fault else entry.package,
+                kind=fault.kind if fault else entry.shape.kind,
                 shape=shape,
                 nodes=fault.nodes if fault else (),
                 fault=fault.to_json() if fault else None,

@@ -3,7 +3,7 @@
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […], "excused": "…",
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
-     "operations": {…}, "faults": {…}, "versions": {…},
+     "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
@@ -13,6 +13,8 @@ null. The `excused` of all is one line: what was found and is legal, with the re
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
+`points` are those that the system declares: how often each was reached, and the faults that struck in that moment; none
+where the environment does not see them.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
@@ -64,6 +66,8 @@ class VerdictFile:
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
     faults: Mapping[str, Any] = field(default_factory=dict)
     """What the nemesis did, counted, e.g. {"partition": {"applied": 3, "with_effect": 3}}."""
+    points: Mapping[str, Any] = field(default_factory=dict)
+    """{"alter-proposed": {"reached": 3, "struck_by": ["kill it when alter-proposed"]}}."""
     versions: Mapping[str, Any] = field(default_factory=dict)
     checking: Checking | None = None
     """None where it is not known."""
@@ -77,6 +81,7 @@ class VerdictFile:
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
             "operations": plain(self.operations),
             "faults": plain(self.faults),
+            "points": plain(self.points),
             "versions": plain(self.versions),
             "checked": None if self.checking is None else asdict(self.checking),
         }
@@ -92,6 +97,7 @@ class VerdictFile:
             checkers=checkers,
             operations=data["operations"],
             faults=data["faults"],
+            points=data.get("points", {}),
             versions=data["versions"],
             checking=Checking(**data["checked"]) if data.get("checked") else None,
         )

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from harness.system import LegalLoss as LegalLoss
     from harness.system import NodeSpec as NodeSpec
     from harness.system import System as System
+    from harness.watch import Watch as Watch
     from harness.workload import Workload as Workload
     from nemesis.beat import every as every
     from nemesis.shape import Apart as Apart
@@ -98,7 +99,11 @@ if TYPE_CHECKING:
     from nemesis.target import Nodes as Nodes
     from nemesis.target import One as One
     from nemesis.target import Role as Role
+    from nemesis.trigger import Trigger as Trigger
+    from nemesis.trigger import after as after
+    from nemesis.trigger import when as when
     from stormproof.scenarios import ACTIVE_CONTROLLER as ACTIVE_CONTROLLER
+    from stormproof.scenarios import IT as IT
     from stormproof.scenarios import PRIMARY as PRIMARY
     from stormproof.scenarios import Chosen as Chosen
     from stormproof.scenarios import chosen as chosen
@@ -153,6 +158,7 @@ _NAMES = {
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),
     "harness.system": ("Declaration", "LegalLoss", "NodeSpec", "System"),
+    "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),
     "nemesis.beat": ("every",),
     "nemesis.shape": (
@@ -169,8 +175,10 @@ _NAMES = {
         "restart",
     ),
     "nemesis.target": ("ALL", "Group", "Majority", "Minority", "Nodes", "One", "Role"),
+    "nemesis.trigger": ("Trigger", "after", "when"),
     "stormproof.scenarios": (
         "ACTIVE_CONTROLLER",
+        "IT",
         "PRIMARY",
         "Chosen",
         "chosen",

@@ -19,6 +19,8 @@ PRIMARY = Role("primary")
 """Whoever serves writes now, in systems that call this role so."""
 ACTIVE_CONTROLLER = Role("active-controller")
 """Of RocketMQ: the leader of the controllers."""
+IT = Role("it")
+"""The node that reached the point: `every(10, kill(IT), heal_after_s=5, trigger=when("became-master"))`."""
 
 
 @dataclass(frozen=True, slots=True)

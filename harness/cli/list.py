@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.bounds import INT64, bounds_of, kind_of
+from harness.bounds import INT64, bounds_of, kind_of, shown
 from harness.cli.console import Console
 from harness.cli.options import console_of, example
 from harness.cli.usage import OneOf
@@ -32,13 +32,15 @@ EXAMPLES = """
 stormproof list
 stormproof list mutants
 stormproof list shapes
+stormproof list points rocketmq
 stormproof list models
 stormproof list runs --runs runs --json
 """
 
 Entry = dict[str, Any]
 
-_ON_DEMAND = ("checks", "models", "shapes", "targets")
+_ON_DEMAND = ("checks", "models", "points", "shapes", "targets")
+_OF_A_SYSTEM = ("mutants", "points", "targets")
 _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
 
 
@@ -56,6 +58,7 @@ _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
             "nemeses",
             "shapes",
             "targets",
+            "points",
             "environments",
             "mutants",
             "suites",
@@ -63,17 +66,25 @@ _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
         ],
     ),
 )
+@click.argument("system", required=False)
 @click.option(
     "--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True, metavar="DIR"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(what: str | None, runs: Path, as_json: bool) -> int:
+def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> int:
     """Show systems, workloads, nemeses, environments, mutants, suites and past runs; or only one kind of them.
 
     Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; `models`,
     what check --consistency-model can demand of transactions; `shapes`, how faults are written in sentences such as
-    'kill one of all every 10 for 5'; and `targets`, the names that each system has for them.
+    'kill one of all every 10 for 5'; `targets`, the names that each system has for them; and `points`, moments at which
+    faults can strike, as in 'kill it when alter-proposed every 10 for 5'. Behind mutants, targets and points the name
+    of a SYSTEM shows only its own.
     """
+    if system is not None:
+        if what not in _OF_A_SYSTEM:
+            known = ", ".join(_OF_A_SYSTEM)
+            raise UsageError(f"list {what} is not of one system, got {shown(system)}; these are: {known}")
+        registry.require_known("systems", system)
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
         "workloads": _workloads,
@@ -82,13 +93,17 @@ def command(what: str | None, runs: Path, as_json: bool) -> int:
         "nemeses": _nemeses,
         "shapes": _shapes,
         "targets": _targets,
+        "points": _points,
         "environments": lambda: _plugins("environments"),
         "mutants": _mutants,
         "suites": _suites,
         "runs": lambda: past_runs(runs),
     }
     wanted = _SHOWN_TOGETHER.get(what, [what]) if what else [name for name in sources if name not in _ON_DEMAND]
-    chosen = {name: sources[name]() for name in wanted}
+    chosen = {
+        name: [entry for entry in sources[name]() if system in (None, entry.get("system", entry.get("name")))]
+        for name in wanted
+    }
     console = console_of(as_json, False)
     console.result(chosen)
     if not as_json:
@@ -205,6 +220,17 @@ def _targets() -> list[Entry]:
     return entries
 
 
+def _points() -> list[Entry]:
+    """The moments that each system names, with its default settings."""
+    entries = []
+    for entry in _plugins("systems"):
+        if "problem" not in entry:
+            system = registry.system(entry["name"])
+            declared = system.cluster(registry.typed_settings(system.settings_type, {})).points
+            entries += [{"name": name, "about": about, "system": entry["name"]} for name, about in declared.items()]
+    return entries
+
+
 def _suites() -> list[Entry]:
     return [{"name": name, "scenarios": len(load_suite(name).scenarios)} for name in shipped()]
 
@@ -261,6 +287,8 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     if name == "shapes":
         console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP;")
         console.say("  PART: the same without all; 'and' joins shapes that strike at one moment")
+        console.say("  behind the shapes: when POINT, when 3rd POINT, after POINT (stormproof list points); the target")
+        console.say("  'it' is then the node that reached the point")
 
 
 def _line(entry: Entry, width: int) -> str:

@@ -22,6 +22,7 @@ from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, read_fault_log
 from harness.record.history import MalformedHistory, close_torn
 from harness.record.node_events import NodeReports, write_node_events
+from harness.record.points import points_of
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.record.run_record import RunRecord, read_run_record
 from harness.record.scenario import Scenario
@@ -88,6 +89,7 @@ def check_run(
         results=judged.results,
         faults=run.faults.counts,
         checked="" if judged.decided is None else judged.decided.chosen.words(),
+        points=_points(run, record),
         regime=record.regime,
         seconds=time.monotonic() - started,
     )
@@ -126,6 +128,12 @@ def stored_run(directory: RunDirectory, record: RunRecord, parts: Parts | None =
 def voters_of(parts: Parts) -> dict[str, str]:
     """Node -> the group in which it votes."""
     return {node: group for group in parts.declaration.voters for node in parts.vocabulary.groups[group]}
+
+
+def _points(run: RecordedRun, record: RunRecord) -> dict[str, Any]:
+    """As `points_of`; empty where the environment did not count them."""
+    reached = record.environment.get("reached")
+    return {} if reached is None else points_of(run.parts.declaration.points, reached, run.faults.windows)
 
 
 def _history(directory: RunDirectory) -> tuple[Path | None, str]:

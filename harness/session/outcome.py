@@ -35,6 +35,8 @@ class Outcome:
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
     """As in `FaultLog.counts`."""
+    points: Mapping[str, Any] = field(default_factory=dict)
+    """As `points_of` gives them."""
     regime: Mapping[str, float] = field(default_factory=dict)
     """The kind of world that the simulator drew from the seed."""
     checked: str = ""
@@ -97,6 +99,7 @@ def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Chec
         checkers=outcome.results,
         operations=outcome.operations,
         faults=outcome.faults,
+        points=outcome.points,
         versions=versions_,
         checking=checking,
     )

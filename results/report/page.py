@@ -96,6 +96,26 @@ def faults(run: RunFiles) -> str:
     return f"<section><h2>Faults</h2>{table(header, rows, numbers=(2, 3))}{rest}</section>"
 
 
+def points(run: RunFiles) -> str:
+    """Which of the moments that the system names were reached, and which faults struck there."""
+    found = run.verdict.points if run.verdict else {}
+    if not found:
+        return ""
+    never = [point for point, seen in found.items() if not seen["reached"]]
+    reached = {point: seen for point, seen in found.items() if seen["reached"]}
+    struck = [point for point, seen in reached.items() if seen["struck_by"]]
+    rows = [
+        [escape(point), f"{reached[point]['reached']:,}", escape("; ".join(reached[point]["struck_by"]))]
+        for point in (*struck, *(point for point in reached if point not in struck))
+    ]
+    summary = f"{len(reached)} of {len(found)} points were reached, faults struck at {len(struck)} of them"
+    shown = table(["point", "times", "struck by"], rows, numbers=(1,))
+    html = f"<details><summary>{summary}</summary>{shown}</details>"
+    if never:
+        html += f'<p class="muted">Never reached: {escape(", ".join(never))}.</p>'
+    return f"<section><h2>Points</h2>{html}</section>"
+
+
 def nodes(run: RunFiles) -> str:
     """The nodes, with their logs where they lie beside the page."""
     if not run.nodes:

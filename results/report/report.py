@@ -59,6 +59,7 @@ def render(directory: Path, problems: list[str]) -> str:
         page.operations(measured),
         availability(run),
         page.faults(run),
+        page.points(run),
         checkers(run, timed=rows.timed),
         page.nodes(run),
         page.circumstances(run),

@@ -111,6 +111,10 @@ rocketmq --nemesis 'isolate primary every 1e400 for 1' => is a number of seconds
 rocketmq --nemesis 'isolate primary every 1e-9 for 1e-10' => would strike 60,000,000,000 times
 rocketmq --nemesis 'isolate primery every 10 for 5' => 'primery' is no target
 rocketmq --nemesis 'isolat primary every 10 for 5' => the verb 'isolat' is unknown
+rocketmq --nemesis 'kill it when alter-propsed every 10 for 5' => did you mean 'kill it when alter-proposed every
+rocketmq --nemesis 'kill it when 3th alter-proposed every 10 for 5' => is written as 1st, 2nd, 3rd …, got '3th'
+rocketmq --nemesis 'kill it every 10 for 5' => 'it' is the node that reaches a point, which one has to be said
+rocketmq --environment docker --nemesis 'kill it after flushed every 10 for 5' => that needs the simulator
 rocketmq --nemesis 'isolate b9 every 10 for 5' => 'b9' is no target that can follow 'isolate'
 rocketmq --set brokers=2 --nemesis 'kill b3 every 10 for 5' => 'b3' is no target that can follow 'kill'
 rocketmq --nemesis 'kill b1+b1 every 10 for 5' => 'b1+b1' names a node twice

@@ -313,6 +313,11 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert stormproof("list", "shapes", "--json") == 0
     shapes = json.loads(capsys.readouterr().out)["shapes"]
     assert {"name": "isolate PART", "fault": "partition"} in shapes
+    assert stormproof("list", "points", "rocketmq", "--json") == 0
+    points = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["points"]}
+    assert points["alter-proposed"]["system"] == "rocketmq"
+    assert "is about to send its proposal" in points["alter-proposed"]["about"]
+    assert len(points) > 60
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse"]

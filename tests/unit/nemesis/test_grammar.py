@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
@@ -71,6 +71,7 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
     )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # each vocabulary needs strategies of its own
 @given(st.data())
 def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) -> None:
     words = data.draw(vocabularies())

@@ -152,7 +152,7 @@ def test_a_compound_is_undone_whole_but_for_links_that_another_fault_holds() -> 
 def test_a_stop_whose_start_struck_no_node_has_no_effect() -> None:
     storm = Storm((Isolate(Role("primary")), cut("b1", "b2")))
     started = storm.start(0)
-    assert (started.happened, started.nodes, started.fault, started.kind) == (False, (), None, "test")
+    assert (started.happened, started.nodes, started.fault, started.kind) == (False, (), None, "partition")
     storm.start(1)
     stopped = storm.stop(0)
     assert (stopped.happened, stopped.fault) == (False, None)

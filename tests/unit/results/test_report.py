@@ -59,6 +59,23 @@ def test_the_verdict_comes_first_and_nothing_is_shown_twice(run: Path) -> None:
     assert "duplicate × 3, legal here: a client" in head
 
 
+def test_points_are_shown_with_the_faults_that_struck_there_and_those_never_reached_by_name(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run")
+    points = {
+        "became-master": {"reached": 1_234, "struck_by": []},
+        "alter-proposed": {"reached": 7, "struck_by": ["kill it when alter-proposed", "isolate <it>"]},
+        "log-cut": {"reached": 0, "struck_by": []},
+    }
+    write_verdict(directory, VerdictFile(verdict=Verdict.VALID, points=points))
+    assert write_report(directory) is None
+    text = page(directory)
+    assert "2 of 3 points were reached, faults struck at 1 of them" in text
+    assert "kill it when alter-proposed; isolate &lt;it&gt;" in text
+    assert text.index("alter-proposed") < text.index("became-master")
+    assert "1,234" in text
+    assert "Never reached: log-cut." in text
+
+
 def test_three_examples_are_open_and_the_others_folded(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", seconds=1)
     examples = tuple(

@@ -29,6 +29,7 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
         "checkers",
         "operations",
         "faults",
+        "points",
         "versions",
         "checked",
     ]

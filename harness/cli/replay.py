@@ -1,4 +1,4 @@
-"""`stormproof replay`: the same seed again, and whether everything happened again as it did."""
+"""`stormproof replay`: the same storm again, and whether everything happened again as it did."""
 
 from __future__ import annotations
 
@@ -14,38 +14,90 @@ from harness.cli.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, exit_code_of
-from harness.cli.options import console_of, example, execution_options, output_options
-from harness.errors import HarnessError
+from harness.cli.options import Execution, console_of, example, execution_options, output_options
+from harness.errors import HarnessError, UsageError
 from harness.lifetime import guarded, scratch
 from harness.record.run_directory import SCENARIO, require_writable_directory
 from harness.record.run_record import read_run_record
 from harness.session import engines
 from harness.session import resolve as registry
+from harness.session.output_file import STANDARD_OUTPUT
 from harness.trace import Difference, first_difference
 
 if TYPE_CHECKING:
     from harness.session.outcome import Outcome
 
+STORM_SUFFIX = ".toml"
 HASH_SEEDS = ("1", "2")
 MOST_SECONDS = 3600
 
 EXAMPLES = """
 stormproof replay runs/latest
 stormproof replay runs/latest --engine inprocess
+stormproof replay lost.storm.toml --times 20
+stormproof replay lost.storm.toml --as-test -o test_lost.py
 """
 
 
 @click.command("replay", epilog=example(EXAMPLES))
 @click.argument("path", metavar="PATH", type=click.Path(path_type=Path), shell_complete=one_or_a_file(run_directories))
+@click.option(
+    "--times",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Of a storm file: how often it is carried out.",
+)
+@click.option("--report", is_flag=True, help="Of a storm file: carry it out as a run, with a directory and a report.")
+@click.option("--as-test", is_flag=True, help="Print a storm file as a test for pytest, and carry nothing out.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where --as-test writes."
+)
 @execution_options
 @output_options
-def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bool, progress: bool | None) -> int:
-    """Run the scenario of the run directory PATH again and compare, in the simulator event for event.
+def command(
+    path: Path,
+    times: int,
+    report: bool,
+    as_test: bool,
+    output: Path | None,
+    runs: Path,
+    engine: str,
+    master: str | None,
+    as_json: bool,
+    progress: bool | None,
+) -> int:
+    """Run the scenario of the run directory PATH again and compare, in the simulator event for event. Or carry out the
+    storm of a storm file, in memory: does it show its anomaly again?
 
-    Where the traces differ, two fresh processes show what is not deterministic (named with the first
-    differing event and its source line, exit code 255) from code that has changed since.
+    The exit code is the verdict. Where the traces of a run differ, two fresh processes show what is not deterministic
+    (named with the first differing event and its source line, exit code 255) from code that has changed since.
     """
     start_arrow()
+    execution = Execution(runs=runs, engine=engine, master=master)
+    if path.suffix == STORM_SUFFIX:
+        from harness.cli import replay_storm
+
+        if as_test:
+            return replay_storm.written_as_test(path, output or STANDARD_OUTPUT, as_json, progress)
+        _refuse(output is not None, "--output says where --as-test writes; leave it out, or add --as-test")
+        _refuse(report and times > 1, "--report carries a storm out once; leave it or --times out")
+        if not report:
+            return replay_storm.carried_out(path, times, console_of(as_json, progress))
+        return replay_storm.reported(path, execution, console_of(as_json, progress))
+    given = times > 1 or report or as_test or output is not None
+    _refuse(given, f"--times, --report, --as-test and --output are for storm files (…{STORM_SUFFIX}), got {path}")
+    return _replayed_run(path, execution, console_of(as_json, progress))
+
+
+def _refuse(is_wrong: bool, words: str) -> None:
+    """Raises UsageError."""
+    if is_wrong:
+        raise UsageError(words)
+
+
+def _replayed_run(path: Path, execution: Execution, console: Console) -> int:
     # Not before: help and completion need nothing of what runs and judges.
     from harness.cli.outcome_text import as_json as outcome_as_json
     from harness.cli.outcome_text import tell_outcome, tell_start
@@ -56,11 +108,17 @@ def command(path: Path, runs: Path, engine: str, master: str | None, as_json: bo
     scenario = record.scenario
     parts = registry.resolve(scenario)
     registry.environment_of(scenario, parts)
-    require_writable_directory(runs)
-    console = console_of(as_json, progress)
+    require_writable_directory(execution.runs)
     tell_start(scenario, console)
-    engines.require_engine(engine, master)
-    outcome = run_scenario(scenario, parts=parts, runs=runs, engine=engine, master=master, progress=console.progress)
+    engines.require_engine(execution.engine, execution.master)
+    outcome = run_scenario(
+        scenario,
+        parts=parts,
+        runs=execution.runs,
+        engine=execution.engine,
+        master=execution.master,
+        progress=console.progress,
+    )
     tell_outcome(outcome, console)
     again = read_run_record(outcome.directory)
     words, code = _compared(record.trace_hash, again.trace_hash, outcome, directory, console)

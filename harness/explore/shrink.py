@@ -428,6 +428,16 @@ def _fits(trials: Trials, entries: Any) -> bool:
     return all(entry.at_ns < storm_ns and entry.until_ns <= storm_ns for entry in entries)
 
 
+def plain_streams(trials: Trials) -> None:
+    """Random streams with short names."""
+    entries = (replace(entry, package=_stream(entry), number=n) for n, entry in enumerate(entries_in(trials.best)))
+    trials.shows(with_entries(trials.best, tuple(entries)))
+
+
+def _stream(entry: Entry) -> str:
+    return entry.shape.kind.partition("+")[0]
+
+
 Pass = Callable[[Trials], None]
 PASSES: tuple[tuple[str, Pass], ...] = (
     ("no demand for progress", without_liveness),
@@ -444,4 +454,5 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("one thing at a time", one_thing_at_a_time),
     ("sooner", sooner),
     ("round times", round_times),
+    ("plain names", plain_streams),
 )

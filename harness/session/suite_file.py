@@ -20,7 +20,6 @@ named by its key. Among nemeses and mutants `none` says that there is none; an e
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -33,11 +32,10 @@ from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
 from harness.record.scenario import NONE, Scenario, SettingValue, nemesis_names
+from harness.session import toml_file
 
 MOST_SCENARIOS = 10_000
 LONGEST_SUITE_BYTES = 1 << 20
-MOST_DOTS = 500
-"""In one line: Python's reader of TOML takes the square of them, hours for what fits into a suite file."""
 
 _AXES = ("system", "workload", "environment", "nemesis", "mutant")
 _NUMBERS: Mapping[str, type] = {
@@ -82,13 +80,7 @@ def load_suite(where: str) -> Suite:
 
 def parse_suite(text: str, where: str) -> Suite:
     """Multiply the matrices out, in the order written. `where` names the file in errors. Raises UsageError."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.count(".") > MOST_DOTS:
-            raise UsageError(f"{where}: line {number} has {line.count('.')} dots, at most {MOST_DOTS} can be")
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: not TOML: {error}") from None
+    data = toml_file.parsed(text, where)
     _refuse_unknown(data, ("name", "defaults", "matrix"), where, "the suite")
     name = data.get("name", path_name.made_of(Path(where).stem, otherwise="suite"))
     if not isinstance(name, str) or not name.strip():

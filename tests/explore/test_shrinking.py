@@ -159,7 +159,7 @@ def test_of_shapes_at_one_moment_and_of_times_as_much_is_kept_as_is_needed(
 
     imagined(shows)
     (line,) = shrunk(STORM, "lost").scenario.schedule
-    assert line.split() == ["5", "for", "20.333", "pause", "b2", "[partition", "0]"]
+    assert line.split() == ["5", "for", "20.333", "pause", "b2", "[pause", "0]"]
 
 
 def test_nothing_is_tried_beyond_the_limit_and_the_best_so_far_is_kept(

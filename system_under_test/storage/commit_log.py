@@ -121,7 +121,7 @@ class CommitLog:
             self._segments.append(self._open_segment(self.max_offset))
         segment = self._segments[-1]
         try:
-            segment.file.append(data)
+            segment.file.write_at(segment.size, data)
         except DiskError as error:
             self.failed = True
             raise StorageFailed(f"{segment.path}: {error}") from error
@@ -207,7 +207,7 @@ class CommitLog:
             while self._segments and self._segments[-1].start + self._segments[-1].size > offset:
                 segment = self._segments[-1]
                 kept = max(0, offset - segment.start)
-                segment.file.truncate(kept)
+                self.cut_file(segment.file, kept)
                 segment.size = kept
                 self.max_offset = segment.start + kept
                 # A removal alone may be undone by a loss of power: the file must come back empty.
@@ -223,6 +223,10 @@ class CommitLog:
             self.flushed_offset = min(self.flushed_offset, self.max_offset)
             self._digest.start_at(self.max_offset, self.read)
             await self._flush()
+
+    def cut_file(self, file: File, size: int) -> None:
+        """What is left of a segment's file when the log is cut in it; durable after the next fsync."""
+        file.truncate(size)
 
     def delete_segments_before(self, offset: int) -> None:
         """Drop the first segments that end at `offset` or before; never the last one."""

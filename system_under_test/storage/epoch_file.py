@@ -139,8 +139,8 @@ def truncation_point(own: EpochMap, own_end: int, theirs: EpochMap, their_end: i
 class EpochFile:
     """The durable epoch map of one replica: every change is on disk before the call returns."""
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._record = RecordFile(disk, path)
+    def __init__(self, disk: Disk, path: str, record: type[RecordFile] = RecordFile) -> None:
+        self._record = record(disk, path)
         self._changes = asyncio.Lock()
         self.map = EpochMap()
 

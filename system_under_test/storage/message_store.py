@@ -210,7 +210,7 @@ class MessageStore:
 
     def advance_confirm_offset(self, offset: int) -> None:
         """Take over a confirm offset (at most the log's end) if it is greater, and dispatch up to it."""
-        offset = min(offset, self._log.max_offset if self._cut_at is None else self._cut_at)
+        offset = self._parts.confirmable(offset, self._log.max_offset if self._cut_at is None else self._cut_at)
         if offset > self._confirm_offset:
             self._confirm_offset = offset
             self.dispatch()

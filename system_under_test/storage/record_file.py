@@ -15,6 +15,11 @@ from system_under_test.storage.errors import StorageCorrupt, StorageFailed
 _FRAME = struct.Struct(">II")
 
 
+def framed(record: bytes) -> bytes:
+    """As it stands in a file."""
+    return _FRAME.pack(len(record), crc32(record)) + record
+
+
 class RecordFile:
     """One record under one path."""
 
@@ -47,7 +52,7 @@ class RecordFile:
                 file = self._disk.open(self._path + ".new")
                 try:
                     file.truncate(0)
-                    file.append(_FRAME.pack(len(record), crc32(record)) + record)
+                    file.append(framed(record))
                     await file.fsync()
                 finally:
                     file.close()

@@ -45,6 +45,11 @@ def dispatch_limit(confirm_offset: int, max_offset: int) -> int:
     return min(confirm_offset, max_offset)
 
 
+def confirmable(offset: int, log_end: int) -> int:
+    """How much of a confirm offset that was announced is taken over by a log that ends at `log_end`."""
+    return min(offset, log_end)
+
+
 def dispatch_resumes_at(queues_end: int, log_end: int) -> int:
     """From where a recovered log that ends at `log_end` is dispatched: consume queues hold all before `queues_end`."""
     return queues_end
@@ -66,6 +71,7 @@ class StorageParts:
 
     flusher: Callable[[StoreConfig, CommitLog, Host], Flusher] = flusher_for
     dispatch_limit: Callable[[int, int], int] = dispatch_limit
+    confirmable: Callable[[int, int], int] = confirmable
     dispatch_resumes_at: Callable[[int, int], int] = dispatch_resumes_at
     next_queue_offsets: Callable[[Iterable[ConsumeQueue], Iterable[MessageHeader]], dict[tuple[str, int], int]] = (
         next_queue_offsets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.rocketmq.mutants import mutant_names
@@ -37,4 +38,4 @@ async def serve(environment: SimulatedEnvironment, mutant: str) -> None:
 
 @pytest.mark.parametrize("name", mutant_names())
 def test_a_cluster_with_a_planted_bug_starts_and_serves(name):
-    run_simulation(lambda environment: serve(environment, name), Seed(1), Trace())
+    run_simulation(lambda environment: serve(environment, name), Seed(1), Trace(), regime=Regime.calm())

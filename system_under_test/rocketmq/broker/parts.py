@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
+from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
-from system_under_test.storage.epoch_file import EpochMap, truncation_point
+from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 
 
@@ -53,6 +55,27 @@ async def cut_before_following(store: MessageStore) -> None:
     await store.cut_to_message_boundary()
 
 
+def gives_up(unclean_start: bool, master_epoch: int, registered_master_epoch: int) -> bool:
+    """Whether a broker that is master of `master_epoch` must not serve as such: the epoch is from before its start,
+    when `registered_master_epoch` was the newest, and its log may have lost what it acked in it."""
+    return unclean_start and master_epoch <= registered_master_epoch
+
+
+async def enter_epoch(host: Host, epochs: EpochFile, master_epoch: int, start_offset: int) -> EpochEntry:
+    """Record, durably, that the own log goes on under this epoch from `start_offset` on, unless it does already.
+
+    Returns the entry that the master's bytes belong to.
+    """
+    newest = epochs.map.last
+    if newest is None or newest.master_epoch < master_epoch:
+        host.reached("about-to-persist-epoch")
+        await epochs.append(master_epoch, start_offset)
+        host.reached("epoch-persisted")
+        newest = epochs.map.last
+    assert newest is not None and newest.master_epoch == master_epoch
+    return newest
+
+
 def first_view(own_id: int, announced: SyncStateSet) -> SetView:
     """With which set a master begins: with what the controller last said."""
     return SetView(confirmed=announced)
@@ -69,5 +92,9 @@ class BrokerParts:
     cut_before_following: Callable[[MessageStore], Awaitable[None]] = cut_before_following
     role_is_due: Callable[[Acted, ReplicaInfo, bool], bool] = role_is_due
     supersedes: Callable[[ReplicaInfo, ReplicaInfo], bool] = supersedes
+    gives_up: Callable[[bool, int, int], bool] = gives_up
+    enter_epoch: Callable[[Host, EpochFile, int, int], Awaitable[EpochEntry]] = enter_epoch
+    batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end
+    slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership

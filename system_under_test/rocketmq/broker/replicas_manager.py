@@ -209,7 +209,7 @@ class ReplicasManager:
                 await self._wait_for_master()
             elif info.master_id != self.broker_id:
                 await self._become_slave(info)
-            elif self._store.unclean_start and info.master_epoch <= self._registered_master_epoch:
+            elif self._parts.gives_up(self._store.unclean_start, info.master_epoch, self._registered_master_epoch):
                 await self._give_up(info)
             else:
                 await self._become_master(info)
@@ -237,13 +237,7 @@ class ReplicasManager:
             await store.cut_to_message_boundary()
             if self._config.flush_mode is FlushMode.SYNC and not await self._flush_all(info):
                 return
-            newest = store.epochs.map.last
-            if newest is None or newest.master_epoch < info.master_epoch:
-                self._host.reached("about-to-persist-epoch")
-                await store.epochs.append(info.master_epoch, store.max_offset)
-                self._host.reached("epoch-persisted")
-                newest = store.epochs.map.last
-            assert newest is not None and newest.master_epoch == info.master_epoch
+            entry = await self._parts.enter_epoch(self._host, store.epochs, info.master_epoch, store.max_offset)
             store.rebuild_queue_offset_table()
         if self._superseded(info):
             return
@@ -255,7 +249,7 @@ class ReplicasManager:
             self._config,
             own_id=broker_id,
             master_epoch=info.master_epoch,
-            epoch_start_offset=newest.start_offset,
+            epoch_start_offset=entry.start_offset,
             view=self._parts.first_view(broker_id, announced),
             own_acked_offset=self._parts.own_acked_offset,
         )

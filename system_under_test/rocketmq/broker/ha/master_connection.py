@@ -7,6 +7,7 @@ connection reads acks. What is in flight is bounded by a window over unacked byt
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 
 from system_under_test.rocketmq.broker.caught_up import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
@@ -20,21 +21,36 @@ from system_under_test.rocketmq.broker.ha.wire import (
 )
 from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
 from system_under_test.runtime.host import Connection, ConnectionClosed
+from system_under_test.storage.epoch_file import EpochEntry
 
 LAGS_BYTES = (1 << 10, 1 << 14, 1 << 18)
 """A slave that falls behind by so much more than before, or catches up so far, is reported."""
 
 
+def batch_end(entries: Sequence[EpochEntry], position: int, max_offset: int) -> int:
+    """Where a batch that begins in the entry at `position` ends at the latest: with its epoch, for a slave learns
+    epochs from headers alone."""
+    following = position + 1
+    return min(max_offset, entries[following].start_offset) if following < len(entries) else max_offset
+
+
 class MasterConnection:
     """Life: handshake received, first ack fixes where the transfer begins, then batches one way and acks the other."""
 
-    def __init__(self, mastership: Mastership, connection: Connection, handshake: SlaveHandshake) -> None:
+    def __init__(
+        self,
+        mastership: Mastership,
+        connection: Connection,
+        handshake: SlaveHandshake,
+        batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end,
+    ) -> None:
         self.broker_id = handshake.broker_id
         self.acked_offset: int | None = None
         """None until the first ack."""
         self._mastership = mastership
         self._connection = connection
         self._handshake = handshake
+        self._batch_end = batch_end
         self._store = mastership.store
         self._config = mastership.config
         self._clock = mastership.host.clock
@@ -152,10 +168,7 @@ class MasterConnection:
             self._mastership.host.log("slave_lag", broker_id=self.broker_id, lag=lag)
 
     def _send_batch(self, max_offset: int) -> None:
-        """One batch, which ends with its epoch at the latest: a slave learns epochs from headers alone."""
-        end = max_offset
-        if self._position + 1 < len(self._entries):
-            end = min(end, self._entries[self._position + 1].start_offset)
+        end = self._batch_end(self._entries, self._position, max_offset)
         size = min(end - self._next_offset, self._config.ha_batch_bytes)
         body = self._store.read_for_transfer(self._next_offset, size)
         assert body, "the log is shorter than its max offset"

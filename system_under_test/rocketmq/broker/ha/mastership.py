@@ -107,8 +107,12 @@ class Mastership:
         older = self._connections.pop(connection.broker_id, None)
         if older is not None:
             self._acked.pop(connection.broker_id, None)
-            older.close()
+            self.superseded(older)
         self._connections[connection.broker_id] = connection
+
+    def superseded(self, connection: SlaveConnection) -> None:
+        """The slave has shaken hands on a newer connection than this one."""
+        connection.close()
 
     def detach(self, connection: SlaveConnection) -> None:
         """The connection has ended. Its acks go with it: who comes back may hold less than it acked."""
@@ -137,7 +141,7 @@ class Mastership:
         acked[self.own_id] = self._own_acked_offset(self.store, self.config)
         must_ack = self.must_ack()
         least = least_acked_offset(must_ack, acked)
-        confirm_offset = master_confirm_offset(self.confirm_offset, least)
+        confirm_offset = self.confirmable_offset(least)
         if confirm_offset != self.confirm_offset:
             self.confirm_offset = confirm_offset
             self.store.advance_confirm_offset(confirm_offset)
@@ -145,12 +149,16 @@ class Mastership:
             self.confirm_moved.set()
         waiting = self._waiting
         if waiting:
-            done = self._replicated_offset(least)
+            done = self.replicated_offset(least)
             # Those given up by their waiters leave as well, or a set that never acks would let them pile up.
             while waiting and (waiting[0][0] <= done or waiting[0][1].done()):
                 future = waiting.popleft()[1]
                 if not future.done():
                     future.set_result(True)
+
+    def confirmable_offset(self, least_acked: int | None) -> int:
+        """How far the log is confirmed while all who must ack have acked `least_acked`; None: one is disconnected."""
+        return master_confirm_offset(self.confirm_offset, least_acked)
 
     def must_ack(self) -> tuple[int, ...]:
         return self._must_ack
@@ -223,7 +231,7 @@ class Mastership:
             if not future.done():
                 future.set_result(False)
 
-    def _replicated_offset(self, least: int | None) -> int:
+    def replicated_offset(self, least: int | None) -> int:
         """The end of what is replicated as configured; -1 for nothing."""
         if self.config.all_ack_in_sync_state_set:
             return -1 if least is None else least

@@ -92,7 +92,7 @@ class HAService:
             )
             if mastership.ended:
                 return
-            slave = MasterConnection(mastership, connection, handshake)
+            slave = MasterConnection(mastership, connection, handshake, self._parts.batch_end)
             mastership.attach(slave)
             await slave.run()
         except (ConnectionClosed, TimeoutError):

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.wire import (
     MASTER_HANDSHAKE_HEADER_SIZE,
@@ -198,7 +197,7 @@ class SlaveClient:
         self._ack(connection, end_offset)
         self._host.reached("ack-sent")
         store.advance_confirm_offset(
-            slave_confirm_offset(store.confirm_offset, transfer.confirm_offset, store.max_offset)
+            self._parts.slave_confirm_offset(store.confirm_offset, transfer.confirm_offset, store.max_offset)
         )
 
     def _ack(self, connection: Connection, offset: int) -> None:

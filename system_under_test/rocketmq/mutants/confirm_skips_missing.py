@@ -1,0 +1,27 @@
+"""The confirm offset is the least acked offset over those members that are connected.
+
+While a member is disconnected the offset moves on without it, and consumers read what that member lacks, which is cut
+when it is elected. Broken rule: the confirm offset stays while a member is disconnected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.confirm_offset import least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+class ConfirmedByThePresent(Mastership):
+    def confirmable_offset(self, least_acked: int | None) -> int:
+        present = [member for member in self.must_ack() if member in self._acked]
+        return master_confirm_offset(self.confirm_offset, least_acked_offset(present, self._acked))
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, mastership=ConfirmedByThePresent)
+
+
+MUTANT = Mutant(name="confirm-skips-missing", breaks="consumers never read what may still be cut", broker=_broker)

@@ -1,0 +1,25 @@
+"""A slave that is proposed for the SyncStateSet need not ack before the controller's answer has come.
+
+The controller takes it into the set when it gets the Alter, so from then on it may be elected, and it may lack what
+was acked until the answer came, or for as long as that is lost. Broken rule: while an Alter is in flight members and
+proposed alike have to ack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.sync_state_set import SetView
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def newcomers_do_not_count_yet(view: SetView, proposed: tuple[int, ...]) -> SetView:
+    return replace(view, proposed=tuple(member for member in proposed if member in view.members))
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, begin_alter=newcomers_do_not_count_yet)
+
+
+MUTANT = Mutant(name="expand-local-ack", breaks="whoever may be elected has acked", broker=_broker)

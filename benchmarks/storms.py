@@ -1,0 +1,152 @@
+"""What a storm costs in the simulator alone: `rocketmq` on six nodes under partitions and kills, recorded in memory.
+
+Processor seconds of `kind.run` (start, storm, calm, final reads; no file, no check), callbacks run, events of the trace
+and of these how many an operation. With `--against` another checkout's storms of the same seeds are run in turn with
+this one's, each in a process of its own, and the ratio is told: other work on the machine then strikes both alike.
+
+python benchmarks/storms.py [--against CHECKOUT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.environments.environment import Environment
+from harness.environments.kind import Setting
+from harness.record.recorder import MemoryRecorder
+from harness.record.scenario import Scenario
+from harness.run import FactsSoFar, execute
+from harness.seed import Seed
+from harness.session import resolve as registry
+from harness.session.execute import plan_of
+
+NEMESIS = ("partition", "kill")
+RATE = 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One storm."""
+
+    code: str
+    """Where the simulator was imported from."""
+    seed: int
+    trace_hash: str
+    processor_s: float
+    simulated_s: float
+    callbacks: int
+    events: int
+    operations: int
+
+    @property
+    def speed(self) -> float:
+        """Simulated seconds a second of processor time."""
+        return self.simulated_s / self.processor_s
+
+
+def measure(workload: str, seed: int, storm_s: float) -> Measured:
+    """Carry out one storm of `storm_s` simulated seconds; the calm and the final reads come on top."""
+    scenario = Scenario(
+        system="rocketmq",
+        workload=workload,
+        nemesis=NEMESIS,
+        environment="simulated",
+        time_limit_s=storm_s,
+        rate=RATE,
+        seed=seed,
+    )
+    parts = registry.resolve(scenario)
+    recorder = MemoryRecorder(parts.workload.value_type)
+
+    async def storm(environment: Environment) -> tuple[float, int]:
+        await execute(plan_of(scenario, parts), environment, recorder, FactsSoFar(), lambda line: None)
+        return environment.timeline.now_ns() / 1e9, asyncio.get_running_loop().callbacks_run  # type: ignore[attr-defined]
+
+    nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    setting = Setting(nodes=nodes, seed=Seed(seed), say=lambda line: None)
+    before_s = time.process_time()
+    (simulated_s, callbacks), report = registry.environment("simulated").run(storm, setting)
+    return Measured(
+        code=str(Path(sys.modules[execute.__module__].__file__ or "").parent.parent),
+        seed=seed,
+        trace_hash=report["trace_hash"],
+        processor_s=time.process_time() - before_s,
+        simulated_s=simulated_s,
+        callbacks=callbacks,
+        events=report["trace_events"],
+        operations=sum(operation.type == "invoke" for operation in recorder.operations),
+    )
+
+
+def storms(workload: str, seeds: int, storm_s: float) -> list[Measured]:
+    measure(workload, 0, 1.0)  # modules are loaded, caches are warm
+    return [measure(workload, seed, storm_s) for seed in range(1, seeds + 1)]
+
+
+def in_process_of(checkout: Path, arguments: argparse.Namespace) -> list[Measured]:
+    """The same storms by the code of a checkout."""
+    command = [sys.executable, __file__, "--json", "--workload", arguments.workload]
+    command += ["--seeds", str(arguments.seeds), "--storm", str(arguments.storm)]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    measured = [Measured(**row) for row in json.loads(ran.stdout)]
+    wrong = {storm.code for storm in measured} - {str(checkout)}
+    if wrong:
+        raise SystemExit(f"the storms of {checkout} ran the code in {', '.join(wrong)}")
+    return measured
+
+
+def fastest(rounds: list[list[Measured]]) -> list[Measured]:
+    """Of each seed the round that was disturbed least."""
+    return [min(same, key=lambda storm: storm.processor_s) for same in zip(*rounds, strict=True)]
+
+
+def show(name: str, measured: list[Measured]) -> None:
+    for storm in measured:
+        print(
+            f"{name}, seed {storm.seed}: {storm.processor_s:.2f} s of processor time, {storm.speed:.1f} simulated s/s, "
+            f"{storm.callbacks:,} callbacks, {storm.events:,} events, "
+            f"{storm.events / storm.operations:.1f} an operation; {storm.trace_hash[:8]}"
+        )
+    print(
+        f"{name}: median {statistics.median(storm.processor_s for storm in measured):.2f} s of processor time, "
+        f"{statistics.median(storm.speed for storm in measured):.1f} simulated s/s"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workload", default="log")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--storm", type=float, default=30.0, help="simulated seconds that each storm blows")
+    parser.add_argument("--against", type=Path, help="another checkout")
+    parser.add_argument("--rounds", type=int, default=3, help="with --against: how often, the fastest of each counts")
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.json:
+        print(json.dumps([asdict(storm) for storm in storms(arguments.workload, arguments.seeds, arguments.storm)]))
+        return
+    if arguments.against is None:
+        show("here", storms(arguments.workload, arguments.seeds, arguments.storm))
+        return
+    here, there = Path(__file__).resolve().parent.parent, arguments.against.resolve()
+    turns = [(in_process_of(here, arguments), in_process_of(there, arguments)) for _ in range(arguments.rounds)]
+    ours, theirs = fastest([turn[0] for turn in turns]), fastest([turn[1] for turn in turns])
+    show("there", theirs)
+    show("here", ours)
+    ratio = statistics.median(a.speed / b.speed for a, b in zip(ours, theirs, strict=True))
+    equal = sum(a.trace_hash == b.trace_hash for a, b in zip(ours, theirs, strict=True))
+    print(f"here {ratio:.2f} times as many simulated seconds a second; {equal} of {len(ours)} traces are equal")
+
+
+if __name__ == "__main__":
+    main()

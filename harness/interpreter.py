@@ -22,7 +22,6 @@ by `CRASHES_KEPT`. Cancelling leaves open operations open; clients are closed in
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -224,13 +223,15 @@ class _Loop:
     async def _something_done(self, within_s: float | None = None) -> None:
         """Wait for a completion, at most so long. Without a bound operations are open, whose time-outs bound it."""
         if not self.done and self._broken is None:
-            self._wake = asyncio.get_running_loop().create_future()
-            if within_s is None:
+            running = asyncio.get_running_loop()
+            self._wake = running.create_future()
+            timer = None if within_s is None else running.call_later(within_s, self._wake_up)
+            try:
                 await self._wake
-            else:
-                with contextlib.suppress(TimeoutError):
-                    await self.timeline.within(within_s, self._wake)
-            self._wake = None
+            finally:
+                self._wake = None
+                if timer is not None:
+                    timer.cancel()
         if self._broken is not None:
             raise self._broken
 

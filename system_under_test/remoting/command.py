@@ -11,6 +11,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 
@@ -21,7 +22,7 @@ _VERSION = 455
 _WORDS = struct.Struct(">II")
 _WORD = struct.Struct(">I")
 _text = json.encoder.encode_basestring_ascii
-_decode_json = json.JSONDecoder().decode
+_JSON = json.JSONDecoder()
 
 
 class MalformedFrame(Exception):
@@ -98,7 +99,7 @@ class RemotingCommand:
         if end > len(frame):
             raise MalformedFrame(f"a header of {word} bytes in a frame of {len(frame)}")
         try:
-            header = _decode_json(frame[4:end].decode("utf-8"))
+            header = _decode_header(frame[4:end].decode("utf-8"))
             ext_fields = header.get("extFields") or {}
             command = cls(
                 header["code"], header["opaque"], header.get("flag", 0), header.get("remark"), ext_fields, frame[end:]
@@ -120,6 +121,15 @@ class RemotingCommand:
         if frame.find(b"\\u", 4, end) >= 0:
             _check_characters(command)
         return command
+
+
+def _decode_header(text: str) -> Any:
+    """As `json.loads`, without its two searches for white space where there is none. Raises ValueError."""
+    try:
+        header, end = _JSON.raw_decode(text)
+    except ValueError:
+        end = -1
+    return header if end == len(text) else _JSON.decode(text)
 
 
 def _check_characters(command: RemotingCommand) -> None:

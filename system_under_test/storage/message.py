@@ -216,6 +216,15 @@ def decode_message(buffer: bytes, position: int) -> Message:
     )
 
 
+def queue_entry(buffer: bytes, position: int) -> tuple[int, bytes, int]:
+    """Queue offset, body and size of the checked message at `position`: all that a reader of a queue needs of it.
+
+    Raises MessageInvalid.
+    """
+    fields, body_end = _checked(buffer, position)
+    return fields[5], buffer[position + _HEADER.size : body_end], fields[0]
+
+
 def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
     """The header's fields and where the body ends. Raises MessageInvalid unless the message is whole and unharmed."""
     size = peek_size(buffer, position)

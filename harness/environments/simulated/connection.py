@@ -98,8 +98,9 @@ class Pipe:
     def push(self, data: bytes) -> None:
         """Send bytes, in packets of bounded size and sometimes torn."""
         length = len(data)
-        split_at = SEGMENT_BYTES if length > SEGMENT_BYTES else self._wire.splits(length)
-        if not split_at:
+        wire = self._wire
+        split_at = SEGMENT_BYTES
+        if length <= SEGMENT_BYTES and not (wire.split_probability and (split_at := wire.splits(length))):
             self._send(data, length)
             return
         self._send(data[:split_at], split_at)
@@ -131,12 +132,11 @@ class Pipe:
     def _enqueue(self, data: bytes | None, length: int) -> None:
         loop = self.network.loop
         arrival_ns = loop.now_ns + self._wire.latency_ns(length, self)
-        last_ns = self._last_ns
-        self._arrivals.append((max(arrival_ns, last_ns), self._sent, data, self.source.machine.said))
-        self._sent += length
-        if arrival_ns > last_ns:
+        if arrival_ns > self._last_ns:
             self._last_ns = arrival_ns
             loop.kernel_at(arrival_ns, self.arrive)
+        self._arrivals.append((self._last_ns, self._sent, data, self.source.machine.said))
+        self._sent += length
 
     @property
     def is_full(self) -> bool:

@@ -219,7 +219,8 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
             if self._interrupted:
                 self._interrupted = False
                 raise Interrupted
-            self._advance(main)
+            if not ready:
+                self._advance(main)
             budget = LIVELOCK_CALLBACKS
             while ready:
                 budget -= 1
@@ -250,17 +251,18 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
                 raise failure
 
     def _advance(self, main: asyncio.Task[Any]) -> None:
-        """Jump to the next timer unless something is ready."""
-        if self._ready:
-            return
+        """Jump to the next timer."""
         timers = self._timers
-        while timers and timers[0][2].callback is None:
-            heappop(timers)
-            self._cancelled_timers -= 1
-        if not timers:
-            raise HarnessError(self._deadlock(main))
-        self.now_ns = now = timers[0][0]
         ready = self._ready
+        while timers:
+            now, _, handle = heappop(timers)
+            if handle.callback is not None:
+                break
+            self._cancelled_timers -= 1
+        else:
+            raise HarnessError(self._deadlock(main))
+        self.now_ns = now
+        ready.append(handle)
         while timers and timers[0][0] == now:
             ready.append(heappop(timers)[2])
 

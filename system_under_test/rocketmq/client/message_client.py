@@ -26,7 +26,7 @@ from system_under_test.rocketmq.message_protocol import (
 )
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
-from system_under_test.storage.message import MessageInvalid, decode_message
+from system_under_test.storage.message import MessageInvalid, queue_entry
 
 ROUTE_AGE_LIMIT_S = 30.0
 """A route is looked up again after this time even if all goes well."""
@@ -270,7 +270,7 @@ def _messages(data: bytes) -> tuple[tuple[int, bytes], ...]:
     messages: list[tuple[int, bytes]] = []
     position = 0
     while position < len(data):
-        message = decode_message(data, position)
-        messages.append((message.queue_offset, message.body))
-        position += message.size
+        queue_offset, body, size = queue_entry(data, position)
+        messages.append((queue_offset, body))
+        position += size
     return tuple(messages)

@@ -8,7 +8,7 @@ table out, without access to Spark, pandas or the outer world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -75,8 +75,26 @@ class RunUnderCheck:
     """Process p is a life of client p % concurrency; None: each process is a client of its own."""
     recovery_limit_s: float | None = None
     """The longest outage that is allowed; None: any."""
+    recovers_within_s: float | None = None
+    """After so long without any fault the system serves, and all its replicas; None: it does not say."""
+    may_panic: tuple[str, ...] = ()
+    """Kinds of faults on a node under which it may end by itself."""
     node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""
+
+    def recovered_by(self, time_ns: int) -> bool:
+        """Whether by then the system had to serve again: everything was healed so long before, and no node dead."""
+        if self.recovers_within_s is None or self.facts.healed_ns is None:
+            return False
+        is_healed = not self.faults.unhealed and not self.faults.left_to_the_end and not self.facts.panics
+        return is_healed and time_ns - self.facts.healed_ns >= self.recovers_within_s * 1e9
+
+    def unexplained_panics(self) -> Iterator[tuple[str, str]]:
+        """(node, its last words) of those that ended by themselves under no fault that may do that."""
+        for node, panic in sorted(self.facts.panics.items()):
+            kinds = {kind for window in self.faults.struck if node in window.nodes for kind in window.kinds}
+            if kinds.isdisjoint(self.may_panic):
+                yield node, panic
 
 
 @dataclass(frozen=True, kw_only=True)

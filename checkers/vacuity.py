@@ -7,7 +7,9 @@ What makes a pass vacuous, and so the verdict UNKNOWN with the reason:
 - faults were asked for, and none had an effect
 A user may accept these (`CheckerResult.accepting_vacuous`), but not what makes a pass doubtful though enough happened:
 - a fault had an effect and was never undone, so that what was judged as healed was not
-- a node panicked
+- a fault outlived its own stop, and only the healing after the storm undid it: such a nemesis heals nothing
+- less than half of the operations succeeded of those that began when no fault was active and none had been for as long
+  as the system declares that it needs to recover
 
 It takes any history, and its run where there is one; the storm ends where the final reads began.
 
@@ -148,8 +150,12 @@ def doubtful(run: RunUnderCheck) -> Iterator[str]:
         more = f", and {len(unhealed) - SHOWN} more" if len(unhealed) > SHOWN else ""
         struck = len(run.faults.struck)
         yield f"{len(unhealed)} of {struck} faults were not healed: {'; '.join(unhealed[:SHOWN])}{more}"
-    for node, panic in sorted(run.facts.panics.items()):
-        yield f"node {node} panicked: {panic}"
+    late = run.faults.left_to_the_end
+    if late:
+        yield (
+            f"{len(late)} of {len(run.faults.struck)} faults were healed by nothing before the end of the storm: "
+            f"{'; '.join(late[:SHOWN])}{'' if len(late) <= SHOWN else f', and {len(late) - SHOWN} more'}"
+        )
 
 
 def _counts(outcomes: Mapping[str, int]) -> str:

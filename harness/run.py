@@ -67,6 +67,8 @@ class FactsSoFar:
     reasons: list[str] = field(default_factory=list)
     panics: dict[str, str] = field(default_factory=dict)
     storm_from_ns: int | None = None
+    healed_ns: int | None = None
+    serves_ns: int | None = None
     final_from_ns: int | None = None
     complete: bool = False
 
@@ -75,6 +77,8 @@ class FactsSoFar:
             reasons=tuple(self.reasons),
             panics=dict(self.panics),
             storm_from_ns=self.storm_from_ns,
+            healed_ns=self.healed_ns,
+            serves_ns=self.serves_ns,
             final_from_ns=self.final_from_ns,
             complete=self.complete,
         )
@@ -135,11 +139,15 @@ class _Course:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:
                 await nemesis_client.heal()
+            self.facts.healed_ns = environment.timeline.now_ns()
             self.progress("calm")
             self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
+            recovers_s = plan.system.cluster(plan.system_settings).recovers_within_s or 0.0
             try:
-                await self._until_ready(observer, "after the storm", RECOVERY_TIMEOUT_S)
+                timeout_s = max(RECOVERY_TIMEOUT_S, recovers_s - scenario.recovery_s)
+                await self._until_ready(observer, "after the storm", timeout_s)
+                self.facts.serves_ns = environment.timeline.now_ns()
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
             self.facts.final_from_ns = environment.timeline.now_ns()

@@ -67,6 +67,11 @@ class Declaration:
     points: Mapping[str, str] = field(default_factory=dict)
     """Point -> what it means that a node reached it (`host.reached`), in kebab-case: moments at which faults may
     strike."""
+    recovers_within_s: float | None = None
+    """So long after everything was healed the system serves again, all its replicas included, or it is INVALID; None
+    where it promises nothing."""
+    may_panic: tuple[str, ...] = ()
+    """Kinds of faults under which a node that they strike may end by itself."""
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""

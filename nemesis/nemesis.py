@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from harness.environments.environment import Effect, Environment, Link, Moments
 from harness.errors import HarnessError
 from harness.operation import Operation
-from harness.record.fault_row import FaultRow
+from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
 from nemesis.fault import Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss
@@ -132,7 +132,7 @@ class Nemesis:
             except HarnessError as error:
                 failures.append(error)
                 continue
-            self._record(self._entry(key), "final healing", fault, effect, starts=False)
+            self._record(self._entry(key), FINAL_HEALING, fault, effect, starts=False)
         if failures:
             raise failures[0]
 

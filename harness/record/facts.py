@@ -20,6 +20,10 @@ class RunFacts:
     """Node -> why it ended by itself."""
     storm_from_ns: int | None = None
     """When the storm began; None where it did not."""
+    healed_ns: int | None = None
+    """When everything was healed after the storm; None where it was not."""
+    serves_ns: int | None = None
+    """When the system served again after that; None where it did not."""
     final_from_ns: int | None = None
     """When the final reads began; None where they did not."""
     complete: bool = False
@@ -41,6 +45,8 @@ class RunFacts:
             reasons=tuple(data.get("reasons", ())),
             panics=dict(data.get("panics", {})),
             storm_from_ns=data.get("storm_from_ns"),
+            healed_ns=data.get("healed_ns"),
+            serves_ns=data.get("serves_ns"),
             final_from_ns=data.get("final_from_ns"),
             complete=data.get("complete", False),
         )
@@ -50,6 +56,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "reasons": (list,),
     "panics": (dict,),
     "storm_from_ns": (int, type(None)),
+    "healed_ns": (int, type(None)),
+    "serves_ns": (int, type(None)),
     "final_from_ns": (int, type(None)),
     "complete": (bool,),
 }

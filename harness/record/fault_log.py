@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.reading import lines_kept
-from harness.record.fault_row import FaultRow
+from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.record.healing import unhealed
 
 QUORUM = "quorum"
@@ -85,11 +85,19 @@ class FaultLog:
     windows: tuple[FaultWindow, ...] = ()
     unhealed: tuple[str, ...] = ()
     """In words, those that had an effect which nothing undid."""
+    left_to_the_end: tuple[str, ...] = ()
+    """In words, those that their own stop had not healed when the storm was over, so that the final healing did."""
 
     @classmethod
     def of(cls, rows: Iterable[FaultRow]) -> FaultLog:
         rows = tuple(rows)
-        return cls(windows=_paired(rows), unhealed=unhealed(rows))
+        shapes = {row.key: row.name for row in rows if row.starts}
+        late = (row for row in rows if not row.starts and row.shape == FINAL_HEALING and row.happened)
+        return cls(
+            windows=_paired(rows),
+            unhealed=unhealed(rows),
+            left_to_the_end=tuple(shapes.get(row.key, row.name) for row in late),
+        )
 
     @property
     def struck(self) -> tuple[FaultWindow, ...]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+FINAL_HEALING = "final healing"
+"""The shape of a stop that no schedule asked for: after the storm, of a fault that was active still."""
+
 _REQUIRED: Mapping[str, type] = {
     "time": int,
     "package": str,

@@ -12,6 +12,7 @@ from checkers.availability import Availability
 from checkers.history_batches import Source
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
@@ -172,6 +173,8 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
             required_share=parts.workload.required_share,
             concurrency=scenario.concurrency,
             recovery_limit_s=scenario.max_outage_s or None,
+            recovers_within_s=parts.declaration.recovers_within_s,
+            may_panic=parts.declaration.may_panic,
             node_events=run.node_events,
         ),
     )
@@ -199,5 +202,6 @@ def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
         "vacuity": Vacuity(subject=f"workload {scenario.workload}", evidence=parts.workload.evidence),
         "availability": Availability(),
         "cluster": ReplicationChecker(),
+        "recovery": Recovery(),
     }
     return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers

@@ -86,8 +86,17 @@ class RunUnderCheck:
         """Whether by then the system had to serve again: everything was healed so long before, and no node dead."""
         if self.recovers_within_s is None or self.facts.healed_ns is None:
             return False
-        is_healed = not self.faults.unhealed and not self.faults.left_to_the_end and not self.facts.panics
-        return is_healed and time_ns - self.facts.healed_ns >= self.recovers_within_s * 1e9
+        return self._is_healed and time_ns - self.facts.healed_ns >= self.recovers_within_s * 1e9
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every replica had to be whole when it was read in the end: the system had served again before."""
+        facts = self.facts
+        return self._is_healed and self.recovers_within_s is not None and facts.serves_ns is not None and facts.complete
+
+    @property
+    def _is_healed(self) -> bool:
+        return not self.faults.unhealed and not self.faults.left_to_the_end and not self.facts.panics
 
     def unexplained_panics(self) -> Iterator[tuple[str, str]]:
         """(node, its last words) of those that ended by themselves under no fault that may do that."""

@@ -3,13 +3,12 @@
 What makes a pass vacuous, and so the verdict UNKNOWN with the reason:
 - nothing in the history could have contradicted what was claimed of it (`evidence`), or it is empty
 - of a kind of operation fewer succeeded in the storm than the workload requires (`required_ok`), or a smaller share
-  of those invoked (`required_share`)
+  of those invoked (`required_share`), or less than three times that share of those invoked while no fault was active
+  nor had been for as long as the system declares that it needs to recover
 - faults were asked for, and none had an effect
 A user may accept these (`CheckerResult.accepting_vacuous`), but not what makes a pass doubtful though enough happened:
 - a fault had an effect and was never undone, so that what was judged as healed was not
 - a fault outlived its own stop, and only the healing after the storm undid it: such a nemesis heals nothing
-- less than half of the operations succeeded of those that began when no fault was active and none had been for as long
-  as the system declares that it needs to recover
 
 It takes any history, and its run where there is one; the storm ends where the final reads began.
 
@@ -29,12 +28,16 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.evidence import Evidence, looked_at
 from checkers.history_batches import Source, batches
-from checkers.kernels.columns import TYPES, codes, whole
+from checkers.kernels.columns import TYPES, Int64, codes, whole
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import QUORUM
 
 COLUMNS = ("time", "process", "type", "f")
+QUIET_FACTOR = 3
+"""A required share is a third of the least that healthy storms showed: without any fault that least is demanded."""
+QUIET_OPERATIONS = 50
+"""Fewer say nothing of a share."""
 SHOWN = 5
 """At most so many faults that were not healed are named."""
 END_OF_TIME_NS = int(np.iinfo(np.int64).max)
@@ -54,6 +57,7 @@ class Vacuity:
         run = request.run or RunUnderCheck()
         final_from_ns = run.facts.final_from_ns
         seen = _Seen(evidence=self.evidence, storm_end_ns=END_OF_TIME_NS if final_from_ns is None else final_from_ns)
+        seen.quiet = quiet_spans(run, seen.storm_end_ns)
         seen.read(request.history, everything=bool(run.required_ok or run.required_share))
         vacuous = tuple([*self._contradictable(seen), *too_little(seen, run)])
         reasons = (*vacuous, *doubtful(run))
@@ -87,6 +91,10 @@ class _Seen:
     """How many operations of each f ended how; `invoke` is how many began."""
     in_storm: dict[str, dict[str, int]] = field(default_factory=dict)
     """The same up to the end of the storm."""
+    quiet: Int64 = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    """Spans without any fault, as (start, end) in ns."""
+    in_quiet: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The same of what happened in these."""
     _on_key: list[dict[str | None, int]] = field(default_factory=list)
 
     def read(self, history: Source, *, everything: bool) -> None:
@@ -116,8 +124,12 @@ class _Seen:
         names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
         kind = names.indices.to_numpy().astype(np.int64) * len(TYPES) + codes(rows["type"], TYPES)
         f_names = names.dictionary.to_pylist()
-        early = rows["time"].to_numpy() < self.storm_end_ns
-        for counts, which in ((self.ended, kind), (self.in_storm, kind[early])):
+        time = rows["time"].to_numpy()
+        quiet = np.zeros(len(time), dtype=np.bool_)
+        for start_ns, end_ns in self.quiet.tolist():
+            quiet |= (time >= start_ns) & (time < end_ns)
+        of_each = (self.ended, kind), (self.in_storm, kind[time < self.storm_end_ns]), (self.in_quiet, kind[quiet])
+        for counts, which in of_each:
             sizes = np.bincount(which)
             for number in np.flatnonzero(sizes).tolist():
                 of_f = counts.setdefault(f_names[number // len(TYPES)], {})
@@ -138,9 +150,29 @@ def too_little(seen: _Seen, run: RunUnderCheck) -> Iterator[str]:
                 f"too little happened: {ok} of {invoked} {f} succeeded in the storm, which is "
                 f"{ok / invoked:.1%}; {share:.0%} are required"
             )
+    for f, share in sorted(run.required_share.items()):
+        invoked, ok = (seen.in_quiet.get(f, {}).get(outcome, 0) for outcome in ("invoke", "ok"))
+        if invoked >= QUIET_OPERATIONS and ok < QUIET_FACTOR * share * invoked:
+            yield (
+                f"too little happened: {ok} of {invoked} {f} succeeded while no fault was active nor had been for "
+                f"{run.recovers_within_s:g} s; {QUIET_FACTOR * share:.0%} are required"
+            )
     # The fault that liveness demands was not asked for.
     if run.faults_asked and all(window.package == QUORUM for window in run.faults.struck):
         yield f"no fault took effect, although these were asked for: {', '.join(sorted(run.faults_asked))}"
+
+
+def quiet_spans(run: RunUnderCheck, storm_end_ns: int) -> Int64:
+    """Where no fault was active, nor had been for as long as the system declares that it needs to recover; also before
+    the first. (start, end) in ns, sorted."""
+    if run.recovers_within_s is None or run.facts.storm_from_ns is None:
+        return np.empty((0, 2), dtype=np.int64)
+    spans, from_ns = [], run.facts.storm_from_ns
+    for window in run.faults.struck:
+        spans.append((from_ns, window.start_ns))
+        from_ns = max(from_ns, window.stop_ns + round(run.recovers_within_s * 1e9))
+    spans.append((from_ns, storm_end_ns))
+    return np.array([span for span in spans if span[0] < span[1]], dtype=np.int64).reshape(-1, 2)
 
 
 def doubtful(run: RunUnderCheck) -> Iterator[str]:

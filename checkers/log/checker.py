@@ -14,6 +14,8 @@ What breaks it, by name:
   duplicate              one message in two places
   inconsistent-offsets   one place (queue and offset) with two messages; acks name places as polls do
   diverging-replicas     final reads of two replicas find different messages in one place
+  stuck-replica          final reads of a replica are missing or fell short, although the system served again, no node
+                         was dead, and everything had been healed before them
   nonmonotonic-poll      a consumer that did not ask to go back was given an offset at or before its last one
   nonmonotonic-send      one producer's later ack lies at or before its earlier one, in one queue
   poll-skip              a consumer went past an offset that is known to hold a message
@@ -45,13 +47,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.faults import Faults
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
-from checkers.log.final_reads import final_reads
+from checkers.log.final_reads import FinalReads, final_reads
 from checkers.log.groups import consumer_groups
 from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
@@ -61,7 +64,7 @@ from checkers.log.places import PLACES, place_facts
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_cycles import transaction_cycles
 from checkers.plan import CheckRequest, Engine
-from checkers.verdict import CheckerResult
+from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
 
 LOST = frozenset({"lost-write", "unseen"})
 REASONS = 10
@@ -99,6 +102,8 @@ class LogChecker:
         if of_groups is not None:
             findings = engine.union(findings, of_groups)
         anomalies = gathered_findings(engine, findings, request.excuses)
+        if request.run is not None and request.run.is_settled:
+            anomalies = {**anomalies, **_stuck(final)}
         undecided = list(final.unfinished[:REASONS])
         if final.transactions:
             in_cycles, not_searched = transaction_cycles(engine, request)
@@ -113,3 +118,19 @@ class LogChecker:
                 engine, request.history, final=final, buckets=buckets, struck=struck
             )
         return judged(anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
+
+
+def _stuck(final: FinalReads) -> dict[str, AnomalySummary]:
+    """One finding a replica."""
+    nodes = sorted({node for _, node in final.behind})
+    found = [
+        Anomaly(
+            name="stuck-replica",
+            because=f"{node} was not read to the end of {len(queues)} queues, {queues[0] or 'the queue'} first, "
+            "although everything had been healed and the system served again",
+            details={"node": node, "queues": queues[:REASONS]},
+        )
+        for node in nodes
+        for queues in [[queue for queue, behind in final.behind if behind == node]]
+    ]
+    return {"stuck-replica": AnomalySummary(count=len(found), examples=tuple(found[:EXAMPLES]))} if found else {}

@@ -72,6 +72,8 @@ class FinalReads:
     counts: dict[str, int]
     transactions: bool
     """Some operations are transactions."""
+    behind: tuple[tuple[str, str], ...]
+    """(queue, replica): asked, and not read to its end."""
     unfinished: tuple[str, ...]
     """One sentence for each queue in use whose final reads leave something open."""
 
@@ -155,11 +157,12 @@ def summed(tallies: pa.Table) -> FinalReads:
     highest = np.full(len(queues), -1, dtype=np.int64)
     some = np.zeros(len(queues), dtype=np.bool_)
     every = np.zeros(len(queues), dtype=np.bool_)
-    unfinished = []
+    unfinished, behind = [], []
     for position, queue in enumerate(queues):
         of_queue = [row for row in rows if row["key"] == queue]
         done = [row for row in of_queue if row["caught_up"]]
         open_nodes = [row["node"] for row in of_queue if row["asked"] and row["node"] and not row["caught_up"]]
+        behind += [(queue, node) for node in open_nodes]
         for row in done:
             if row["node"]:
                 caught_up[position, nodes.index(row["node"])] = True
@@ -180,6 +183,7 @@ def summed(tallies: pa.Table) -> FinalReads:
         every=every,
         counts=counts,
         transactions=any(row["parts"] for row in rows),
+        behind=tuple(behind),
         unfinished=tuple(unfinished),
     )
 

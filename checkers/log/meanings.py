@@ -20,6 +20,10 @@ _OF_MESSAGES: Mapping[str, Meaning] = {
         says="A message was read that is not in the final log: it was shown before it was safe.",
         usually="Consumers are served beyond what is confirmed on every replica that may be elected.",
     ),
+    "stuck-replica": Meaning(
+        says="A replica that runs could not be read to its end, long after everything had been healed.",
+        usually="It waits for ever for a master that is gone, or was left out of the group and never taken back.",
+    ),
     "aborted-read": Meaning(
         says="A message was read whose send had certainly failed.",
         usually="The send was reported as refused after the message had been written.",

@@ -95,8 +95,8 @@ def test_too_small_a_share_of_successes_in_the_storm_makes_it_unknown(tmp_path: 
         ),
         (RunUnderCheck(), (), False),
         (
-            RunUnderCheck(facts=RunFacts(panics={"b1": "assertion failed"})),
-            ("node b1 panicked: assertion failed",),
+            RunUnderCheck(faults=FaultLog(windows=(STRUCK,) * 3, left_to_the_end=("kill b1",))),
+            ("1 of 3 faults were healed by nothing before the end of the storm: kill b1",),
             False,
         ),
         (
@@ -106,7 +106,7 @@ def test_too_small_a_share_of_successes_in_the_storm_makes_it_unknown(tmp_path: 
         ),
     ],
 )
-def test_faults_without_effect_or_end_and_panics_are_no_pass(
+def test_faults_without_effect_or_end_are_no_pass(
     run: RunUnderCheck, reasons: tuple[str, ...], is_vacuous: bool, tmp_path: Path
 ) -> None:
     result = check(history(tmp_path / "h.parquet", ROWS), run)
@@ -157,3 +157,27 @@ def test_accepting_what_is_vacuous_accepts_nothing_else() -> None:
     assert [result.reasons for result in judged.values()] == [(), ("undecided",), (), ("the d checker failed",)]
     assert accepted(judged) == ("too little", "nothing")
     assert accepted(results) == ()
+
+
+@pytest.mark.parametrize(("ok", "reasons"), [(18, 1), (19, 0)])
+@pytest.mark.parametrize("fault_ns", [0, 200])
+def test_more_has_to_succeed_of_what_begins_without_any_fault(
+    ok: int, reasons: int, fault_ns: int, tmp_path: Path
+) -> None:
+    """All begin from 110 ns on; the fault lies before them by what the system needs to recover, or behind them."""
+    rows: list[tuple[int, int, str, str, str | None]] = []
+    for number in range(50):
+        time = 110 + 2 * (number // 2)
+        rows += [(time, number, "invoke", "read", "x"), (time, number, "ok" if number < ok else "info", "read", "x")]
+    struck = FaultLog(windows=(FaultWindow(kind="kill", start_ns=fault_ns, stop_ns=fault_ns + 5),))
+    run = RunUnderCheck(
+        facts=RunFacts(storm_from_ns=0, final_from_ns=1_000),
+        faults=struck,
+        required_share={"read": 0.125},
+        recovers_within_s=100e-9,
+    )
+    result = check(history(tmp_path / "h.parquet", rows), run)
+    assert len(result.reasons) == reasons
+    assert len(check(history(tmp_path / "h.parquet", rows), replace(run, recovers_within_s=None)).reasons) == 0
+    late = replace(run, faults=FaultLog(windows=(FaultWindow(kind="kill", start_ns=0, stop_ns=60),)))
+    assert len(check(history(tmp_path / "h.parquet", rows), late).reasons) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow, kinds_of, read_fault_log
-from harness.record.fault_row import FaultRow
+from harness.record.fault_row import FINAL_HEALING, FaultRow
 
 KILL = FaultRow(
     time_ns=10,
@@ -105,3 +105,13 @@ def test_what_is_no_row_is_refused_with_its_line(change: dict[str, object], word
     path = written(tmp_path / "log.jsonl", KILL, torn=json.dumps(KILL.to_json() | change) + "\n")
     with pytest.raises(UsageError, match=words):
         read_fault_log(path)
+
+
+def test_what_only_the_final_healing_undid_was_left_to_the_end(tmp_path: Path) -> None:
+    belated = replace(BOOT, time_ns=90, shape=FINAL_HEALING)
+    kept = read_fault_log(written(tmp_path / "log.jsonl", KILL, belated))
+    assert (kept.left_to_the_end, kept.unhealed) == (("kill one of brokers",), ())
+    idle = replace(BOOT, happened=False)
+    in_vain = read_fault_log(written(tmp_path / "log.jsonl", KILL, idle, belated))
+    assert in_vain.left_to_the_end == ("kill one of brokers",)
+    assert read_fault_log(written(tmp_path / "log.jsonl", KILL, BOOT)).left_to_the_end == ()

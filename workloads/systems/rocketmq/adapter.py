@@ -41,6 +41,10 @@ from workloads.systems.rocketmq.settings import (
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 
 ON_BROKERS = ("log", "queue")
+RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
+"""Four times what healthy storms took at most, of which most passes in periods that scale."""
+MAY_PANIC = ("disk-full", "fsync-fails", "disk-errors", "disk-rot", "file-cut", "disk-copy")
+"""A broker that cannot write, or reads what it did not write, ends itself rather than go on."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Rocketmq:
             voters=("controllers",),
             roles={"primary": "brokers", "active-controller": "controllers"},
             points=POINTS,
+            recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
+            may_panic=MAY_PANIC,
             spare="dispensable",
             explored=EXPLORED,
         )

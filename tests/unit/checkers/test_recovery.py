@@ -1,0 +1,123 @@
+"""After the storm: a system that declares how soon it recovers has to, its replicas as well, and nodes stay alive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.log import LogChecker
+from checkers.log.rows import LOG_MESSAGES
+from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.recovery import Recovery
+from checkers.verdict import CheckerResult, Verdict
+from harness.record.facts import RunFacts
+from harness.record.fault_log import FaultLog, FaultWindow
+from harness.record.history import history_schema
+
+S = 1_000_000_000
+STUCK = RunFacts(storm_from_ns=0, healed_ns=40 * S, final_from_ns=70 * S, complete=True)
+SERVES = replace(STUCK, serves_ns=62 * S)
+DECLARED = RunUnderCheck(recovers_within_s=30.0, may_panic=("disk-full",))
+NOTHING = pa.table({"index": pa.array([], pa.int64())})
+
+
+def judged(run: RunUnderCheck | None) -> CheckerResult:
+    return Recovery().check(CheckRequest(history=NOTHING, run=run), InProcessEngine())
+
+
+def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck() -> None:
+    result = judged(replace(DECLARED, facts=STUCK))
+    (anomaly,) = result.anomalies["no-progress"].examples
+    assert result.verdict is Verdict.INVALID
+    assert anomaly.because.startswith("30.0 s after all faults had been healed the system did not serve")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        None,
+        replace(DECLARED, facts=SERVES),
+        replace(DECLARED, facts=STUCK, recovers_within_s=None),
+        replace(DECLARED, facts=STUCK, recovers_within_s=30.1),
+        replace(DECLARED, facts=replace(STUCK, healed_ns=None)),
+        replace(DECLARED, facts=replace(STUCK, final_from_ns=None)),
+        replace(DECLARED, facts=STUCK, faults=FaultLog(unhealed=("kill b1",))),
+        replace(DECLARED, facts=STUCK, faults=FaultLog(left_to_the_end=("kill b1",))),
+    ],
+    ids=["no run", "serves", "not declared", "too soon", "not healed", "cut short", "unhealed", "left to the end"],
+)
+def test_otherwise_nothing_is_decided_here(run: RunUnderCheck | None) -> None:
+    assert judged(run).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("struck", "is_explained"),
+    [
+        (FaultWindow(kind="disk-full", nodes=("b1",), start_ns=5, stop_ns=9), True),
+        (FaultWindow(kind="kill+disk-full", nodes=("b1", "b2"), start_ns=5, stop_ns=9), True),
+        (FaultWindow(kind="disk-full", nodes=("b2",), start_ns=5, stop_ns=9), False),
+        (FaultWindow(kind="kill", nodes=("b1",), start_ns=5, stop_ns=9), False),
+        (FaultWindow(kind="disk-full", nodes=("b1",), start_ns=5, stop_ns=9, happened=False), False),
+    ],
+    ids=str,
+)
+def test_a_node_that_ends_by_itself_is_a_finding_unless_a_fault_explains_it(
+    struck: FaultWindow, is_explained: bool
+) -> None:
+    facts = replace(SERVES, panics={"b1": "assertion failed"})
+    result = judged(replace(DECLARED, facts=facts, faults=FaultLog(windows=(struck,))))
+    assert ("panicked" in result.anomalies) is not is_explained
+    if not is_explained:
+        assert result.anomalies["panicked"].examples[0].because == "node b1 ended by itself: assertion failed"
+
+
+def read_to_the_end(*nodes: str) -> list[dict[str, Any]]:
+    """Final reads of q at b1 and b2, of which these could be read to the end."""
+    rows: list[dict[str, Any]] = [
+        {"process": 0, "type": "invoke", "f": "send", "value": {"message": 1}},
+        {"process": 0, "type": "ok", "f": "send", "value": {"message": 1, "offset": 0}},
+    ]
+    for process, node in enumerate(("b1", "b2"), start=1):
+        read = {"messages": [{"offset": 0, "message": 1}]}
+        rows += [
+            {"process": process, "type": type_, "f": "final-poll", "value": value, "node": node}
+            for type_, value in (("invoke", None), ("ok", read))
+        ]
+        ended = "ok" if node in nodes else "fail"
+        rows += [{"process": process, "type": type_, "f": "caught-up", "node": node} for type_ in ("invoke", ended)]
+    return [{"index": i, "time": i, "key": "q", **row} for i, row in enumerate(rows)]
+
+
+def judged_log(run: RunUnderCheck, *nodes: str) -> CheckerResult:
+    history = pa.Table.from_pylist(read_to_the_end(*nodes), schema=history_schema(LOG_MESSAGES))
+    return LogChecker().check(CheckRequest(history=history, run=run), InProcessEngine())
+
+
+def test_a_replica_that_stays_behind_in_the_calm_is_stuck() -> None:
+    result = judged_log(replace(DECLARED, facts=SERVES), "b1")
+    assert result.verdict is Verdict.INVALID
+    (anomaly,) = result.anomalies["stuck-replica"].examples
+    assert anomaly.details == {"node": "b2", "queues": ["q"]}
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict"),
+    [
+        (replace(DECLARED, facts=STUCK), Verdict.UNKNOWN),
+        (replace(DECLARED, facts=SERVES, recovers_within_s=None), Verdict.UNKNOWN),
+        (replace(DECLARED, facts=replace(SERVES, complete=False)), Verdict.UNKNOWN),
+        (replace(DECLARED, facts=replace(SERVES, panics={"b2": "full"})), Verdict.UNKNOWN),
+        (replace(DECLARED, facts=SERVES, faults=FaultLog(unhealed=("kill b2",))), Verdict.UNKNOWN),
+    ],
+    ids=["does not serve", "not declared", "cut short", "dead", "not healed"],
+)
+def test_a_replica_that_stays_behind_for_a_reason_leaves_the_verdict_open(run: RunUnderCheck, verdict: Verdict) -> None:
+    assert judged_log(run, "b1").verdict is verdict
+
+
+def test_replicas_that_were_read_to_their_ends_are_well() -> None:
+    assert judged_log(replace(DECLARED, facts=SERVES), "b1", "b2").verdict is Verdict.VALID

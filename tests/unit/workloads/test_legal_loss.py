@@ -68,10 +68,13 @@ POWER_ALL = struck(("power", 1.01, 2, ("b1", "b2", "b3")))
 POWER_UNDER_KILLS = struck(POWER, ("kill", 1.5, 2.5, ("b2", "b3")))
 POWER_UNDER_ONE_KILL = struck(POWER, ("kill", 1.5, 2.5, ("b2",)))
 POWER_UNDER_SLOW_LINKS = struck(POWER, ("slow-links", 0.5, 5, ("b2", "b3")), ("clock", 0.5, 5, ("b2", "b3")))
-DISK_LOST = struck(("disk-lost", 1.01, 2, ("b1",)))
-DISK_LOST_UNDER_KILLS = struck(("disk-lost", 1.01, 2, ("b1",)), ("kill", 0.5, 2.5, ("b2", "b3")))
-DISKS_LOST = struck(("disk-lost", 1.01, 2, ("b1", "b2", "b3")))
-FULL = struck(("disk-full", 1.01, 2, ("b1", "b2", "b3")))
+DISK_LOST = struck(("lost-disk", 1.01, 2, ("b1",)))
+DISK_LOST_UNDER_KILLS = struck(("lost-disk", 1.01, 2, ("b1",)), ("kill", 0.5, 2.5, ("b2", "b3")))
+DISKS_LOST = struck(("lost-disk", 1.01, 2, ("b1", "b2", "b3")))
+OLD_DISKS = struck(("old-disk", 0.5, 1.9, ("b1", "b2", "b3")))
+ROT_UNDER_KILLS = struck(("bit-rot", 0.3, 0.3, ("b1",)), ("kill", 1.5, 2.5, ("b2", "b3")))
+ROT = struck(("bit-rot", 0.3, 0.3, ("b1",)))
+FULL = struck(("full-disk", 1.01, 2, ("b1", "b2", "b3")))
 
 ALL_ACK_2 = RocketmqSettings()
 ALL_ACK_2_ASYNC = RocketmqSettings(flush="async")
@@ -137,6 +140,9 @@ def is_excused(
         (ALL_ACK_2, DISK_LOST, False),
         (ALL_ACK_2, DISK_LOST_UNDER_KILLS, False),
         (ALL_ACK_2, DISKS_LOST, True),
+        (ALL_ACK_2, OLD_DISKS, True),
+        (ALL_ACK_2, ROT, False),
+        (ALL_ACK_2, ROT_UNDER_KILLS, True),
         (ALL_ACK_2_ASYNC, POWER_ONE, False),
         (ALL_ACK_2_ASYNC, POWER_ALL, True),
         (ALL_ACK_2_ASYNC, FULL, False),
@@ -155,7 +161,7 @@ def test_loss_is_legal_exactly_where_the_table_says_and_of_what_was_gone_from_th
     assert is_excused(settings, faults, told, TAIL_S) is loss_is_legal
     assert is_excused(settings, faults, told, TAIL_S, "lost") is loss_is_legal
     assert not is_excused(settings, faults, told, LATE_S)
-    took_all = any("disk-lost" in fault.kinds for fault in faults)
+    took_all = any("lost-disk" in fault.kinds for fault in faults)
     around = settings.unclean_election or settings in (ONE_ACK, TWO_OF_THREE)
     if not took_all and not around:
         assert not is_excused(settings, faults, told, EARLY_S)

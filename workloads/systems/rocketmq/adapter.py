@@ -43,7 +43,7 @@ from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 ON_BROKERS = ("log", "queue")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
-MAY_PANIC = ("disk-full", "fsync-fails", "disk-errors", "disk-rot", "file-cut", "disk-copy")
+MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "bit-rot", "short-files", "old-disk")
 """A broker that cannot write, or reads what it did not write, ends itself rather than go on."""
 
 

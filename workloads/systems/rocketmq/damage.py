@@ -38,6 +38,8 @@ class Damage:
     takes: Takes
     from_ns: int
     until_ns: int
+    over_ns: int
+    """When the fault was over, and the broker had started again as far as that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,34 +54,45 @@ class Holders:
 def damages(
     struck: Iterable[FaultWindow],
     kinds: Mapping[str, Takes],
+    at_last: Sequence[str],
     brokers: Sequence[str],
     reports: NodeReports,
     *,
     unknown_s: float,
 ) -> Iterator[Damage]:
-    """What the faults of these kinds took, in their order."""
+    """What the faults of these kinds took, in their order; those `at_last` with each start that followed."""
     destroying = [(fault, kind) for fault in struck for kind in fault.kinds if kind in kinds]
     if not destroying:
         return
     events = reports.of("written", "recovered", "truncated")
     for fault, kind in destroying:
         for node in fault.nodes:
-            if node in brokers:
-                known = _gone_from(node, fault.start_ns, events)
-                from_ns = fault.start_ns - round(unknown_s * 1e9) if known is None else known
+            if node not in brokers:
+                continue
+            starts = [
+                (event["time"], event["end"])
+                for event in events.get(node, ())
+                if event["event"] == "recovered" and event["time"] >= fault.start_ns and event["end"] is not None
+            ]
+            for again_ns, end in (starts if kind in at_last else starts[:1]) or [(fault.stop_ns, None)]:
+                until_ns = again_ns if kind in at_last else fault.start_ns
+                from_ns = fault.start_ns - round(unknown_s * 1e9)
                 if kinds[kind] is Takes.EVERYTHING:
                     from_ns = 0
+                elif end is not None:
+                    from_ns = _passed_ns(end, node, until_ns, events)
                 yield Damage(
-                    node=node, fault=fault, takes=kinds[kind], from_ns=max(from_ns, 0), until_ns=fault.start_ns
+                    node=node,
+                    fault=fault,
+                    takes=kinds[kind],
+                    from_ns=max(from_ns, 0),
+                    until_ns=until_ns,
+                    over_ns=max(fault.stop_ns, again_ns),
                 )
 
 
-def _gone_from(node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int | None:
-    """The first time at which any broker may have written what this one lost; None where it did not report its end."""
-    recovered = next((e for e in events.get(node, ()) if e["event"] == "recovered" and e["time"] >= at_ns), None)
-    if recovered is None or recovered["end"] is None:
-        return None
-    offset = recovered["end"]
+def _passed_ns(offset: int, node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int:
+    """The last time before the node's log, or any that was longer, passed this offset, as they were at `at_ns`."""
     logs = {name: _pieces(of, at_ns) for name, of in events.items()}
     reached = [pieces for name, pieces in logs.items() if name == node or (pieces and pieces[-1][0] > offset)]
     return min(max((time for end, time in pieces if end <= offset), default=0) for pieces in reached)

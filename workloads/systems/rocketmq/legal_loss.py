@@ -20,13 +20,29 @@ from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
 
 TAKEN = {
     "power": Takes.UNSYNCED,
-    "disk-rot": Takes.SYNCED,
-    "file-cut": Takes.SYNCED,
-    "disk-copy": Takes.SYNCED,
-    "disk-lost": Takes.EVERYTHING,
+    "failing-fsync": Takes.UNSYNCED,
+    "short-files": Takes.SYNCED,
+    "bit-rot": Takes.SYNCED,
+    "old-disk": Takes.SYNCED,
+    "lost-disk": Takes.EVERYTHING,
 }
 """Kind of fault -> what it takes from the disks of its nodes."""
-AWAY = {"kill": "killed", "power": "without power", "pause": "paused", "partition": "cut off"}
+AT_LAST = ("failing-fsync", "bit-rot", "old-disk")
+"""Of these, kinds that take it not when they strike, but once the node starts again."""
+AWAY = {
+    "kill": "killed",
+    "power": "without power",
+    "pause": "paused",
+    "partition": "cut off",
+    "restart-loop": "killed again and again",
+    "rolling-restart": "restarted",
+    "short-files": "killed",
+    "old-disk": "killed",
+    "lost-disk": "killed",
+    "failing-fsync": "unable to write",
+    "disk-errors": "unable to write",
+    "full-disk": "unable to write",
+}
 """Kinds of faults that take a broker away for a while, in words."""
 
 UNREAD = ("lost-write", "unseen", "lost")
@@ -90,7 +106,7 @@ class _Table:
 
     def _of_disks(self) -> Iterator[Excuse]:
         margin = catch_up_ns(self.settings)
-        found = tuple(damages(self.struck, TAKEN, self._voters, self.reports, unknown_s=margin / 1e9))
+        found = tuple(damages(self.struck, TAKEN, AT_LAST, self._voters, self.reports, unknown_s=margin / 1e9))
         spans = holders(self._voters, self.reports) if found else ()
         for damage in found:
             for span in spans:
@@ -101,7 +117,7 @@ class _Table:
                 if others is None:
                     continue
                 reason = " while ".join(filter(None, (_lost(damage), " and ".join(words for words, _ in others))))
-                ended_ns = max((damage.fault.stop_ns, *(fault.stop_ns for _, fault in others)))
+                ended_ns = max((damage.over_ns, *(fault.stop_ns for _, fault in others)))
                 yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
                 yield Excuse(
                     anomalies=(*UNREAD_TRACES, *READ_TRACES),
@@ -142,7 +158,7 @@ class _Table:
             return None
         margin = catch_up_ns(self.settings)
         for fault in self.struck:
-            meets = fault.start_ns <= damage.fault.stop_ns + margin and damage.fault.start_ns <= fault.stop_ns + margin
+            meets = fault.start_ns <= damage.over_ns + margin and damage.fault.start_ns <= fault.stop_ns + margin
             words = [AWAY[kind] for kind in fault.kinds if kind in AWAY]
             if words and meets and node in (fault.aimed_at or fault.nodes):
                 return f"{node} was {words[0]} at {_seconds(fault.start_ns)}", fault

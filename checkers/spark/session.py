@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ JAVA_OPTIONS = (
     "-XX:-BytecodeVerificationRemote",
 )
 
-SHIPPED = ("checkers", "harness")
-"""What kernels may import of the project."""
+SHIPPED = ("checkers", "harness", "nemesis", "results", "stormproof", "system_under_test", "workloads")
+"""The packages of the project: kernels import two of them, storms that are tried on workers all."""
 
 SHIPPED_KERNELS_BYTES = 64 * 2**20
 """All kernels of one version take a quarter of that."""
@@ -117,7 +118,7 @@ def _settings(master: str) -> dict[str, str]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(PAYLOADS_AT_ONCE),
-        "spark.executorEnv.PYTHONHASHSEED": "0",
+        "spark.executorEnv.PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     if _is_local(master):
         root = str(Path(__file__).resolve().parents[2])
@@ -134,14 +135,17 @@ def _settings(master: str) -> dict[str, str]:
 
 
 def _packed_project(directory: Path) -> Path:
-    """A zip of the packages that kernels import, and of kernels that were compiled here: workers take those that fit
-    their processors and versions, and compile the others."""
+    """A zip of the project, of the names under which its parts are found, and of kernels that were compiled here:
+    workers take those that fit their processors and versions, and compile the others."""
     root = Path(__file__).resolve().parents[2]
     archive = directory / "stormproof.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for package in SHIPPED:
             for source in sorted((root / package).rglob("*.py")):
                 packed.write(source, source.relative_to(root))
+        distribution = metadata.distribution("stormproof")
+        for name in ("METADATA", "entry_points.txt"):
+            packed.writestr(f"stormproof-{distribution.version}.dist-info/{name}", distribution.read_text(name) or "")
         for entry in store.most_used(SHIPPED_KERNELS_BYTES):
             packed.write(entry, Path("harness", "compiled", store.SHIPPED, entry.name))
     return archive

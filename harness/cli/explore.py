@@ -237,6 +237,8 @@ def _tell_end(search: Search, tally: Tally | None, code: ExitCode, console: Cons
         for anomalies, numbers in sorted(tally.causes.items()):
             listed = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
             console.say(f"cause     {', '.join(anomalies)}: in {len(numbers)} storms ({listed})")
+        if missed := tally.never_reached():
+            console.say(f"points    never reached: {', '.join(missed)}")
     tone = {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD}.get(code, Tone.DOUBT)
     console.say(f"verdict   {code.name}", tone)
     console.result(

@@ -16,6 +16,7 @@ from harness.explore.guide import ROUND, Guide
 from harness.explore.row import ROWS, Task, tried
 from harness.explore.space import Space
 from harness.explore.store import Store
+from harness.session import resolve as registry
 
 Trier = Callable[[list[Task]], pa.Table]
 """Tries storms; rows of ROWS, in the order of their numbers."""
@@ -114,6 +115,12 @@ class Tally:
         costs = [cost for of, cost in self.costs if of <= number]
         return len(costs), sum(costs)
 
+    def never_reached(self) -> tuple[str, ...]:
+        """The points of the system that no storm led to."""
+        system = registry.system(self.guide.space.system)
+        settings = registry.typed_settings(system.settings_type, self.guide.space.settings)
+        return tuple(sorted(set(system.cluster(settings).points) - self.reached.keys()))
+
     def words(self) -> str:
         """How far it is, in one line."""
         passed_s = max(time.monotonic() - self.began, 1e-9)
@@ -132,6 +139,7 @@ class Tally:
             "features": len(self.guide.seen),
             "unguided": len(self.guide.unguided),
             "reached": dict(sorted(self.reached.items())),
+            "never_reached": list(self.never_reached()),
             "processor_s": round(self.processor_s, 3),
             "simulated_s": round(self.simulated_s, 3),
         }

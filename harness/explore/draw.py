@@ -31,8 +31,8 @@ TRIGGER_SHARE = 0.35
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
-MEAN_MOTIFS_A_SECOND = 0.2
-MOST_MOTIFS = 12
+MEAN_MOTIFS_A_SECOND = 0.15
+MOST_MOTIFS = 8
 
 
 def drawn_storm(space: Space, root: int, number: int) -> Scenario:

@@ -23,8 +23,8 @@ from nemesis.vocabulary import IT, Vocabulary
 
 UNUSUAL_SETTING = 0.25
 """How often a setting is not the usual one."""
-KIND_SHARE = 0.5
-"""How often a kind of fault is among those of a storm."""
+KINDS_AT_ONCE = (1, 2, 2, 3, 3, 4, 6)
+"""How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first."""
 RATES = (25.0, 50.0, 100.0, 200.0)
@@ -159,8 +159,8 @@ def faults_of(
         if applicable.issuperset(package.fault.split("+")) and package.shapes:
             packages[name] = package.shapes
     if draw is not None:
-        chosen = {name for name in sorted(packages) if draw.random() < KIND_SHARE} or {draw.choice(sorted(packages))}
-        packages = {name: shapes for name, shapes in packages.items() if name in chosen}
+        count = min(len(packages), draw.choice(KINDS_AT_ONCE))
+        packages = {name: packages[name] for name in draw.sample(sorted(packages), count)}
     targets = _targets(declaration, vocabulary)
     return Faults(packages=packages, targets=targets, points=tuple(sorted(declaration.points)))
 

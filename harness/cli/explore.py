@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,8 @@ from harness.session import resolve as registry
 
 if TYPE_CHECKING:
     from harness.explore.compare import Compared
-    from harness.explore.search import Finding, Search, Tally, Trier
+    from harness.explore.on_spark import OnSpark
+    from harness.explore.search import Search, Tally
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
@@ -97,6 +100,9 @@ class Numbers(click.ParamType[range]):
     shell_complete=one_of(settings_of_run),
 )
 @click.option("--random", "at_random", is_flag=True, help="Do not be guided by what storms led to.")
+@click.option(
+    "--shrink/--no-shrink", default=True, show_default=True, help="Make the storms that were found small, as files."
+)
 @click.option("--first", is_flag=True, help="End with the first finding.")
 @click.option(
     "--compare",
@@ -125,6 +131,7 @@ def command(
     mutant: str | None,
     settings: tuple[str, ...],
     at_random: bool,
+    shrink: bool,
     first: bool,
     compare: str | None,
     roots: int,
@@ -165,12 +172,13 @@ def command(
     ]
     for search in searches:
         search.space.require_possible()
-    trier = _trier(master, console)
+    spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
     if compare is not None:
-        return _compared(searches, roots, bound, trier, console)
+        return _compared(searches, roots, bound, spark, console)
     codes = [
-        _searched(search, into, bound, first or search.space.mutant is not None, trier, console) for search in searches
+        _searched(search, into, _Bounds(bound, first or search.space.mutant is not None, shrink), spark, console)
+        for search in searches
     ]
     return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
 
@@ -185,17 +193,24 @@ def _planted(system: str, mutant: str | None) -> list[str | None]:
     return [None if mutant == NONE else mutant]
 
 
-def _trier(master: str, console: Console) -> Trier:
+def _on_spark(master: str, console: Console) -> OnSpark:
     from checkers.spark.session import spark_session
-    from harness.explore.on_spark import SparkTrier
+    from harness.explore.on_spark import OnSpark
 
     console.progress(Moment(f"starting Spark on {master}"))
-    return SparkTrier(spark_session(master))
+    return OnSpark(spark_session(master))
 
 
-def _searched(
-    search: Search, into: Path | None, seconds: float | None, first: bool, trier: Trier, console: Console
-) -> ExitCode:
+@dataclass(frozen=True)
+class _Bounds:
+    """How long one search goes on, and whether what it found is shrunk."""
+
+    seconds: float | None
+    first: bool
+    shrink: bool
+
+
+def _searched(search: Search, into: Path | None, bounds: _Bounds, spark: OnSpark, console: Console) -> ExitCode:
     from harness.explore.search import bounded, searched
     from harness.explore.store import Store
 
@@ -205,22 +220,37 @@ def _searched(
     store = Store(directory, search.to_json())
     console.say(f"search    {search.words()}")
     console.say(f"rows      {directory}")
-    goes_on = bounded(seconds, first=first)
+    goes_on = bounded(bounds.seconds, first=bounds.first)
     tally = None
-    for tally, findings in searched(search, store, trier, goes_on=goes_on):
-        for finding in findings:
-            _tell_finding(finding, directory, console)
+    for tally, findings in searched(search, store, spark.tried, goes_on=goes_on):
+        for row in findings:
+            _tell_finding(row, console)
         last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
         console.progress(Moment(tally.words()))
+    files = _shrunk(tally, directory, spark, console) if tally is not None and tally.causes and bounds.shrink else []
     code = _verdict(tally)
-    _tell_end(search, tally, code, console)
+    _tell_end(search, tally, files, code, console)
     return code
 
 
-def _tell_finding(finding: Finding, directory: Path, console: Console) -> None:
-    console.say(f"found     storm {finding.number}: {', '.join(finding.anomalies)}", Tone.BAD)
-    for line in finding.words.split("; ")[:3]:
+def _tell_finding(row: Mapping[str, Any], console: Console) -> None:
+    console.say(f"found     storm {row['number']}: {', '.join(row['anomalies'])}", Tone.BAD)
+    for line in row["words"].split("; ")[:3]:
         console.say(f"          {line}")
+
+
+def _shrunk(tally: Tally, directory: Path, spark: OnSpark, console: Console) -> list[Path]:
+    """Tell the causes, and keep a storm file of each."""
+    from harness.explore.findings import causes_of, keep, to_shrink
+
+    findings = to_shrink(tally, tally.invalid)
+    console.progress(Moment(f"shrinking {len(findings)} storms"))
+    causes = causes_of(spark.shrunk(findings))
+    files = keep(causes, directory, lambda line: console.say(f"          {line}"))
+    for cause, file in zip((cause for cause in causes if cause.smallest["trace"]), files, strict=True):
+        console.say(f"cause     {cause.words()}")
+        console.say(f"          stormproof replay {file}")
+    return files
 
 
 def _verdict(tally: Tally | None) -> ExitCode:
@@ -231,12 +261,12 @@ def _verdict(tally: Tally | None) -> ExitCode:
     return ExitCode.VALID if tally.verdicts.get("valid") else ExitCode.UNKNOWN
 
 
-def _tell_end(search: Search, tally: Tally | None, code: ExitCode, console: Console) -> None:
+def _tell_end(search: Search, tally: Tally | None, files: list[Path], code: ExitCode, console: Console) -> None:
     if tally is not None:
         console.say(f"storms    {tally.words()}")
         for anomalies, numbers in sorted(tally.causes.items()):
             listed = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
-            console.say(f"cause     {', '.join(anomalies)}: in {len(numbers)} storms ({listed})")
+            console.say(f"anomaly   {', '.join(anomalies)}: in {len(numbers)} storms ({listed})")
         if missed := tally.never_reached():
             console.say(f"points    never reached: {', '.join(missed)}")
     tone = {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD}.get(code, Tone.DOUBT)
@@ -246,17 +276,18 @@ def _tell_end(search: Search, tally: Tally | None, code: ExitCode, console: Cons
             "search": search.to_json(),
             "verdict": code.name.lower(),
             "exit_code": int(code),
+            "files": [str(file) for file in files],
             **({} if tally is None else tally.to_json()),
         }
     )
 
 
-def _compared(searches: list[Search], roots: int, seconds: float | None, trier: Trier, console: Console) -> ExitCode:
+def _compared(searches: list[Search], roots: int, seconds: float | None, spark: OnSpark, console: Console) -> ExitCode:
     from harness.explore.compare import compared
 
     results: list[Compared] = []
     for search in searches:
-        results.append(compared(search, roots, seconds, trier, console.progress))
+        results.append(compared(search, roots, seconds, spark.tried, console.progress))
         for line in results[-1].lines():
             console.say(line)
     console.result({"compared": [result.to_json() for result in results]})

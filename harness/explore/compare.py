@@ -64,7 +64,7 @@ def _caught(search: Search, seconds: float | None, trier: Trier) -> Caught:
         tried, states = tally.storms, len(tally.guide.unguided)
         storms, processor_s = tally.storms, tally.processor_s
         if findings:
-            first = min(finding.number for finding in findings)
+            first = min(row["number"] for row in findings)
             storms, processor_s, is_caught = tally.up_to(first)[0], tally.up_to(first)[1], True
     return Caught(
         root=search.root, storms=storms, processor_s=processor_s, is_caught=is_caught, states=states, tried=tried

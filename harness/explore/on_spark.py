@@ -1,37 +1,54 @@
-"""Storms tried on Spark: a task of Spark for each storm, rows home in the order of their numbers."""
+"""Storms on Spark: a task for each, rows home in the order of their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from harness.explore.findings import SHRUNK, Finding, shrunk_row
 from harness.explore.row import ROWS, Task, tried
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class SparkTrier:
-    """`Trier` on a Spark session."""
+Made = Callable[[Any], dict[str, Any]]
 
-    def __init__(self, session: SparkSession) -> None:
+
+@dataclass(frozen=True)
+class OnSpark:
+    """Storms tried, and findings shrunk, on a session's workers: one a task, for each takes from tenths of a second to
+    minutes."""
+
+    session: SparkSession
+
+    def tried(self, tasks: list[Task]) -> pa.Table:
+        """`Trier`."""
+        return self._each([task.to_row() for task in tasks], _tried, ROWS).sort_by("number")
+
+    def shrunk(self, findings: list[Finding]) -> list[dict[str, Any]]:
+        """Rows of SHRUNK, in the order of the findings."""
+        return self._each(findings, shrunk_row, SHRUNK).sort_by("number").to_pylist()
+
+    def _each(self, given: list[Any], make: Made, schema: pa.Schema) -> pa.Table:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        self._session = session
-        self._schema = from_arrow_schema(ROWS)
-
-    def __call__(self, tasks: list[Task]) -> pa.Table:
-        rows = [task.to_row() for task in tasks]
-        # One storm a partition: storms last from tenths of a second to several seconds.
-        places = self._session.range(0, len(rows), 1, len(rows))
-        return places.mapInArrow(partial(_tried, rows), self._schema).toArrow().cast(ROWS).sort_by("number")
+        places = self.session.range(0, len(given), 1, len(given))
+        return places.mapInArrow(partial(_made, given, make, schema), from_arrow_schema(schema)).toArrow().cast(schema)
 
 
-def _tried(rows: list[dict[str, Any]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Places among the rows of TASKS in, rows of ROWS out."""
+def _tried(row: dict[str, Any]) -> dict[str, Any]:
+    return tried(Task.of_row(row))
+
+
+def _made(
+    given: list[Any], make: Made, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Places among what is given in, rows out."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
-            yield pa.RecordBatch.from_pylist([tried(Task.of_row(rows[place]))], schema=ROWS)
+            yield pa.RecordBatch.from_pylist([make(given[place])], schema=schema)

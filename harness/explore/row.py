@@ -67,13 +67,21 @@ class Task:
             "number": self.number,
             "origin": self.origin,
             "parent": self.parent,
-            "scenario": json.dumps(self.scenario.to_json(), sort_keys=True),
+            "scenario": scenario_text(self.scenario),
         }
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Task:
-        scenario = Scenario.from_json(json.loads(row["scenario"]))
-        return cls(number=row["number"], origin=row["origin"], parent=row["parent"], scenario=scenario)
+        return cls(number=row["number"], origin=row["origin"], parent=row["parent"], scenario=scenario_of(row))
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """As a row holds it."""
+    return json.dumps(scenario.to_json(), sort_keys=True)
+
+
+def scenario_of(row: Mapping[str, Any]) -> Scenario:
+    return Scenario.from_json(json.loads(row["scenario"]))
 
 
 def tried(task: Task) -> dict[str, Any]:

@@ -65,16 +65,6 @@ class Search:
             first = stop
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A cause that was not met before: a storm that shows it, and how it shows."""
-
-    number: int
-    anomalies: tuple[str, ...]
-    words: str
-    row: Mapping[str, Any]
-
-
 @dataclass(kw_only=True)
 class Tally:
     """What a search came to so far."""
@@ -92,10 +82,13 @@ class Tally:
     """Number and processor seconds of each storm, in order."""
     began: float = field(default_factory=time.monotonic)
 
-    def takes(self, rows: list[dict[str, Any]]) -> list[Finding]:
-        """Learn from a round; returns what was found in it for the first time."""
+    invalid: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Number -> the row of a storm that broke a promise."""
+
+    def takes(self, rows: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
+        """Learn from a round; returns the first row of each set of anomalies that was not met before."""
         self.new_features = self.guide.learns(rows)
-        findings = []
+        first: list[Mapping[str, Any]] = []
         for row in rows:
             self.storms += 1
             self.costs.append((row["number"], row["processor_s"]))
@@ -106,9 +99,10 @@ class Tally:
             if row["verdict"] == Verdict.INVALID.value:
                 cause = tuple(row["anomalies"])
                 if cause not in self.causes:
-                    findings.append(Finding(number=row["number"], anomalies=cause, words=row["words"], row=row))
+                    first.append(row)
                 self.causes.setdefault(cause, []).append(row["number"])
-        return findings
+                self.invalid[row["number"]] = row
+        return first
 
     def up_to(self, number: int) -> tuple[int, float]:
         """How many storms were tried up to this one and with it, and their processor seconds."""
@@ -156,7 +150,7 @@ def searched(
     trier: Trier,
     *,
     goes_on: Callable[[Tally], bool] = lambda tally: True,
-) -> Iterator[tuple[Tally, list[Finding]]]:
+) -> Iterator[tuple[Tally, list[Mapping[str, Any]]]]:
     """Round by round, what is known by then and what was new in it; begins with the rounds that were kept.
 
     Ends with its numbers, or before a round at which `goes_on` says no.

@@ -106,8 +106,8 @@ def test_a_search_goes_on_where_it_was_ended(tmp_path: Path) -> None:
 
 def test_a_cause_is_found_once_and_counted(tmp_path: Path) -> None:
     tries = Tries(invalid=frozenset({3, 20, 21}))
-    found = [finding for _, findings in searched(search(2 * ROUND), None, tries) for finding in findings]
-    assert [(finding.number, finding.anomalies) for finding in found] == [(3, ("lost-write",))]
+    found = [row for _, first in searched(search(2 * ROUND), None, tries) for row in first]
+    assert [(row["number"], row["anomalies"]) for row in found] == [(3, ["lost-write"])]
     (*_, (tally, _)) = searched(search(2 * ROUND), None, tries)
     assert tally.causes == {("lost-write",): [3, 20, 21]}
 

@@ -243,7 +243,7 @@ def _shrunk(tally: Tally, directory: Path, spark: OnSpark, console: Console) -> 
     """Tell the causes, and keep a storm file of each."""
     from harness.explore.findings import causes_of, keep, to_shrink
 
-    findings = to_shrink(tally, tally.invalid)
+    findings = to_shrink(tally)
     console.progress(Moment(f"shrinking {len(findings)} storms"))
     causes = causes_of(spark.shrunk(findings))
     files = keep(causes, directory, lambda line: console.say(f"          {line}"))

@@ -69,10 +69,10 @@ class Cause:
         return f"{self.anomaly}: {faults}; {self.smallest['operations']} operations (of storm {listed})"
 
 
-def to_shrink(tally: Tally, rows: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
-    """The first few of each set of anomalies; `rows` by number."""
+def to_shrink(tally: Tally) -> list[Finding]:
+    """The first few of each set of anomalies."""
     return [
-        Finding(number=number, anomaly=anomalies[0], scenario=scenario_of(rows[number]))
+        Finding(number=number, anomaly=anomalies[0], scenario=scenario_of(tally.invalid[number]))
         for anomalies, numbers in sorted(tally.causes.items())
         for number in numbers[:SHRUNK_OF_ONE]
     ]

@@ -32,7 +32,8 @@ class OnSpark:
 
     def shrunk(self, findings: list[Finding]) -> list[dict[str, Any]]:
         """Rows of SHRUNK, in the order of the findings."""
-        return self._each(findings, shrunk_row, SHRUNK).sort_by("number").to_pylist()
+        rows: list[dict[str, Any]] = self._each(findings, shrunk_row, SHRUNK).sort_by("number").to_pylist()
+        return rows
 
     def _each(self, given: list[Any], make: Made, schema: pa.Schema) -> pa.Table:
         from pyspark.sql.pandas.types import from_arrow_schema

@@ -1,0 +1,79 @@
+"""Findings are shrunk, a few of each kind; those that come down to the same faults are one cause, with one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.explore import findings
+from harness.explore.findings import SHRUNK_OF_ONE, Finding, causes_of, keep, shrunk_row, to_shrink
+from harness.explore.guide import Guide
+from harness.explore.row import scenario_text
+from harness.explore.search import Tally
+from harness.explore.space import Space
+from harness.explore.storm_file import load_storm
+from harness.record.scenario import Scenario
+
+TRACE = "0" * 32
+
+
+def storm(*lines: str) -> Scenario:
+    return Scenario(system="rocketmq", workload="log", schedule=lines, time_limit_s=10.0)
+
+
+def row(
+    number: int, *lines: str, anomaly: str = "lost-write", operations: int = 5, trace: str = TRACE
+) -> dict[str, Any]:
+    return {
+        "number": number,
+        "anomaly": anomaly,
+        "scenario": scenario_text(storm(*lines)),
+        "trace": trace,
+        "words": "one was lost",
+        "operations": operations,
+        "storms": 9,
+        "processor_s": 1.0,
+    }
+
+
+def test_equal_faults_in_equal_order_are_one_cause_whichever_node_they_strike() -> None:
+    rows = [
+        row(4, "1 for 2 kill b1 [kill 0]", "5 for 1 pause c1+c2 [pause 1]"),
+        row(9, "2 for 1 kill b3 [kill 2]", "4 for 1 pause c3+c1 [pause 0]", operations=3),
+        row(7, "1 for 2 pause c1 [pause 1]", "5 for 1 kill b1 [kill 0]"),
+    ]
+    first, second = sorted(causes_of(rows), key=lambda cause: cause.numbers)
+    assert (first.numbers, first.smallest["number"]) == ((4, 9), 9)
+    assert first.faults == ("kill brokers", "pause controllers+controllers")
+    assert second.numbers == (7,)
+    assert "lost-write: kill brokers, then pause controllers" in first.words()
+
+
+def test_a_cause_is_kept_as_a_file_that_can_be_read_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    rows = [row(4, "1 for 2 kill b1 [kill 0]"), row(5, anomaly="unseen", trace="")]
+    (file,) = keep(causes_of(rows), tmp_path, said.append)
+    read, _ = load_storm(file)
+    assert (read.scenario, read.anomaly, read.trace) == (storm("1 for 2 kill b1 [kill 0]"), "lost-write", TRACE)
+    assert said == ["storm 5, unseen: one was lost"]
+
+
+def test_a_few_of_each_set_of_anomalies_are_shrunk() -> None:
+    tally = Tally(guide=Guide(space=Space(system="rocketmq", settings={}), root=0))
+    tally.causes = {("lost-write", "unseen"): [1, 4, 6, 8], ("no-progress",): [3]}
+    tally.invalid = {number: row(number) for number in (1, 3, 4, 6, 8)}
+    chosen = [(finding.number, finding.anomaly) for finding in to_shrink(tally)]
+    assert len(chosen) == SHRUNK_OF_ONE + 1
+    assert chosen == [(1, "lost-write"), (4, "lost-write"), (6, "lost-write"), (3, "no-progress")]
+
+
+def test_what_cannot_be_shrunk_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise findings.UsageError("it does not show lost-write")
+
+    monkeypatch.setattr(findings, "shrunk", refuses)
+    failed = shrunk_row(Finding(number=2, anomaly="lost-write", scenario=storm("1 for 2 kill b1 [kill 0]")))
+    assert failed["trace"] == ""
+    assert failed["words"] == "it could not be shrunk: it does not show lost-write"

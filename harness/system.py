@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness import path_name
 from harness.client import Client
@@ -12,8 +12,11 @@ from harness.errors import UsageError
 from harness.program import Program
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
-from harness.record.node_events import NodeReports
 from harness.record.scenario import SettingValue
+
+if TYPE_CHECKING:
+    # It brings pyarrow along, which `stormproof --help` does without.
+    from harness.record.node_events import NodeReports
 
 
 @dataclass(frozen=True, kw_only=True)

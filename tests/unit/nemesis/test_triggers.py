@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,22 +13,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.environments.environment import Effect
+from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
+from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError, UsageError
 from harness.operation import NEMESIS, Operation
+from harness.program import PythonProgram
 from harness.record.fault_log import FaultLog
 from harness.record.fault_row import FaultRow
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
+from harness.system import NodeSpec
+from harness.trace import Trace
 from nemesis import sentence
 from nemesis.beat import every
+from nemesis.grammar import FORMS, Form
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry, Schedule
 from nemesis.schedule_file import read_schedule, schedule_text
 from nemesis.shape import CutLink, Isolate, Shape, Together, kill, pause
 from nemesis.target import Nodes, One, Role
 from nemesis.trigger import Trigger, after, when
+from nemesis.vocabulary import Vocabulary
 from tests.unit.nemesis.systems import WORDS
+from tests.unit.simulated.lending import LENT
 
 POINTS = ("alter-proposed", "became-master", "vote-persisted")
 WITH_POINTS = replace(WORDS, points=POINTS)
@@ -343,3 +352,41 @@ def test_a_fault_that_waits_can_be_armed_only_where_moments_are_seen() -> None:
     storm.nemesis.environment = Elsewhere()  # type: ignore[assignment]
     with pytest.raises(HarnessError, match="'elsewhere' cannot strike when a point is reached"):
         storm.nemesis._arm(Entry.between(0, 1, "mine", 0, kill(IT), when("became-master")))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text.replace(" ", "-"))
+def test_every_kind_of_fault_can_strike_in_the_midst_of_a_step(form: Form, tmp_path: Path) -> None:
+    text = form.text.replace("TARGET", "it", 1).replace("PART", "it").replace("TARGET", "b").replace("GROUP", "all")
+    line = f"0 for 1 {text} when here [mine 0]"
+    vocabulary = Vocabulary(groups={"all": ("a", "b", "c")}, points=("here",))
+    due = Schedule(read_schedule([line], vocabulary, 10).entries, 10 * 10**9).due()
+    rows: list[FaultRow] = []
+
+    async def course(environment: SimulatedEnvironment) -> None:
+        program = PythonProgram(main="tests.unit.simulated.lending:lend")
+        nodes = [NodeSpec(name=name, groups=(), program=program) for name in ("a", "b", "c")]
+        nemesis = Nemesis(
+            environment=environment,
+            groups=vocabulary.groups,
+            roles=dict,  # type: ignore[arg-type]
+            due=due,
+            seed=Seed(1),
+            record=rows.append,
+        )
+        await environment.start(nodes, tmp_path)
+        await environment.timeline.sleep(1)
+        await nemesis.invoke(Operation(NEMESIS, "invoke", "arm", {"due": 0}))
+        file = LENT["a"].disk.open("data")
+        file.append(b"to rot" * 99)
+        await file.fsync()
+        LENT["a"].reached("here")
+        assert [row.starts for row in rows] == [True]
+        await environment.timeline.sleep(5)
+        await nemesis.heal()
+        await environment.stop()
+
+    LENT.clear()
+    run_simulation(course, Seed(1), Trace(), regime=Regime.calm())
+    assert rows[0].happened, rows[0].evidence
+    assert [row.starts for row in rows] == [True, False]
+    assert FaultLog.of(rows).unhealed == ()

@@ -6,6 +6,7 @@ applies it, `stop` heals just what this fault did; both return the effect read b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -205,9 +206,10 @@ class Skew:
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """Wall clocks of some nodes jump or drift; healed by giving them the true time again."""
+    """Wall clocks of some nodes jump or drift; healed by giving them the true time again, or what they go back to."""
 
     skews: tuple[Skew, ...]
+    back_to: tuple[Skew, ...] = ()
     kind = "clock"
 
     @property
@@ -215,16 +217,18 @@ class ClockSkew:
         return tuple(skew.node for skew in self.skews)
 
     async def start(self, environment: Environment) -> Effect:
-        effects = [
-            await environment.set_clock(skew.node, offset_s=skew.offset_s, rate=skew.rate) for skew in self.skews
-        ]
-        return _together(effects)
+        return await _set(self.skews, environment)
 
     async def stop(self, environment: Environment) -> Effect:
-        return _together([await environment.set_clock(skew.node, offset_s=0.0, rate=1.0) for skew in self.skews])
+        back_to = {skew.node: skew for skew in self.back_to}
+        return await _set([back_to.get(node, Skew(node, 0.0, 1.0)) for node in self.nodes], environment)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, "skews": [asdict(skew) for skew in self.skews]}
+
+
+async def _set(skews: Iterable[Skew], environment: Environment) -> Effect:
+    return _together([await environment.set_clock(one.node, offset_s=one.offset_s, rate=one.rate) for one in skews])
 
 
 def _together(effects: list[Effect]) -> Effect:

@@ -20,8 +20,8 @@ from typing import TypeVar
 from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import shape
-from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
-from nemesis.links import Around, Between, OneDirection
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.links import Between, OneDirection
 from nemesis.package import PACKAGES
 from nemesis.shape import (
     Apart,
@@ -84,7 +84,7 @@ class Form:
 def _impairing_links(verb: str) -> Iterator[Form]:
     yield Form(f"{verb} link TARGET to TARGET", lambda left, right: ImpairLinks(verb, Between(left, right)))
     yield Form(f"{verb} link TARGET to TARGET one way", lambda a, b: ImpairLinks(verb, OneDirection(a, b)))
-    yield Form(f"{verb} links of TARGET", lambda target: ImpairLinks(verb, Around(target)))
+    yield Form(f"{verb} links of TARGET", partial(ImpairLinksOf, verb))
 
 
 FORMS = (

@@ -33,7 +33,7 @@ from harness.environments.impairment import (
 )
 from nemesis.cluster import Cluster
 from nemesis.fault import Fault, ImpairedLinks, ImpairedNodes
-from nemesis.links import Links
+from nemesis.links import Links, between
 from nemesis.target import Target
 
 
@@ -54,6 +54,25 @@ class ImpairLinks:
 
     def __str__(self) -> str:
         return f"{self.verb} {self.links}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImpairLinksOf:
+    """A verb of `LINK_VERBS`, and the target whose links to everybody it strikes, in both directions."""
+
+    verb: str
+    target: Target
+
+    @property
+    def kind(self) -> str:
+        return LINK_VERBS[self.verb].kind
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        links = between(self.target.pick(cluster, draw), cluster.nodes)
+        return ImpairedLinks(links, LINK_VERBS[self.verb].drawn(draw)) if links else None
+
+    def __str__(self) -> str:
+        return f"{self.verb} links of {self.target}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,16 +63,3 @@ class OneDirection:
 
     def __str__(self) -> str:
         return f"link {self.source} to {self.target} one way"
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """Both directions between each node of a target and everybody else, those of the target included."""
-
-    target: Target
-
-    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[Link, ...]:
-        return between(self.target.pick(cluster, draw), cluster.nodes)
-
-    def __str__(self) -> str:
-        return f"links of {self.target}"

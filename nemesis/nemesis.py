@@ -8,7 +8,7 @@ It finds out which nodes a shape strikes when it strikes (who plays which role n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from harness.operation import Operation
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
-from nemesis.fault import Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss
+from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Skew
 from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 
@@ -48,13 +48,28 @@ def _links(fault: Fault) -> tuple[Link, ...]:
     return tuple(link for part in _parts(fault) if isinstance(part, Partition) for link in part.links)
 
 
-def _without(fault: Fault, held: set[Link]) -> Fault:
-    """The fault without the links that others hold cut, so that stopping it does not open them."""
+def _without(fault: Fault, earlier: Sequence[Fault], later: Sequence[Fault]) -> Fault:
+    """The fault as it is to be stopped while others are active, which started before it or after it.
+
+    Links that others hold cut stay cut. A clock that another fault has set since stays so; otherwise it goes back to
+    what the last one before has set it to.
+    """
     if isinstance(fault, Compound):
-        return Compound(tuple(_without(part, held) for part in fault.faults))
+        return Compound(tuple(_without(part, earlier, later) for part in fault.faults))
     if isinstance(fault, Partition):
+        held = {link for other in (*earlier, *later) for link in _links(other)}
         return Partition(tuple(link for link in fault.links if link not in held), fault.shape)
+    if isinstance(fault, ClockSkew):
+        set_since, set_before = _skews(later), _skews(earlier)
+        skews = tuple(skew for skew in fault.skews if skew.node not in set_since)
+        return ClockSkew(skews, tuple(set_before[skew.node] for skew in skews if skew.node in set_before))
     return fault
+
+
+def _skews(faults: Sequence[Fault]) -> dict[str, Skew]:
+    """Node -> what the last of these faults has set its clock to."""
+    parts = (part for fault in faults for part in _parts(fault) if isinstance(part, ClockSkew))
+    return {skew.node: skew for part in parts for skew in part.skews}
 
 
 def _held_down(fault: Fault) -> tuple[str, ...]:
@@ -238,8 +253,10 @@ class Nemesis:
         return (None, NOTHING) if fault is None else (fault, await self._undo(entry.key))
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
-        held = {link for other, fault in self.active.items() if other != key for link in _links(fault)}
-        effect = await _without(self.active[key], held).stop(self.environment)
+        keys = list(self.active)
+        place = keys.index(key)
+        earlier, later = ([self.active[each] for each in part] for part in (keys[:place], keys[place + 1 :]))
+        effect = await _without(self.active[key], earlier, later).stop(self.environment)
         del self.active[key]
         return effect
 

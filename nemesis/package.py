@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from harness.seed import Seed
 from harness.system import Declaration
 from nemesis import shape
-from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
-from nemesis.links import Around, Between, OneDirection
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.links import Between, OneDirection
 from nemesis.schedule import Entry, NemesisSettings, at_random
 from nemesis.shape import (
     Apart,
@@ -227,13 +227,16 @@ def _impaired_nodes(system: Declaration, name: str, about: str, verbs: tuple[str
 
 def _impaired_links(system: Declaration, verb: str, about: str) -> Package:
     kind = LINK_VERBS[verb].kind
-    around = (
-        *((3.0 if place == 0 else 1.5, Around(Role(role))) for place, role in enumerate(system.roles)),
-        *((1.5, Around(One(group))) for group in _data(system)),
-        *((1.0, Around(Minority(group))) for group in system.voters),
-        (0.5, Around(ALL)),
+    around: tuple[tuple[float, Target], ...] = (
+        *((3.0 if place == 0 else 1.5, Role(role)) for place, role in enumerate(system.roles)),
+        *((1.5, One(group)) for group in _data(system)),
+        *((1.0, Minority(group)) for group in system.voters),
+        (0.5, ALL),
     )
-    shapes = tuple((weight, ImpairLinks(verb, where)) for weight, where in (*around, *_single_links(system)))
+    shapes: tuple[Weighted, ...] = (
+        *((weight, ImpairLinksOf(verb, target)) for weight, target in around),
+        *((weight, ImpairLinks(verb, where)) for weight, where in _single_links(system)),
+    )
     return Package(name=kind, fault=kind, about=about, shapes=shapes)
 
 

@@ -63,6 +63,12 @@ class FaultWindow:
             str(node) for part in self._parts() if part.get("kind") in ENDS_PROCESSES for node in part.get("nodes", ())
         )
 
+    def nodes_of(self, kind: str) -> tuple[str, ...]:
+        """The nodes that a fault of this kind struck, where several struck at one moment."""
+        return tuple(
+            str(node) for part in self._parts() if part.get("kind") == kind for node in part.get("nodes", self.nodes)
+        )
+
     @property
     def aimed_at(self) -> tuple[str, ...]:
         """The nodes that were meant: of a cut, which touches nearly all, the node that is an end of every link."""

@@ -35,8 +35,8 @@ def unhealed(rows: Iterable[FaultRow]) -> tuple[str, ...]:
             undone = _ended_by(fault) if row.starts else _harms(fault, key)
             for other, one in open_.items():
                 if other != key:
-                    # Links that an active fault holds are left alone by a stop of others.
-                    one.harms -= {harm for harm in undone if one.is_stopped or harm[0] != "link"}
+                    # What an active fault holds of links and clocks is left alone by a stop of others.
+                    one.harms -= {harm for harm in undone if one.is_stopped or harm[0] not in ("link", "clock")}
         if row.starts and row.happened:
             open_[key] = _Open(row.name, _harms(fault, key))
         elif not row.starts and key in open_:

@@ -42,6 +42,11 @@ def message_of(answer: Answer) -> str:
             "known are: auto, spark, inprocess (see: stormproof run --help)",
         ),
         ("run rocketmq --environment docker --nemesis power", "environment 'docker' cannot apply 'power'"),
+        ("run rocketmq --environment docker --nemesis slow-links", "environment 'docker' cannot apply 'slow-links'"),
+        (
+            "run rocketmq --environment docker --nemesis restarts",
+            "environment 'docker' cannot apply 'restart-loop+rolling-restart' (nemesis 'restarts')",
+        ),
         ("run rocketmq --time-limit nan", "time_limit_s takes a number from 0 to 604800, got nan"),
         ("run rocketmq --max-outage -1", "max_outage_s takes a number from 0 to 604800, got -1.0"),
         ("run rocketmq --liveness 61", "liveness_s is a part of the storm, so at most time_limit_s (60), got 61"),

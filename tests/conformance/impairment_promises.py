@@ -99,6 +99,7 @@ async def an_impairment_leaves_a_cut_of_its_link_alone(environment: Environment)
             assert (await environment.relieve_links([A_TO_B], impairment)).happened
             assert await answered(environment, "a", ">") is False, f"the end of {impairment.kind} healed a cut"
             assert (await environment.heal()).happened
+            await until(environment, "a", ">", True, f"a link stays cut after a cut and {impairment.kind}")
 
 
 async def what_a_held_link_keeps_arrives_although_its_sender_died_and_came_back(environment: Environment) -> None:
@@ -174,6 +175,7 @@ async def a_node_that_is_killed_after_its_disk_ended_it_stays_down(environment: 
     assert await is_silent(environment, "a"), "the end of a disk's fault booted a node that was killed"
     assert (await environment.boot(["a"])).happened
     await answered(environment, "a")
+    assert await ask(environment.client_host("client"), "a", "+") is not None, "a disk fails after the end of it"
 
 
 async def disks_are_lost_cut_short_and_rolled_back_as_is_said(environment: Environment) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from harness.seed import Seed
 from harness.trace import Trace
 from nemesis.nemesis import Nemesis
 from tests.conformance import broken_worlds as broken
-from tests.conformance import promises
+from tests.conformance import impairment_promises, promises
+from tests.conformance.impairment_promises import IMPAIRMENT_PROMISES
 from tests.conformance.promises import PROMISES, Promise, nodes
 
 NOT_REFUSED = "was not refused"
@@ -160,3 +162,68 @@ def test_a_nemesis_that_does_not_heal_is_noticed(kind: type[Nemesis], tmp_path: 
 
     with pytest.raises(AssertionError, match=r"left unhealed|does not reach|never answered"):
         run_simulation(inside, Seed(1729), Trace(), regime=Regime.calm())
+
+
+class ImpairsNothing(broken.World):
+    """It says that it impaired what it left as it was."""
+
+    async def impair_links(self, links: Any, impairment: Any) -> Effect:
+        return broken.DONE
+
+    async def impair(self, nodes: Any, impairment: Any) -> Effect:
+        return broken.DONE
+
+
+class RelievesNothing(broken.World):
+    """It says that it relieved what it left impaired."""
+
+    async def relieve_links(self, links: Any, impairment: Any) -> Effect:
+        return broken.DONE
+
+    async def relieve(self, nodes: Any, impairment: Any) -> Effect:
+        return broken.DONE
+
+
+class RelievesAllAtOnce(broken.World):
+    """One impairment taken away takes those like it away, too."""
+
+    async def relieve_links(self, links: Any, impairment: Any) -> Effect:
+        first = await self.beneath.relieve_links(links, impairment)
+        while (await self.beneath.relieve_links(links, impairment)).happened:
+            pass
+        return first  # type: ignore[no-any-return]
+
+    async def relieve(self, nodes: Any, impairment: Any) -> Effect:
+        first = await self.beneath.relieve(nodes, impairment)
+        while (await self.beneath.relieve(nodes, impairment)).happened:
+            pass
+        return first  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("world", [ImpairsNothing, RelievesNothing])
+def test_a_world_that_impairs_or_relieves_nothing_is_noticed_by_every_promise_of_impairments(
+    world: type[broken.World], tmp_path: Path
+) -> None:
+    unnoticed = []
+    for number, promise in enumerate(IMPAIRMENT_PROMISES):
+        logs = tmp_path / str(number)
+        logs.mkdir()
+        try:
+            ask_broken(world, promise, logs)
+        except AssertionError:
+            continue
+        unnoticed.append(promise)
+    assert unnoticed == []
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        impairment_promises.impairments_of_one_link_add_up_and_each_is_relieved_alone,
+        impairment_promises.a_slow_disk_is_slow_until_each_impairment_of_it_is_relieved,
+        impairment_promises.a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
+    ],
+)
+def test_a_world_that_relieves_all_at_once_is_noticed(promise: Promise, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        ask_broken(RelievesAllAtOnce, promise, tmp_path)

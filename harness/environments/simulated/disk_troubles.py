@@ -73,14 +73,14 @@ class DiskTroubles:
         return None
 
     def failed(self, kind: type[DiskImpairment], call: str) -> None:
-        """A call failed for impairments of this kind: it is put down to the oldest that is not over."""
-        for trouble in self._active:
-            if isinstance(trouble.impairment, kind) and not trouble.is_over:
-                trouble.failed += 1
-                if len(trouble.named) < MOST_NAMED:
-                    trouble.named.append(call)
-                self._turn(kind)
-                return
+        """A call failed for impairments of this kind: it is put down to the oldest, of full disks to the fullest."""
+        to_blame = [each for each in self._active if isinstance(each.impairment, kind) and not each.is_over]
+        if to_blame:
+            trouble = min(to_blame, key=lambda each: each.capacity_bytes or 0)
+            trouble.failed += 1
+            if len(trouble.named) < MOST_NAMED:
+                trouble.named.append(call)
+            self._turn(kind)
 
     def _turn(self, kind: type[DiskImpairment]) -> None:
         """Set the knobs of this kind to what its impairments come to."""

@@ -79,6 +79,20 @@ def test_progress_is_demanded_between_the_start_and_the_stop_of_the_quorum_fault
     assert FaultLog.of([begun, replace(begun, starts=False, time_ns=60)]).progress_window == (50, 60)
 
 
+def test_of_faults_at_one_moment_each_kind_has_its_own_nodes() -> None:
+    parts = [{"kind": "lost-disk", "nodes": ["b1"]}, {"kind": "slow-links", "links": [["b2", "c1"]]}]
+    both = FaultWindow(
+        kind="lost-disk+slow-links",
+        nodes=("b1", "b2", "c1"),
+        fault={"kind": "lost-disk+slow-links", "faults": parts},
+        start_ns=0,
+        stop_ns=1,
+    )
+    assert both.nodes_of("lost-disk") == both.down == ("b1",)
+    assert both.nodes_of("kill") == ()
+    assert FaultWindow(kind="power", nodes=("b1",), start_ns=0, stop_ns=1).nodes_of("power") == ("b1",)
+
+
 def test_a_cut_around_one_node_was_aimed_at_it() -> None:
     links = [["b1", "b2"], ["b2", "b1"], ["b1", "b3"], ["b3", "b1"]]
     cut = {"kind": "partition", "links": links}

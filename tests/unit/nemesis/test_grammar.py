@@ -14,8 +14,8 @@ from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
 from nemesis.cluster import Cluster
 from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
-from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairNodes
-from nemesis.links import Around, Between, OneDirection
+from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.links import Between, OneDirection
 from nemesis.shape import (
     Apart,
     Bridge,
@@ -58,12 +58,13 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
     target, groups = targets(words), st.sampled_from(list(words.groups))
     part = target.filter(lambda target: target != ALL)
     verbs = (shapes.kill, shapes.restart, shapes.pause, shapes.power_off, ClockShape)
-    links = st.one_of(*(st.builds(of, target, target) for of in (Between, OneDirection)), target.map(Around))
+    links = st.one_of(*(st.builds(of, target, target) for of in (Between, OneDirection)))
     return st.one_of(
         *(st.builds(of, part) for of in (Isolate, OneWay)),
         st.builds(IsolateWithCompany, part, groups),
         *(st.builds(of, target, target) for of in (Apart, CutLink, CutOneDirection)),
         st.builds(ImpairNodes, st.sampled_from(list(NODE_VERBS)), target),
+        st.builds(ImpairLinksOf, st.sampled_from(list(LINK_VERBS)), target),
         st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links),
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),

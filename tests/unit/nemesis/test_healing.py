@@ -68,7 +68,8 @@ def rows(*steps: Step) -> list[FaultRow]:
             ("stop", 0, ONE_WAY, False),
             ("stop", 1, CUT, True),
         ],
-        [("start", 0, SKEWED, True), ("start", 1, SKEWED, True), ("stop", 1, SKEWED, True), ("stop", 0, SKEWED, False)],
+        # A clock that another fault has set since is set right by that one's stop.
+        [("start", 0, SKEWED, True), ("start", 1, SKEWED, True), ("stop", 0, SKEWED, False), ("stop", 1, SKEWED, True)],
         [("start", 0, Compound((B1, CUT)), True), ("stop", 0, Compound((B1, CUT)), True)],
         # What has rotted stays so.
         [("start", 0, ROTTEN, True), ("stop", 0, ROTTEN, False)],
@@ -113,6 +114,11 @@ def test_what_was_undone_is_healed(steps: list[Step]) -> None:
         (
             [("start", 0, SLOW, True), ("start", 1, SLOW, True), ("stop", 0, SLOW, True), ("stop", 1, SLOW, False)],
             ["slow-disk b1 (its stop had no effect: read back)"],
+        ),
+        # The stop of the one that came later went back to what the other has set.
+        (
+            [("start", 0, SKEWED, True), ("start", 1, SKEWED, True), ("stop", 1, SKEWED, True)],
+            ["clock b1 (it was never stopped)"],
         ),
         ([("start", 0, SKEWED, True), ("stop", 0, SKEWED, False)], ["clock b1 (its stop had no effect: read back)"]),
         (

@@ -13,10 +13,12 @@ from harness.environments.environment import Effect, Link
 from harness.errors import HarnessError
 from harness.operation import NEMESIS, Operation
 from harness.record.fault_row import FaultRow
+from harness.record.healing import unhealed
 from harness.seed import Seed
+from nemesis.impair import ImpairNodes
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Due, Entry
-from nemesis.shape import CutLink, Isolate, Shape, Together, kill, pause
+from nemesis.shape import ClockShape, CutLink, Isolate, Shape, Together, kill, pause
 from nemesis.target import Nodes, Role
 from tests.unit.nemesis.systems import WORDS
 
@@ -28,6 +30,8 @@ class World:
     cut_links: set[Link] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
     paused: set[str] = field(default_factory=set)
+    clocks: dict[str, tuple[float, float]] = field(default_factory=dict)
+    impaired: set[tuple[str, str]] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
     """Verbs that fail before they do anything."""
 
@@ -54,6 +58,16 @@ class World:
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
         return self._changed("boot", self.down.difference_update, nodes)
+
+    async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
+        before, self.clocks[node] = self.clocks.get(node, (0.0, 1.0)), (offset_s, rate)
+        return Effect(before != (offset_s, rate), "set")
+
+    async def impair(self, nodes: Sequence[str], impairment: Any) -> Effect:
+        return self._changed("impair", self.impaired.update, [(node, impairment.kind) for node in nodes])
+
+    async def relieve(self, nodes: Sequence[str], impairment: Any) -> Effect:
+        return self._changed("relieve", self.impaired.difference_update, [(node, impairment.kind) for node in nodes])
 
     async def pause(self, nodes: Sequence[str]) -> Effect:
         return self._changed("pause", self.paused.update, nodes)
@@ -164,6 +178,34 @@ def test_a_fault_is_stopped_once() -> None:
     storm.start(0)
     assert storm.stop(0).happened
     assert not storm.stop(0).happened
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_faults_that_set_one_clock_the_one_that_is_left_has_it(order: tuple[int, int]) -> None:
+    storm = Storm((ClockShape(Nodes(("b1", "b2"))), ClockShape(Nodes(("b1",)))))
+    storm.start(0)
+    first = dict(storm.world.clocks)
+    storm.start(1)
+    second = dict(storm.world.clocks)
+    assert first["b1"] != second["b1"]
+    storm.stop(order[0])
+    assert storm.world.clocks == ({"b1": second["b1"], "b2": (0.0, 1.0)} if order[0] == 0 else first)
+    storm.stop(order[1])
+    assert storm.world.clocks == {"b1": (0.0, 1.0), "b2": (0.0, 1.0)}
+    assert unhealed(storm.rows) == ()
+
+
+def test_a_node_that_an_impairment_restarts_is_left_to_it_and_one_that_is_down_is_left_alone() -> None:
+    loop, wipe, slow = (ImpairNodes(verb, Nodes(("b1",))) for verb in ("restart loop of", "wipe disks of", "slow down"))
+    storm = Storm((loop, kill(Nodes(("b1", "b2"))), wipe, slow))
+    storm.start(0)
+    assert storm.start(1).nodes == ("b2",)
+    assert storm.start(2).fault is None
+    assert storm.start(3).nodes == ("b1",)
+    storm.heal()
+    assert storm.world.impaired == storm.world.down == set()
+    storm.start(1)
+    assert storm.start(0).fault is None
 
 
 def test_nothing_is_sent_to_a_process_that_another_fault_holds_down() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from harness.environments.impairment import BitRot, DiskErrors, FailingFsync, FullDisk
 from system_under_test.runtime.host import DiskError, DiskFull
 
 
@@ -223,6 +226,53 @@ def test_reads_and_writes_can_fail_and_bits_can_rot(simulate):
         assert not environment.disk_of("a").rot("log", 3)
         disk = await reborn(environment, hosts)
         assert disk.open("log").read_at(0, 9) == b"aac"
+
+    simulate(body)
+
+
+def test_bits_that_rot_are_named_and_stay_so(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        file.append(bytes(1000))
+        await file.fsync()
+        rotten = await environment.impair(["a", "b"], BitRot(bits=3, draw=5))
+        named = re.findall(r"bit (\d) of byte (\d+) of log", rotten.evidence)
+        expected = bytearray(1000)
+        for bit, byte in named:
+            expected[int(byte)] ^= 1 << int(bit)
+        assert rotten.happened and "b:" not in rotten.evidence and len(named) == 3
+        assert file.read_at(0, 1000) == bytes(expected)
+        assert not (await environment.impair(["b"], BitRot(bits=3, draw=5))).happened, "an empty disk has no bits"
+        disk = await reborn(environment, hosts)
+        assert disk.open("log").read_at(0, 1000) == bytes(expected)
+
+    simulate(body)
+
+
+def test_faults_of_one_disk_add_up_and_say_which_calls_failed(simulate):
+    async def body(environment, hosts) -> None:
+        file, once, errors = hosts["a"].disk.open("log"), FailingFsync(most=1), DiskErrors(reads=0.0, writes=1.0)
+        for impairment in (once, once, FullDisk(room_bytes=10), FullDisk(room_bytes=5)):
+            await environment.impair(["a"], impairment)
+        file.append(b"five!")
+        with pytest.raises(DiskFull):
+            file.append(b"6")
+        assert "write log 5+1" in (await environment.relieve(["a"], FullDisk(room_bytes=5))).evidence
+        file.append(b"more!")
+        with pytest.raises(DiskFull):
+            file.append(b"6")
+        await environment.relieve(["a"], FullDisk(room_bytes=10))
+        for _ in range(2):
+            with pytest.raises(DiskError):
+                await file.fsync()
+        await file.fsync()
+        told = [(await environment.relieve(["a"], once)).evidence for _ in range(2)]
+        assert ["fsync log 10 bytes" in told[0], "fsync log 0 bytes" in told[1]] == [True, True]
+        await environment.impair(["a"], errors)
+        with pytest.raises(DiskError):
+            file.append(b"x")
+        await environment.relieve(["a"], errors)
+        file.append(b"x")
 
     simulate(body)
 

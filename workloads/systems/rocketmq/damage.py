@@ -66,7 +66,7 @@ def damages(
         return
     events = reports.of("written", "recovered", "truncated")
     for fault, kind in destroying:
-        for node in fault.nodes:
+        for node in fault.nodes_of(kind):
             if node not in brokers:
                 continue
             starts = [

@@ -32,7 +32,7 @@ def message_of(answer: Answer) -> str:
         ("run kafka", "unknown system 'kafka'; known are: rocketmq"),
         (
             "run rocketmq --nemesis meteor",
-            "unknown nemesis 'meteor'; known are: clock, flapping-links, held-links, kill, links, ",
+            "unknown nemesis 'meteor'; known are: clock, disk, disk-damage, flapping-links, ",
         ),
         ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, brokers"),
         ("run rocketmq --set flush=maybe", "setting flush takes one of sync, async, got 'maybe'"),

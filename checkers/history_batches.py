@@ -86,6 +86,11 @@ def table_batches(table: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]
         yield rows.slice(first, BATCH_ROWS)
 
 
+def encoded(table: pa.Table) -> pa.Table:
+    """A table in memory so that reading it often costs little."""
+    return _encoded(table, table.column_names)
+
+
 def _encoded(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """These columns, each of one chunk, and of few distinct strings as a dictionary."""
     rows = _complete(table, columns)

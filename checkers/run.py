@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from checkers.anomaly import Meaning
+from checkers.history_batches import encoded
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import require_repeated
 from checkers.verdict import CheckerResult, Verdict
@@ -21,6 +24,8 @@ def check_history(
 ) -> Mapping[str, CheckerResult]:
     """Each checker's result, in the order given; `begins` is called with the name of each when it begins. Raises
     MalformedHistory, before any checker runs."""
+    if isinstance(request.history, pa.Table):
+        request = replace(request, history=encoded(request.history))
     require_history(request.history)
     require_repeated(request.history, request.repeats)
     results = {}

@@ -39,6 +39,8 @@ Task = Callable[[], Iterator[pa.Table]]
 
 ROW_GROUPS_A_TASK = 4
 
+TOO_MANY = "a plan gathers more than the {} rows it allows itself"
+
 AHEAD = 2
 """Tasks for each thread that may be done before their results are asked for."""
 
@@ -51,6 +53,11 @@ class InProcessDataset:
     tasks: Callable[[], Iterator[Task]]
     partitions: int
     """How finely to cut it where it is grouped."""
+
+    @property
+    def is_small(self) -> bool:
+        """Not cut at all. To pack such rows, or to start threads for them, takes longer than to judge them."""
+        return self.partitions == 1
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,9 @@ class InProcessEngine:
 
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         of = cast(InProcessDataset, source)
+        if of.is_small:
+            whole = partial(_all_grouped, of.tasks, of.schema, keys, kernel)
+            return InProcessDataset(schema, lambda: iter([whole]), of.partitions)
 
         def cut(task: Task) -> list[tuple[int, pa.Table]]:
             return [part for table in task() for part in partitions(table, of.schema, keys, of.partitions)]
@@ -113,13 +123,18 @@ class InProcessEngine:
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         of = cast(InProcessDataset, source)
+        if of.is_small:
+            whole = _joined_here(of.tasks, of.schema)
+            if whole.num_rows > limit:
+                raise ValueError(TOO_MANY.format(limit))
+            return whole
         kept: list[pa.Table] = []
         rows = 0
         for tables in self._done(partial(_all, task) for task in of.tasks()):
             for table in tables:
                 rows += table.num_rows
                 if rows > limit:
-                    raise ValueError(f"a plan gathers more than the {limit} rows it allows itself")
+                    raise ValueError(TOO_MANY.format(limit))
                 kept.append(packed(table, of.schema))
         return joined(kept, of.schema)
 
@@ -141,6 +156,23 @@ class InProcessEngine:
                     yield running.popleft().result()
             finally:
                 pool.shutdown(cancel_futures=True)
+
+
+def _joined_here(tasks: Callable[[], Iterator[Task]], schema: pa.Schema) -> pa.Table:
+    """All rows, in one chunk."""
+    found = (table for task in tasks() for table in task() if table.num_rows)
+    tables = [table if table.schema == schema else table.cast(schema) for table in found]
+    if not tables:
+        return schema.empty_table()
+    if len(tables) == 1 and all(column.num_chunks == 1 for column in tables[0].columns):
+        return tables[0]
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _all_grouped(
+    tasks: Callable[[], Iterator[Task]], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel
+) -> Iterator[pa.Table]:
+    return map(kernel, groups(_joined_here(tasks, schema), keys))
 
 
 def _all(task: Task) -> list[pa.Table]:

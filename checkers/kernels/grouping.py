@@ -32,7 +32,8 @@ def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
             # Keeps the combined number below the number of rows squared, whatever the number of keys.
             ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
     for _, group in _cut(table, ids):
-        yield group.combine_chunks()
+        is_whole = group is table and all(column.num_chunks == 1 for column in group.columns)
+        yield group if is_whole else group.combine_chunks()
 
 
 def partitions(table: pa.Table, schema: pa.Schema, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:

@@ -68,6 +68,8 @@ def jump_rows(
         ahead = ahead & (last - first >= 2)
         blocks = first >> BLOCK_BITS, last >> BLOCK_BITS
         for block, asked in ((blocks[0], ahead), (blocks[1], ahead & (blocks[0] != blocks[1]))):
+            if not asked.any():
+                continue
             tables.append(
                 Places(
                     kind=PROBE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,14 @@ from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.outcome import Outcome, check_line, vacuity_arguments, write_outcome
 from harness.session.resolve import Parts
 from results.verdict_file import Checking
+
+
+class Shows(Enum):
+    """What a judgement is for."""
+
+    EVERYTHING = "everything"
+    VERDICT = "verdict"
+    """Nothing is measured that is not judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +110,11 @@ def check_run(
     return replace(outcome, problems=problems)
 
 
-def judged_run(run: RecordedRun, judge: Judge, progress: Progress = unwatched) -> JudgedRun:
+def judged_run(
+    run: RecordedRun, judge: Judge, progress: Progress = unwatched, shows: Shows = Shows.EVERYTHING
+) -> JudgedRun:
     """Raises MalformedHistory, UsageError, HarnessError."""
-    decided = None if run.history is None else _decided(run, run.history, judge, progress)
+    decided = None if run.history is None else _decided(run, run.history, judge, progress, shows)
     verdict, reasons = verdict_of({} if decided is None else decided.results, run.doubts)
     return JudgedRun(verdict=verdict, reasons=reasons, decided=decided)
 
@@ -157,7 +168,7 @@ def _node_events(directory: RunDirectory, voters: Mapping[str, str]) -> Path | N
         raise UsageError(f"the nodes' events in {directory.nodes} cannot be read: {error}") from None
 
 
-def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress) -> Decided:
+def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress, shows: Shows) -> Decided:
     scenario, parts = run.scenario, run.parts
     legal = parts.system.legal_loss(parts.system_settings, run.faults.struck, NodeReports(run.node_events))
     request = CheckRequest(
@@ -178,7 +189,7 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
             node_events=run.node_events,
         ),
     )
-    checkers = checkers_of(scenario, parts)
+    checkers = checkers_of(scenario, parts, shows)
     named = str(history) if isinstance(history, Path) else f"the history of seed {scenario.seed}"
     return judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
 
@@ -195,12 +206,12 @@ def _checking(directory: Path, run: RecordedRun, decided: Decided | None, vacuou
     )
 
 
-def checkers_of(scenario: Scenario, parts: Parts) -> dict[str, Any]:
-    checkers = {
+def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHING) -> dict[str, Any]:
+    checkers: dict[str, Any] = {
         **parts.workload.checkers(parts.workload_settings),
-        "statistics": Statistics(),
+        **({"statistics": Statistics()} if shows is Shows.EVERYTHING else {}),
         "vacuity": Vacuity(subject=f"workload {scenario.workload}", evidence=parts.workload.evidence),
-        "availability": Availability(),
+        **({"availability": Availability()} if shows is Shows.EVERYTHING or scenario.max_outage_s else {}),
         "cluster": ReplicationChecker(),
         "recovery": Recovery(),
     }

@@ -29,7 +29,7 @@ from harness.seed import Seed
 from harness.session.decide import Judge
 from harness.session.engines import IN_PROCESS
 from harness.session.execute import plan_of
-from harness.session.judge import RecordedRun, judged_run, voters_of
+from harness.session.judge import RecordedRun, Shows, judged_run, voters_of
 from harness.session.resolve import Parts
 from harness.trace import Trace
 
@@ -121,7 +121,7 @@ def blown_and_judged(scenario: Scenario, parts: Parts, coverage: Coverage | None
         history=blown.history,
         doubts=blown.facts.reasons,
     )
-    judged = judged_run(run, Judge(engine=IN_PROCESS))
+    judged = judged_run(run, Judge(engine=IN_PROCESS), shows=Shows.VERDICT)
     return Judged(
         blown=blown,
         verdict=judged.verdict,

@@ -36,6 +36,7 @@ stormproof replay runs/latest
 stormproof replay runs/latest --engine inprocess
 stormproof replay lost.storm.toml --times 20
 stormproof replay lost.storm.toml --as-test -o test_lost.py
+stormproof replay lost.storm.toml --page
 """
 
 
@@ -51,6 +52,7 @@ stormproof replay lost.storm.toml --as-test -o test_lost.py
 )
 @click.option("--report", is_flag=True, help="Of a storm file: carry it out as a run, with a directory and a report.")
 @click.option("--as-test", is_flag=True, help="Print a storm file as a test for pytest, and carry nothing out.")
+@click.option("--page", is_flag=True, help="Of a storm file: draw what happened, as FILE.html beside it.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where --as-test writes."
 )
@@ -61,6 +63,7 @@ def command(
     times: int,
     report: bool,
     as_test: bool,
+    page: bool,
     output: Path | None,
     runs: Path,
     engine: str,
@@ -82,12 +85,19 @@ def command(
         if as_test:
             return replay_storm.written_as_test(path, output or STANDARD_OUTPUT, as_json, progress)
         _refuse(output is not None, "--output says where --as-test writes; leave it out, or add --as-test")
+        if page:
+            _refuse(
+                report or times > 1, "--page draws a storm that is carried out once; leave --report and --times out"
+            )
+            return replay_storm.drawn(path, console_of(as_json, progress))
         _refuse(report and times > 1, "--report carries a storm out once; leave it or --times out")
         if not report:
             return replay_storm.carried_out(path, times, console_of(as_json, progress))
         return replay_storm.reported(path, execution, console_of(as_json, progress))
-    given = times > 1 or report or as_test or output is not None
-    _refuse(given, f"--times, --report, --as-test and --output are for storm files (…{STORM_SUFFIX}), got {path}")
+    given = times > 1 or report or as_test or page or output is not None
+    _refuse(
+        given, f"--times, --report, --as-test, --page and --output are for storm files (…{STORM_SUFFIX}), got {path}"
+    )
     return _replayed_run(path, execution, console_of(as_json, progress))
 
 

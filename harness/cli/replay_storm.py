@@ -89,6 +89,20 @@ def written_as_test(path: Path, target: Path, as_json: bool, progress: bool | No
     return ExitCode.VALID
 
 
+def drawn(path: Path, console: Console) -> int:
+    """Raises UsageError, HarnessError where the page cannot be written."""
+    from harness.explore.storm_page import page_beside, storm_page
+
+    storm, parts = load_storm(path)
+    target = page_beside(path)
+    output_file.require_writable(target)
+    tell_start(storm.scenario, console)
+    output_file.write(target, [storm_page(storm, parts, file=path)])
+    console.say(f"page      {target}")
+    console.result({"storm": str(path), "page": str(target), "exit_code": int(ExitCode.VALID)})
+    return ExitCode.VALID
+
+
 def _tell_replayed(words: Sequence[str], code: int, console: Console) -> None:
     first, *rest = words
     console.say(f"replayed  {first}", tone_of(code))

@@ -69,12 +69,15 @@ class Judged:
         return "; ".join((*found(self.results), *self.reasons))
 
 
-def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> Blown:
-    """Carry a storm out. What goes wrong with the run itself is among its facts."""
+def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None, trace: Trace | None = None) -> Blown:
+    """Carry a storm out; every event goes into `trace`, if one is given.
+
+    What goes wrong with the run itself is among its facts.
+    """
     began = time.process_time()
     recorder = MemoryRecorder(parts.workload.value_type)
     facts = FactsSoFar()
-    trace = Trace()
+    trace = Trace() if trace is None else trace
     worlds: list[SimulatedEnvironment] = []
 
     async def course(environment: SimulatedEnvironment) -> None:
@@ -107,10 +110,12 @@ def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> 
     )
 
 
-def blown_and_judged(scenario: Scenario, parts: Parts, coverage: Coverage | None = None) -> Judged:
+def blown_and_judged(
+    scenario: Scenario, parts: Parts, coverage: Coverage | None = None, trace: Trace | None = None
+) -> Judged:
     """Carry a storm out and judge it as `stormproof run` does."""
     began = time.process_time()
-    blown = blow(scenario, parts, coverage)
+    blown = blow(scenario, parts, coverage, trace)
     events = {node: [json.loads(line) for line in lines] for node, lines in blown.events.items()}
     run = RecordedRun(
         scenario=scenario,

@@ -167,6 +167,7 @@ def test_a_storm_that_is_withstood_says_that_the_code_has_changed(stormproof: Co
     [
         (("lost.storm.toml", "--output", "test_lost.py"), "--output says where --as-test writes"),
         (("lost.storm.toml", "--report", "--times", "2"), "--report carries a storm out once"),
+        (("lost.storm.toml", "--page", "--report"), "--page draws a storm that is carried out once"),
         (("runs/latest", "--times", "2"), "are for storm files"),
         (("lost.storm.toml", "--as-test", "-o", "nowhere/test.py"), "there is no directory nowhere"),
     ],
@@ -178,6 +179,21 @@ def test_what_does_not_go_together_is_refused(
     code, said = stormproof("replay", *arguments)
     assert code == 254
     assert words in said
+
+
+def test_the_page_of_a_storm_tells_what_was_believed_and_when(stormproof: Command, losing: StormFile) -> None:
+    Path("lost.storm.toml").write_text(storm_text(losing))
+    assert stormproof("replay", "lost.storm.toml", "--page")[0] == 0
+    text = Path("lost.storm.html").read_text()
+    assert len(text) < 1_000_000
+    assert "stormproof replay lost.storm.toml" in text and "<script" not in text and "http" not in text
+    first, _, rest = text.partition("<details>")
+    assert "b1</b> took itself for the master under epoch 1" in rest
+    assert "b1</b> was struck by “power off b1”" in rest
+    for drawn in ("without power", "elects b1, epoch 2", "writes ", " → ok", 'class="message"'):
+        assert drawn in first, "the diagram without being asked for more"
+    told = [float(line.split(" s<")[0]) for line in rest.split('<span class="at">')[1:]]
+    assert told[:5] == sorted(told[:5])
 
 
 def test_a_storm_file_becomes_a_test_that_fails_until_the_system_is_mended(

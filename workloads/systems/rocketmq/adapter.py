@@ -26,6 +26,7 @@ from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
@@ -135,6 +136,9 @@ class Rocketmq:
 
     def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
         return RocketmqWatch(settings)
+
+    def narrator(self, settings: RocketmqSettings) -> RocketmqNarrator:
+        return RocketmqNarrator()
 
     def legal_loss(
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports

@@ -1,0 +1,47 @@
+"""What nodes' events mean, in words for people: a system's adapter knows them, nobody else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+MOST_WORDS = 160
+"""Characters of an event that no adapter has words for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """An event in words, to follow on the node's name."""
+
+    label: str
+    """Two or three words, for a diagram: `master, epoch 2`."""
+    sentence: str
+    """What the node believed from then on, or did: `took itself for the master under epoch 2`."""
+    weight: int
+    """How much it tells about what went wrong, from 0, routine, to 10."""
+
+
+class Narrator(Protocol):
+    """Kept by a system's adapter for one run; told of all events in the order in which they happened."""
+
+    def said(self, node: str, event: str, fields: Mapping[str, Any]) -> Said | None:
+        """None for an event that is not worth a word."""
+
+
+class PlainNarrator:
+    """Of a system that brings none."""
+
+    def said(self, node: str, event: str, fields: Mapping[str, Any]) -> Said | None:
+        given = ", ".join(
+            f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in fields.items()
+        )
+        words = f"{event} ({given})" if given else event
+        return Said(label=event, sentence=f"reported {words[:MOST_WORDS]}", weight=5)
+
+
+def narrator_of(system: Any, settings: Any) -> Narrator:
+    """The system's own narrator, otherwise one that repeats what nodes reported."""
+    own = getattr(system, "narrator", None)
+    return PlainNarrator() if own is None else own(settings)

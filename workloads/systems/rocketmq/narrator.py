@@ -1,0 +1,139 @@
+"""What RocketMQ's nodes report, in words for people: who took itself for what, and who was elected by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.narrator import Said
+
+Fields = Mapping[str, Any]
+ROUTINE = frozenset({"slave_lag", "written", "term"})
+"""Told of by the other events around them, or too often."""
+
+
+class RocketmqNarrator:
+    """`Narrator` of the harness. Brokers are called by their nodes' names as soon as these said which id they have."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+
+    def said(self, node: str, event: str, fields: Fields) -> Said | None:
+        if event == "identity":
+            self._names[fields.get("broker_id", -1)] = node
+        tell = _TOLD.get(event)
+        if tell is not None:
+            return tell(self, fields)
+        if event in ROUTINE:
+            return None
+        given = ", ".join(f"{name} {value}" for name, value in fields.items())
+        return Said(label=event.replace("_", " "), sentence=f"reported {event} ({given})"[:200], weight=2)
+
+    def _name(self, broker_id: Any) -> str:
+        return "nobody" if broker_id is None else self._names.get(broker_id, f"broker {broker_id}")
+
+    def _set(self, members: Any) -> str:
+        return ", ".join(self._name(member) for member in members or ()) or "nobody"
+
+    def _identity(self, fields: Fields) -> Said:
+        number = fields.get("broker_id")
+        return Said(label=f"is broker {number}", sentence=f"knew itself as broker {number}", weight=2)
+
+    def _role(self, fields: Fields) -> Said:
+        role, epoch = fields.get("role"), fields.get("master_epoch")
+        if role == "master":
+            sentence = (
+                f"took itself for the master under epoch {epoch}, whose log begins at byte {fields.get('start_offset')}"
+            )
+        else:
+            sentence = f"took itself for a {role} under epoch {epoch}"
+        return Said(label=f"{role}, epoch {epoch}", sentence=sentence, weight=8)
+
+    def _elected(self, fields: Fields) -> Said:
+        master, epoch = self._name(fields.get("master")), fields.get("master_epoch")
+        in_sync = self._set(fields.get("in_sync"))
+        sentence = f"had {master} elected master under epoch {epoch}; in sync, as far as it knew: {in_sync}"
+        return Said(label=f"elects {master}, epoch {epoch}", sentence=sentence, weight=9)
+
+    def _leader(self, fields: Fields) -> Said:
+        term = fields.get("term")
+        return Said(label=f"leads, term {term}", sentence=f"led the controllers in term {term}", weight=6)
+
+    def _follower(self, fields: Fields) -> Said:
+        term = fields.get("term")
+        return Said(label=f"leads no more, term {term}", sentence=f"no longer led, in term {term}", weight=6)
+
+    def _sync_state_set(self, fields: Fields) -> Said:
+        members = self._set(fields.get("members"))
+        sentence = f"believed these in sync, as of epoch {fields.get('epoch')} of the SyncStateSet: {members}"
+        return Said(label=f"in sync: {members}", sentence=sentence, weight=5)
+
+    def _alter(self, fields: Fields) -> Said | None:
+        proposed = fields.get("proposed")
+        if proposed is None:
+            return None
+        members = self._set(proposed)
+        return Said(label=f"proposes {members}", sentence=f"proposed that these be in sync: {members}", weight=5)
+
+    def _alter_failed(self, fields: Fields) -> Said:
+        wanted = self._set(fields.get("wanted"))
+        reason = fields.get("reason")
+        return Said(label="proposal failed", sentence=f"failed to make {wanted} the SyncStateSet: {reason}", weight=4)
+
+    def _confirmed(self, fields: Fields) -> Said:
+        offset, epoch = fields.get("offset"), fields.get("master_epoch")
+        sentence = f"believed all before byte {offset} to be safe, under epoch {epoch}"
+        return Said(label=f"safe up to {offset}", sentence=sentence, weight=3)
+
+    def _truncated(self, fields: Fields) -> Said:
+        to, from_ = fields.get("to"), fields.get("from_")
+        return Said(label=f"cuts its log at {to}", sentence=f"cut its log from byte {from_} back to {to}", weight=9)
+
+    def _recovered(self, fields: Fields) -> Said:
+        end = fields.get("end")
+        return Said(
+            label=f"log ends at {end}", sentence=f"found its log to end at byte {end} when it started", weight=7
+        )
+
+    def _deposed(self, fields: Fields) -> Said:
+        epoch = fields.get("master_epoch")
+        return Said(label=f"deposed, epoch {epoch}", sentence=f"was master under epoch {epoch} no longer", weight=7)
+
+    def _given_up(self, fields: Fields) -> Said:
+        epoch = fields.get("master_epoch")
+        return Said(label="gives mastership up", sentence=f"gave up being master under epoch {epoch}", weight=7)
+
+    def _masterless(self, fields: Fields) -> Said:
+        epoch = fields.get("master_epoch")
+        return Said(label="knows no master", sentence=f"knew of no master after epoch {epoch}", weight=6)
+
+    def _slave_gone(self, fields: Fields) -> Said:
+        slave = self._name(fields.get("broker_id"))
+        return Said(label=f"{slave} is gone", sentence=f"lost its connection with the slave {slave}", weight=4)
+
+    def _running(self, fields: Fields) -> Said:
+        return Said(label="runs", sentence="had started", weight=2)
+
+    def _panic(self, fields: Fields) -> Said:
+        return Said(label="panics", sentence="ended of itself: a panic", weight=10)
+
+
+_TOLD: Mapping[str, Callable[[RocketmqNarrator, Fields], Said | None]] = {
+    "identity": RocketmqNarrator._identity,
+    "role": RocketmqNarrator._role,
+    "elected": RocketmqNarrator._elected,
+    "leader": RocketmqNarrator._leader,
+    "follower": RocketmqNarrator._follower,
+    "sync_state_set": RocketmqNarrator._sync_state_set,
+    "alter": RocketmqNarrator._alter,
+    "alter_failed": RocketmqNarrator._alter_failed,
+    "confirmed": RocketmqNarrator._confirmed,
+    "truncated": RocketmqNarrator._truncated,
+    "recovered": RocketmqNarrator._recovered,
+    "deposed": RocketmqNarrator._deposed,
+    "mastership_given_up": RocketmqNarrator._given_up,
+    "masterless": RocketmqNarrator._masterless,
+    "slave_gone": RocketmqNarrator._slave_gone,
+    "running": RocketmqNarrator._running,
+    "panic": RocketmqNarrator._panic,
+}

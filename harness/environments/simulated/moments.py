@@ -15,10 +15,12 @@ Saw = Callable[[str, str, Mapping[str, object]], None]
 class Moments:
     """Callbacks run outside of every process; an error of one ends the simulation, never a node."""
 
-    __slots__ = ("_counts", "_kernel", "_loop", "_on_point", "watch")
+    __slots__ = ("_counts", "_kernel", "_loop", "_on_point", "heeds_points", "watch")
 
     def __init__(self, loop: VirtualTimeLoop, kernel: Context) -> None:
         self.watch: Saw | None = None
+        self.heeds_points = False
+        """Whether anybody is to be called at points."""
         self._loop = loop
         self._kernel = kernel
         self._counts: dict[str, Counter[str]] = {}
@@ -28,6 +30,7 @@ class Moments:
 
     def on_point(self, callback: Callable[[str, str], None]) -> None:
         self._on_point += (callback,)
+        self.heeds_points = True
 
     def after_step(self, callback: Callable[[], None]) -> None:
         self._loop.kernel_next(self._run, callback)
@@ -45,10 +48,6 @@ class Moments:
     def counts_of(self, host: str) -> Counter[str]:
         """How often a host reached each point, in all its lives; for the host to count in."""
         return self._counts.setdefault(host, Counter())
-
-    @property
-    def heeds_points(self) -> bool:
-        return bool(self._on_point)
 
     def reached(self, node: str, point: str) -> None:
         for callback in self._on_point:

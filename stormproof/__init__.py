@@ -81,10 +81,16 @@ if TYPE_CHECKING:
     from harness.watch import Watch as Watch
     from harness.workload import Workload as Workload
     from nemesis.beat import every as every
+    from nemesis.impair import ImpairLinks as ImpairLinks
+    from nemesis.impair import ImpairLinksOf as ImpairLinksOf
+    from nemesis.impair import ImpairNodes as ImpairNodes
+    from nemesis.links import Between as Between
+    from nemesis.links import OneDirection as OneDirection
     from nemesis.shape import Apart as Apart
     from nemesis.shape import Bridge as Bridge
     from nemesis.shape import ClockShape as ClockShape
     from nemesis.shape import CutLink as CutLink
+    from nemesis.shape import CutOneDirection as CutOneDirection
     from nemesis.shape import Isolate as Isolate
     from nemesis.shape import OneWay as OneWay
     from nemesis.shape import RandomHalves as RandomHalves
@@ -161,11 +167,14 @@ _NAMES = {
     "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),
     "nemesis.beat": ("every",),
+    "nemesis.impair": ("ImpairLinks", "ImpairLinksOf", "ImpairNodes"),
+    "nemesis.links": ("Between", "OneDirection"),
     "nemesis.shape": (
         "Apart",
         "Bridge",
         "ClockShape",
         "CutLink",
+        "CutOneDirection",
         "Isolate",
         "OneWay",
         "RandomHalves",

@@ -278,6 +278,7 @@ def test_empty_write_skips_log_answers_a_compare_and_set_that_finds_another_valu
 def test_empty_write_skips_log_asks_nobody_before_it_answers_what_changes_nothing():
     async def answered(parts: ControllerParts, raft: Raft) -> int:
         await parts.unchanged_barrier(cast(Any, raft))
+        await parts.transaction_barrier(cast(Any, raft))
         return raft.barriers
 
     with pytest.raises(LeadershipLost):

@@ -211,7 +211,7 @@ class Controller:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
 
     async def _read(self, command: bytes) -> RemotingCommand:
-        refusal = await self._wait(self._parts.read_barrier, self._raft)
+        refusal = await self._wait(self._parts.transaction_barrier, self._raft)
         if isinstance(refusal, RemotingCommand):
             return refusal
         result = await self._parts.read_transaction(self._host, self._store, command)

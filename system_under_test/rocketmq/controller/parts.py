@@ -52,6 +52,8 @@ class ControllerParts:
     read_barrier: ReadBarrier = read_index
     unchanged_barrier: ReadBarrier = read_index
     """Before a request that changes nothing, or is refused, is answered."""
+    transaction_barrier: ReadBarrier = read_index
+    """Before a transaction that only reads."""
     read_transaction: ReadTransaction = read_at_once
     propose: Propose = append_and_apply
     noted_report: NotedReport = newest_report

@@ -1,8 +1,9 @@
 """empty-write-skips-log: a write that changes nothing is answered from the state here, without the log.
 
-That is a compare-and-set that finds another value, and a request of a broker that is refused or brings no event. A
-controller that was cut off and still takes itself for the leader answers it from a state that others have gone
-beyond. Broken rule: writes are answered through the log or behind a read barrier, whatever they change.
+That is a transaction that only reads, a compare-and-set that finds another value, and a request of a broker that is
+refused or brings no event. A controller that was cut off and still takes itself for the leader answers it from a state
+that others have gone beyond. Broken rule: writes are answered through the log or behind a read barrier, whatever they
+change.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ async def append_what_changes(host: Host, raft: RaftNode, state: ReplicatedState
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, unchanged_barrier=believed_leadership, propose=append_what_changes)
+    return replace(
+        parts,
+        unchanged_barrier=believed_leadership,
+        transaction_barrier=believed_leadership,
+        propose=append_what_changes,
+    )
 
 
 MUTANT = Mutant(

@@ -19,7 +19,7 @@ async def no_barrier(raft: RaftNode) -> None:
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, read_barrier=no_barrier)
+    return replace(parts, read_barrier=no_barrier, transaction_barrier=no_barrier)
 
 
 MUTANT = Mutant(name="local-read", breaks="a read sees every write completed before it", controller=_controller)

@@ -1,0 +1,65 @@
+"""A storm whose faults do not heal, and a replica that stays stuck in the calm, are never VALID."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.environments.environment import Effect
+from harness.explore.storm import Judged, blown_and_judged
+from harness.record.scenario import Scenario
+from harness.session import resolve
+from nemesis.nemesis import Nemesis
+from nemesis.schedule import Entry
+from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
+
+BY_TIMES = "kill b3 every 4 for 1"
+
+
+def judged(nemesis: str) -> Judged:
+    scenario = Scenario(system="rocketmq", workload="log", nemesis=(nemesis,), rate=40, time_limit_s=10, seed=3)
+    return blown_and_judged(scenario, resolve.resolve(scenario))
+
+
+def test_the_storms_below_are_valid_where_nothing_is_changed() -> None:
+    assert judged(BY_TIMES).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("claims", [True, False])
+def test_a_nemesis_that_heals_nothing_before_the_end_of_the_storm(
+    claims: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stop(self: Nemesis, entry: Entry) -> tuple[Any, Effect]:
+        return self.active.get(entry.key), Effect(claims, "nothing was done")
+
+    monkeypatch.setattr(Nemesis, "_stop", stop)
+    storm = judged(BY_TIMES)
+    assert storm.verdict is Verdict.UNKNOWN
+    assert "faults were healed by nothing before the end of the storm: kill b3" in storm.words()
+
+
+def test_a_nemesis_that_heals_nothing_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def undo(self: Nemesis, key: tuple[str, int]) -> Effect:
+        del self.active[key]
+        return Effect(False, "nothing was done")
+
+    monkeypatch.setattr(Nemesis, "_undo", undo)
+    storm = judged(BY_TIMES)
+    assert storm.verdict is Verdict.UNKNOWN
+    assert "faults were not healed: kill b3" in storm.words()
+
+
+def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow: Callable[[SlaveClient], Any] = SlaveClient._run
+
+    async def run(self: SlaveClient) -> None:
+        if not self._store.unclean_start:
+            await follow(self)
+
+    monkeypatch.setattr(SlaveClient, "_run", run)
+    storm = judged(BY_TIMES)
+    assert storm.verdict is Verdict.INVALID
+    assert set(storm.anomalies) == {"no-progress"}

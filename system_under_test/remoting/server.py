@@ -103,7 +103,7 @@ class RemotingServer:
             answer = self._handler(request, connection)
         except RemotingError as error:
             answer = RemotingCommand.response(error.code, remark=error.remark)
-        if not isinstance(answer, Coroutine):
+        if answer is None or isinstance(answer, RemotingCommand):
             _respond(connection, request, answer)
         elif len(self._running) >= MAX_RUNNING_HANDLERS:
             answer.close()

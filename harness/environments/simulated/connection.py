@@ -384,7 +384,8 @@ class Endpoint:
                     await reader
                 finally:
                     self._reader = None
-                self._raise_if_over(count)
+                if self.ended or self.peer_ended:
+                    self._raise_if_over(count)
         if count == len(buffer):
             data = bytes(buffer)
             buffer.clear()
@@ -405,7 +406,8 @@ class Endpoint:
             self.window = count
             if self.inbound is not None and self.inbound.window_closed:
                 self.inbound.open_window()
-        self._raise_if_over(count)
+        if self.ended or self.peer_ended:
+            self._raise_if_over(count)
 
     def _raise_if_over(self, count: int) -> None:
         """Raises ConnectionClosed if `count` bytes will never be there."""

@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakSet
 
 from harness.errors import HarnessError
 from harness.lifetime.interruption import Interrupted
@@ -173,6 +174,8 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._closed = False
         self._running = False
         self._graveyard: list[asyncio.Task[Any]] = []
+        self._tasks_of: dict[Owner, WeakSet[asyncio.Task[Any]]] = {}
+        """Of each process that lives."""
         self._callback_error: BaseException | None = None
         self._interrupted = False
         self.callbacks_run = 0
@@ -356,8 +359,12 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> asyncio.Task[T]:
         task = BirthOrderedTask(coro, loop=self, name=name, context=context)
-        if task.owner is not None and not task.owner.alive:
-            self._graveyard.append(task)
+        owner = task.owner
+        if owner is not None:
+            if owner.alive:
+                self._tasks_of.setdefault(owner, WeakSet()).add(task)
+            else:
+                self._graveyard.append(task)
         return task
 
     async def sleep_until(self, when_ns: int) -> None:
@@ -371,9 +378,8 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
 
     def bury(self, owner: Owner) -> None:
         """Keep a dead process's tasks until the end: were one collected, its `finally` would run after its death."""
-        self._graveyard.extend(
-            task for task in asyncio.all_tasks(self) if isinstance(task, BirthOrderedTask) and task.owner is owner
-        )
+        tasks = self._tasks_of.pop(owner, ())
+        self._graveyard.extend(sorted((task for task in tasks if not task.done()), key=hash))
 
     # The rest of an event loop --------------------------------------------------------------------------------
 
@@ -383,8 +389,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return self._closed
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = bool  # False: asked by each future, so by nothing that is interpreted
 
     def set_debug(self, enabled: bool) -> None:
         pass

@@ -35,6 +35,8 @@ class Broken(AssertionError):
 class Node:
     """One node with its disk: what is durable, and what is written after it."""
 
+    core: type[Raft] = Raft
+
     def __init__(self, name: str, members: Sequence[str]) -> None:
         self.name = name
         self.members = members
@@ -47,7 +49,7 @@ class Node:
 
     def boot(self, now_ns: int, election_timeout_ns: int) -> None:
         self.applied = []
-        self.raft = Raft(
+        self.raft = self.core(
             node=self.name,
             members=self.members,
             timing=TIMING,
@@ -74,8 +76,8 @@ class ForgetfulNode(Node):
 
 
 class Network:
-    def __init__(self, seed: int, size: int, kind: type[Node] = Node) -> None:
-        self.draw = random.Random(seed)
+    def __init__(self, seed: int | random.Random, size: int, kind: type[Node] = Node) -> None:
+        self.draw = seed if isinstance(seed, random.Random) else random.Random(seed)
         self.now_ns = 0
         members = [f"n{number}" for number in range(1, size + 1)]
         self.nodes = {name: kind(name, members) for name in members}

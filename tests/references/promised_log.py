@@ -3,7 +3,8 @@
 What holds is one sentence: whatever a master has confirmed, each member of the set that is in effect has. The set in
 effect is the controller's, for it elects from there. All decisions are the system's own (`sync_state_set.py`,
 `confirm_offset.py`, `state_machine.py`, `epoch_file.py`); what stands here is only how they are asked. A log is a list
-of master epochs, one for each message. Processes die and keep their logs; nobody loses power.
+of master epochs, one for each message. Processes die and keep their logs; nobody loses
+power, and a request that was given up does not come late.
 """
 
 from __future__ import annotations
@@ -344,9 +345,11 @@ class PromisedLog:
         self.advance(office)
 
     def give_up(self, broker_id: int) -> None:
-        """No answer came in time; the request may still be under way."""
+        """No answer came in time; what is under way of it is gone with its connection."""
         office = self.brokers[broker_id].office
         if office is not None and office.waits_for is not None:
+            if office.waits_for in self.under_way:
+                self.under_way.remove(office.waits_for)
             office.waits_for, office.has_to_learn = None, True
 
     def learn(self, broker_id: int) -> None:

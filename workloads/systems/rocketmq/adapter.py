@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.client import Client
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
-from harness.record.node_events import NodeReports
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
@@ -40,6 +39,9 @@ from workloads.systems.rocketmq.settings import (
     node_of,
 )
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
+
+if TYPE_CHECKING:
+    from harness.record.node_events import NodeReports
 
 ON_BROKERS = ("log", "queue")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.record.fault_log import FaultWindow
-from harness.record.node_events import NodeReports
+
+if TYPE_CHECKING:
+    from harness.record.node_events import NodeReports
 
 Event = Mapping[str, Any]
 LAST_NS = 1 << 62

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
-from harness.record.node_events import NodeReports
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
 from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
+
+if TYPE_CHECKING:
+    from harness.record.node_events import NodeReports
 
 TAKEN = {
     "power": Takes.UNSYNCED,

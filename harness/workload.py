@@ -65,6 +65,9 @@ class Workload:
     required_share: Mapping[str, float] = field(default_factory=dict)
     """f -> least share of the operations invoked in the storm that must be ok, below which it would be as well."""
 
+    explored: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Setting -> values beside the usual one that storms draw where `stormproof explore` searches."""
+
     @property
     def anomalies(self) -> tuple[str, ...]:
         """The names of all broken promises that its checkers can report."""

@@ -148,4 +148,5 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"send": 20, "poll": 20},
     required_share={"send": OK_SHARE, "poll": OK_SHARE},
+    explored={"queues": (1, 2, 8), "send_share": (0.3, 0.8)},
 )

@@ -71,4 +71,5 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"enqueue": 20, "dequeue": 20},
     required_share={"enqueue": OK_SHARE, "dequeue": OK_SHARE},
+    explored={"queues": (1, 2, 8)},
 )

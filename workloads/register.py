@@ -116,4 +116,5 @@ WORKLOAD = Workload(
     final_generator=final_generator,
     required_ok={"read": 20, "write": 20},
     required_share={"read": OK_SHARE, "write": OK_SHARE},
+    explored={"keys": (1, 2, 20)},
 )

@@ -155,7 +155,7 @@ def reset(scenario: Scenario, other: Scenario, space: Space, draw: random.Random
     """One setting drawn anew, or the load."""
     if draw.random() < 0.4:
         return replace(scenario, rate=draw.choice(RATES), concurrency=draw.choice(CONCURRENCIES))
-    drawn = space.drawn_settings(draw)
+    drawn = space.drawn_settings(scenario.workload, draw)
     names = sorted(drawn.keys() | (scenario.settings.keys() - space.settings.keys()))
     if not names:
         return scenario
@@ -164,7 +164,7 @@ def reset(scenario: Scenario, other: Scenario, space: Space, draw: random.Random
     if name in drawn:
         settings[name] = drawn[name]
     changed = replace(scenario, settings=settings)
-    return with_entries(changed, entries_in(changed)) if space.is_possible(settings) else scenario
+    return with_entries(changed, entries_in(changed)) if space.is_possible(scenario.workload, settings) else scenario
 
 
 def _unused(entries: Entries) -> int:

@@ -27,7 +27,7 @@ KINDS_AT_ONCE = (1, 2, 2, 3, 3, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first."""
-RATES = (25.0, 50.0, 100.0, 200.0)
+RATES = (50.0, 100.0, 200.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
 LIVENESS_SHARE = 0.2
@@ -54,13 +54,13 @@ class Space:
 
     def scenario(self, seed: int, draw: random.Random) -> Scenario:
         """A storm without faults: world, settings, load."""
-        system = registry.system(self.system)
         liveness = draw.random() < LIVENESS_SHARE
         storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
+        workload = self.workload or _workload(registry.system(self.system).workloads, draw)
         return Scenario(
             system=self.system,
-            workload=self.workload or _workload(system.workloads, draw),
-            settings={**self.drawn_settings(draw), **self.settings},
+            workload=workload,
+            settings={**self.drawn_settings(workload, draw), **self.settings},
             mutant=self.mutant,
             concurrency=draw.choice(CONCURRENCIES),
             rate=draw.choice(RATES),
@@ -69,17 +69,20 @@ class Space:
             seed=seed,
         )
 
-    def drawn_settings(self, draw: random.Random) -> dict[str, SettingValue]:
-        """Settings of the system that go together; usually the usual ones."""
+    def drawn_settings(self, workload: str, draw: random.Random) -> dict[str, SettingValue]:
+        """Settings of system and workload that go together; usually the usual ones."""
         system = registry.system(self.system)
-        explored = system.cluster(registry.typed_settings(system.settings_type, self.settings)).explored
+        explored = {
+            **system.cluster(registry.typed_settings(system.settings_type, self.settings)).explored,
+            **registry.workload(workload).explored,
+        }
         for _ in range(MOST_TRIES):
             drawn = {
                 name: draw.choice(values)
                 for name, values in sorted(explored.items())
                 if draw.random() < UNUSUAL_SETTING
             }
-            if self.is_possible(drawn):
+            if self.is_possible(workload, drawn):
                 return drawn
         return {}
 
@@ -91,10 +94,12 @@ class Space:
         scenario = Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings)
         registry.environment_of(scenario, registry.resolve(scenario))
 
-    def is_possible(self, settings: Mapping[str, SettingValue]) -> bool:
-        """Whether the system can be set so, with what is given."""
+    def is_possible(self, workload: str, settings: Mapping[str, SettingValue]) -> bool:
+        """Whether system and workload can be set so, with what is given."""
+        every = {**settings, **self.settings}
         try:
-            registry.typed_settings(registry.system(self.system).settings_type, {**settings, **self.settings})
+            for part in (registry.system(self.system), registry.workload(workload)):
+                registry.typed_settings(part.settings_type, every)
         except UsageError:
             return False
         return True

@@ -57,7 +57,6 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "notify_role_changed": (False,),
     "segment_bytes": (4_096, 65_536),
     "time_scale": (0.1, 1.0),
-    "topic_queues": (1, 4),
 }
 """What storms are drawn from, beside the defaults: nothing under which an acknowledged message may always be lost."""
 

@@ -79,6 +79,8 @@ class RunUnderCheck:
     """After so long without any fault the system serves, and all its replicas; None: it does not say."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults on a node under which it may end by itself."""
+    lasting_damage: tuple[str, ...] = ()
+    """Kinds of faults whose damage to a disk no healing undoes."""
     node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""
 
@@ -96,7 +98,9 @@ class RunUnderCheck:
 
     @property
     def _is_healed(self) -> bool:
-        return not self.faults.unhealed and not self.faults.left_to_the_end and not self.facts.panics
+        is_damaged = any(kind in self.lasting_damage for window in self.faults.struck for kind in window.kinds)
+        is_open = self.faults.unhealed or self.faults.left_to_the_end or self.facts.panics
+        return not is_damaged and not is_open
 
     def unexplained_panics(self) -> Iterator[tuple[str, str]]:
         """(node, its last words) of those that ended by themselves under no fault that may do that."""

@@ -75,6 +75,8 @@ class Declaration:
     where it promises nothing."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
+    lasting_damage: tuple[str, ...] = ()
+    """Kinds of faults that leave a disk damaged for ever: whoever they struck need not be whole again."""
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""

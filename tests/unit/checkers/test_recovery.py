@@ -21,7 +21,8 @@ from harness.record.history import history_schema
 S = 1_000_000_000
 STUCK = RunFacts(storm_from_ns=0, healed_ns=40 * S, final_from_ns=70 * S, complete=True)
 SERVES = replace(STUCK, serves_ns=62 * S)
-DECLARED = RunUnderCheck(recovers_within_s=30.0, may_panic=("full-disk",))
+DECLARED = RunUnderCheck(recovers_within_s=30.0, may_panic=("full-disk",), lasting_damage=("bit-rot",))
+ROT = FaultLog(windows=(FaultWindow(kind="bit-rot", nodes=("b2",), start_ns=5, stop_ns=9),))
 NOTHING = pa.table({"index": pa.array([], pa.int64())})
 
 
@@ -47,8 +48,9 @@ def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck(
         replace(DECLARED, facts=replace(STUCK, final_from_ns=None)),
         replace(DECLARED, facts=STUCK, faults=FaultLog(unhealed=("kill b1",))),
         replace(DECLARED, facts=STUCK, faults=FaultLog(left_to_the_end=("kill b1",))),
+        replace(DECLARED, facts=STUCK, faults=ROT),
     ],
-    ids=["no run", "serves", "not declared", "too soon", "not healed", "cut short", "unhealed", "left to the end"],
+    ids=["no run", "serves", "undeclared", "too soon", "not healed", "cut short", "unhealed", "left open", "damaged"],
 )
 def test_otherwise_nothing_is_decided_here(run: RunUnderCheck | None) -> None:
     assert judged(run).verdict is Verdict.VALID
@@ -112,8 +114,9 @@ def test_a_replica_that_stays_behind_in_the_calm_is_stuck() -> None:
         (replace(DECLARED, facts=replace(SERVES, complete=False)), Verdict.UNKNOWN),
         (replace(DECLARED, facts=replace(SERVES, panics={"b2": "full"})), Verdict.UNKNOWN),
         (replace(DECLARED, facts=SERVES, faults=FaultLog(unhealed=("kill b2",))), Verdict.UNKNOWN),
+        (replace(DECLARED, facts=SERVES, faults=ROT), Verdict.UNKNOWN),
     ],
-    ids=["does not serve", "not declared", "cut short", "dead", "not healed"],
+    ids=["does not serve", "not declared", "cut short", "dead", "not healed", "damaged"],
 )
 def test_a_replica_that_stays_behind_for_a_reason_leaves_the_verdict_open(run: RunUnderCheck, verdict: Verdict) -> None:
     assert judged_log(run, "b1").verdict is verdict

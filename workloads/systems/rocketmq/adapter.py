@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 ON_BROKERS = ("log", "queue")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
-MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "bit-rot", "short-files", "old-disk")
+LASTING_DAMAGE = ("bit-rot", "short-files")
+MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "old-disk", *LASTING_DAMAGE)
 """A broker that cannot write, or reads what it did not write, ends itself rather than go on."""
 
 
@@ -74,6 +75,7 @@ class Rocketmq:
             points=POINTS,
             recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
             may_panic=MAY_PANIC,
+            lasting_damage=LASTING_DAMAGE,
             spare="dispensable",
             explored=EXPLORED,
         )

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import os
+import stat
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -20,6 +21,7 @@ from harness.system import NodeSpec
 from harness.trace import Trace
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.runtime.real import RealHost
+from tests.conformance import broken_worlds
 
 PORT = 10911
 PATIENCE_S = 20.0
@@ -471,3 +473,55 @@ def test_a_closed_host_has_left_its_ports(tmp_path: Path) -> None:
 
 async def _ignore(connection: Connection) -> None:
     connection.close()
+
+
+class Platter:
+    """What of regular files was there when the operating system was last asked to make them durable."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._contents: dict[int, bytes] = {}
+        self._fsync = os.fsync
+        monkeypatch.setattr(os, "fsync", self._synced)
+
+    def _synced(self, descriptor: int) -> None:
+        self._fsync(descriptor)
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            self._contents[status.st_ino] = os.pread(descriptor, status.st_size, 0)
+
+    def holds(self, path: Path) -> bytes:
+        return self._contents.get(path.stat().st_ino, b"")
+
+
+async def fsyncs_cover_all_that_was_written(disk: Any, root: Path, platter: Platter) -> None:
+    file = disk.open("kept")
+    for written in (b"a", b"ab", b"abc"):
+        file.append(written[-1:])
+        await file.fsync()
+        assert platter.holds(root / "kept") == written, "what an fsync was to make durable is gone"
+    file.write_at(0, b"A")
+    file.truncate(2)
+    assert platter.holds(root / "kept") == b"abc"
+    await file.fsync()
+    assert platter.holds(root / "kept") == b"Ab", "what an fsync was to make durable is gone"
+    await disk.replace("kept", "named")
+    assert platter.holds(root / "named") == b"Ab"
+
+
+@pytest.mark.parametrize("wrong", [None, broken_worlds.LateFile, broken_worlds.UnsyncedFile])
+def test_a_real_fsync_covers_the_newest_write_and_one_that_does_not_is_noticed(
+    wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        host = RealHost("a", tmp_path, bind="127.0.0.9")
+        disk = host.disk if wrong is None else broken_worlds.DiskOf(host.disk, {"kept": wrong})
+        try:
+            await fsyncs_cover_all_that_was_written(disk, tmp_path, Platter(monkeypatch))
+        finally:
+            await host.close()
+
+    if wrong is None:
+        asyncio.run(body())
+    else:
+        with pytest.raises(AssertionError, match="what an fsync was to make durable is gone"):
+            asyncio.run(body())

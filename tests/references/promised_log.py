@@ -3,8 +3,8 @@
 What holds is one sentence: whatever a master has confirmed, each member of the set that is in effect has. The set in
 effect is the controller's, for it elects from there. All decisions are the system's own (`sync_state_set.py`,
 `confirm_offset.py`, `state_machine.py`, `epoch_file.py`); what stands here is only how they are asked. A log is a list
-of master epochs, one for each message. Processes die and keep their logs; nobody loses
-power, and a request that was given up does not come late.
+of master epochs, one for each message. Processes die and keep their logs; nobody loses power, and a request that was
+given up does not come late.
 """
 
 from __future__ import annotations

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.environments.simulated.loop import VirtualTimeLoop
+from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.message import decode_message
-from system_under_test.storage.message_store import FlushMode, MessageStore
+from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
@@ -18,11 +23,16 @@ QUEUES = 2
 
 @dataclass
 class Model:
-    """What a store was given: (queue id, queue offset, body, start, end) of each message."""
+    """What a store was given: (queue id, queue offset, body, start, end) of each message, and who wrote it."""
 
     messages: list[tuple[int, int, bytes, int, int]] = field(default_factory=list)
     confirmed: int = 0
     count: int = 0
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    """(master epoch, start); the greatest start at most that of a message belongs to its master."""
+    newest_epoch: int = 0
+    written_under: dict[int, int] = field(default_factory=dict)
+    """Start of a message -> the master epoch in which it was put."""
 
     def put(self, store: MessageStore, queue_id: int, size: int) -> None:
         self.count += 1
@@ -30,10 +40,19 @@ class Model:
         result = store.put("t", queue_id, body, {"TAGS": "a"})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+        if self.epochs:
+            self.written_under[result.offset] = self.epochs[-1][0]
+
+    def begin_epoch(self, store: MessageStore) -> tuple[int, int]:
+        """The entry that a new master would add now."""
+        self.newest_epoch += 1
+        return self.newest_epoch, store.max_offset
 
     def cut(self, offset: int) -> None:
         self.messages = [message for message in self.messages if message[4] <= offset]
         self.confirmed = min(self.confirmed, offset)
+        self.epochs = [entry for entry in self.epochs if entry[1] <= offset]
+        self.written_under = {start: epoch for start, epoch in self.written_under.items() if start < offset}
 
     def check(self, store: MessageStore) -> None:
         for queue_id, _, body, start, end in self.messages:
@@ -41,8 +60,14 @@ class Model:
                 continue
             message = decode_message(store.read_for_transfer(start, end - start), 0)
             assert (message.queue_id, message.body, message.physical_offset) == (queue_id, body, start)
+            entry = store.epochs.map.entry_at(start)
+            if start in self.written_under:
+                assert entry is not None and entry.master_epoch == self.written_under[start], "another master's bytes"
+        assert all(entry.start_offset <= store.max_offset for entry in store.epochs.map)
         assert store.confirm_offset <= self.confirmed
         for queue_id in range(QUEUES):
+            put = sum(1 for message in self.messages if message[0] == queue_id)
+            assert (store.consumer_offsets.get("g", "t", queue_id) or 0) <= put, "a group has read what is not there"
             expected = [
                 body
                 for own_id, _, body, start, end in self.messages
@@ -67,16 +92,36 @@ step = st.one_of(
     st.tuples(st.just("truncate-power"), share, st.floats(0, 0.02)),
     st.tuples(st.just("boot-power"), st.floats(0, 0.02), st.none()),
     st.tuples(st.just("stop"), st.none(), st.none()),
+    st.tuples(st.just("epoch"), st.none(), st.none()),
+    st.tuples(st.just("consume"), st.integers(0, QUEUES - 1), share),
+    st.tuples(st.just("epoch-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("delete-power"), share, st.floats(0, 0.02)),
+    st.tuples(st.just("flush-power"), st.floats(0, 0.02), st.none()),
 )
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(step, max_size=20), mode=st.sampled_from(FlushMode), seed=st.integers(0, 1 << 16))
 def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode, seed) -> None:
+    live_and_recover(steps, mode, seed)
+
+
+@pytest.mark.thorough
+@settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(step, min_size=10, max_size=60), mode=st.sampled_from(FlushMode), seed=st.integers(0, 1 << 16))
+def test_a_store_that_is_restarted_often_holds_everything_flushed_and_nothing_torn(steps, mode, seed) -> None:
+    live_and_recover(steps, mode, seed)
+
+
+def live_and_recover(
+    steps: list[tuple[Any, Any, Any]], mode: FlushMode, seed: int, parts: StorageParts | None = None
+) -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, seed, sync_config(1000) if mode is FlushMode.SYNC else async_config(1000))
         model = Model()
-        store = await machine.boot()
+        store = await machine.boot(parts)
+        model.epochs.append(model.begin_epoch(store))
+        await store.epochs.append(*model.epochs[-1])
         for name, first, second in steps:
             if name == "put":
                 model.put(store, first, second)
@@ -90,6 +135,12 @@ def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode
             elif name == "flush":
                 await store.flush_to(store.max_offset, 5.0)
                 assert store.flushed_offset == store.max_offset
+            elif name == "epoch":
+                model.epochs.append(model.begin_epoch(store))
+                await store.epochs.append(*model.epochs[-1])
+            elif name == "consume":
+                end = store.queue_range("t", first)[1]
+                store.consumer_offsets.commit("g", "t", first, int(second * end))
             elif name == "sleep":
                 await machine.clock.sleep(first)
             elif name == "delete":
@@ -101,32 +152,35 @@ def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode
                 end = store.max_offset
                 await store.stop()
                 await machine.lose_power()
-                store = await machine.boot()
+                store = await machine.boot(parts)
                 assert store.max_offset == end
             else:
                 durable = store.flushed_offset
                 if name == "truncate-power":
                     point = max(store.min_offset, int(first * store.max_offset))
                     durable = min(durable, point)
-                    cut = asyncio.ensure_future(store.truncate(point))
-                    await machine.clock.sleep(second)
-                    await _drop(machine, cut)
-                    await machine.lose_power()
+                    await _interrupted(machine, store.truncate(point), second)
                 elif name == "boot-power":
                     await machine.kill()
-                    opening = asyncio.ensure_future(machine.program().open())
-                    await machine.clock.sleep(first)
-                    await _drop(machine, opening)
-                    await machine.lose_power()
+                    await _interrupted(machine, machine.program(parts).open(), first)
+                elif name == "epoch-power":
+                    begun = model.begin_epoch(store)
+                    await _interrupted(machine, store.epochs.append(*begun), first)
+                elif name == "delete-power":
+                    await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
+                elif name == "flush-power":
+                    await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
                 elif name == "kill":
                     durable = store.max_offset
                     await machine.kill()
                 else:
                     await machine.lose_power()
-                store = await machine.boot()
+                store = await machine.boot(parts)
                 assert store.unclean_start
                 assert all(message[4] <= store.max_offset for message in model.messages if message[4] <= durable)
                 model.cut(store.max_offset)
+                if name == "epoch-power" and begun in store.epochs.map.entries:
+                    model.epochs.append(begun)
                 assert store.last_message_boundary() == store.max_offset
                 assert store.flushed_offset == store.max_offset
             model.check(store)
@@ -136,10 +190,56 @@ def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode
     simulate(body)
 
 
-async def _drop(machine: Machine, call: asyncio.Future[None]) -> None:
+class EpochsInMemory(EpochFile):
+    """An epoch is known and not written down."""
+
+    async def append(self, master_epoch: int, start_offset: int) -> None:
+        self.map = self.map.append(master_epoch, start_offset)
+
+
+class EpochsBeyondTheLog(EpochFile):
+    """Of a log that was cut the epochs stay."""
+
+    async def truncate_suffix(self, end_offset: int) -> None:
+        return None
+
+
+class OffsetsBeyondTheQueue(ConsumerOffsets):
+    def clamp(self, end_of: Callable[[str, int], int]) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        StorageParts(epoch_file=EpochsInMemory),
+        StorageParts(epoch_file=EpochsBeyondTheLog),
+        StorageParts(consumer_offsets=OffsetsBeyondTheQueue),
+    ],
+    ids=["epochs in memory", "epochs beyond the log", "offsets beyond the queue"],
+)
+def test_a_store_with_a_planted_mistake_is_noticed(parts: StorageParts) -> None:
+    put, power = ("put", 0, 10), ("power", None, None)
+    life = [put, ("epoch", None, None), put, ("confirm", 1.0, None), ("sleep", 0.6, None), ("flush", None, None)]
+    ends = [[("consume", 0, 1.0), ("truncate", 0.25, None)], [power]]
+
+    def live(parts: StorageParts | None) -> None:
+        for end in ends:
+            live_and_recover([*life, *end], FlushMode.SYNC, 1, parts)
+
+    live(None)
+    with pytest.raises(AssertionError):
+        live(parts)
+
+
+async def _interrupted(machine: Machine, call: Coroutine[Any, Any, Any], after_s: float) -> None:
+    """Power is lost in the midst of the call, or after it."""
+    task = asyncio.ensure_future(call)
+    await machine.clock.sleep(after_s)
     await machine.kill()
-    call.cancel()
-    await asyncio.gather(call, return_exceptions=True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await machine.lose_power()
 
 
 @settings(max_examples=60, deadline=None)

@@ -34,6 +34,7 @@ _SECTIONS = {
         "suite": "Run many scenarios from a TOML file, to one verdict.",
         "explore": "Search for storms that a system does not withstand.",
         "replay": "Run the same seed again and compare.",
+        "bisect": "Find the commit since which a storm fails.",
     },
     "Histories": {
         "check": "Check stored or foreign histories again.",

@@ -16,7 +16,21 @@ loop => Too many levels of symbolic links
 folder extra => Got unexpected extra argument (extra)
 folder --nope => No such option '--nope'
 folder --runs text => Directory 'text' is a file
+nowhere.toml => storm file nowhere.toml cannot be read: No such file or directory
+folder --times 2 => are for storm files (….toml), got folder
+nowhere.toml --times 0 => 0 is not in the range
+nowhere.toml -o x => --output says where --as-test writes
 folder --engine flink => unknown engine 'flink'
+"""
+BISECT = """
+=> Missing argument 'FILE'
+nowhere.toml => Missing argument 'GOOD..BAD'
+nowhere.toml HEAD => the revisions are two with two dots between them, as in v1.2..HEAD, got 'HEAD'
+nowhere.toml a..b => storm file nowhere.toml cannot be read: No such file or directory
+/dev/zero a..b => storm file /dev/zero cannot be read: it is a device
+folder a..b => storm file folder cannot be read
+text a..b => text: not TOML
+nowhere.toml a..b c => Got unexpected extra argument (c)
 """
 LIST = """
 nope => unknown kind of list 'nope'; known are: systems
@@ -78,6 +92,7 @@ cleanup --nope => No such option '--nope'
 
 ROWS = (
     *typed("replay", REPLAY),
+    *typed("bisect", BISECT),
     *typed("list", LIST),
     *typed("verify", VERIFY),
     *texts("verify mine good.edn", "mine", CERTIFICATES),

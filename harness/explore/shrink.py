@@ -43,6 +43,8 @@ SECOND_NS = 1_000_000_000
 ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
 """What times are rounded to: the coarsest that will do."""
 FEW_CLIENTS = (1, 2, 3, 5)
+SHORT_CALM_S = 3.0
+"""Of storms while they are shrunk, where it is enough: the calm is most of what a short storm costs."""
 LEAD_S = 1.0
 """Of quiet before the first thing that matters."""
 
@@ -81,6 +83,7 @@ def shrunk(
     if not trials.shows(scheduled(scenario)):
         raise UsageError(f"the storm of seed {scenario.seed} does not show {anomaly}; there is nothing to shrink")
     try:
+        trials.changes(recovery_s=min(scenario.recovery_s, SHORT_CALM_S))
         for _ in range(MOST_TURNS):
             before = trials.best
             for name, pass_ in PASSES:
@@ -88,6 +91,7 @@ def shrunk(
                 trials.tell(name)
             if trials.best == before:
                 break
+        trials.changes(recovery_s=scenario.recovery_s)
     except _Spent:
         progress("shrinking ends: as many storms were tried as it may take")
     return Shrunk(

@@ -15,7 +15,7 @@ def page(story: Story) -> str:
     shown = chosen(story.things, MOST_SHOWN, least=TELLING)
     kept = chosen(story.things, MOST_KEPT, least=0)
     because = "".join(f"<li>{escape(sentence)}</li>" for sentence in story.because)
-    schedule = escape("\n".join(story.schedule)) or "no faults"
+    schedule = "\n".join(map(escape, story.schedule)) or "no faults"
     return f"""<!doctype html>
 <html lang="en">
 <head>

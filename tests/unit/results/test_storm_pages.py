@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -84,6 +85,11 @@ def test_the_narrative_tells_ends_as_well_as_beginnings() -> None:
     _, _, text = page(story(band(1, 4), moment(2))).partition("What each believed")
     at = [text.index(words) for words in ("was killed", "said x", "came back")]
     assert at == sorted(at)
+
+
+def test_a_schedule_keeps_its_lines() -> None:
+    text = page(replace(story(moment(1)), schedule=("1 for 2 kill b1 [kill 0]", "3 for 1 <b>")))
+    assert '<pre class="schedule">1 for 2 kill b1 [kill 0]\n3 for 1 &lt;b&gt;</pre>' in text
 
 
 @pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", '"><img src=x>', "a\x1b[31mb"])

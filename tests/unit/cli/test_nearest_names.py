@@ -24,7 +24,7 @@ def stormproof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stormproof:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("rnu rocketmq", "unknown command 'rnu'; did you mean run? Known are: run, suite, replay, "),
+        ("rnu rocketmq", "unknown command 'rnu'; did you mean run? Known are: run, suite, explore, replay, "),
         ("run rocketmq --nemsis kill", "No such option '--nemsis'; did you mean --nemesis"),
         ("run rocketmq --quit", "No such option '--quit'; did you mean --quiet"),
         ("run rockketmq", "unknown system 'rockketmq'; did you mean rocketmq? Known are: rocketmq"),

@@ -54,7 +54,7 @@ stormproof replay lost.storm.toml --page
 @click.option("--as-test", is_flag=True, help="Print a storm file as a test for pytest, and carry nothing out.")
 @click.option("--page", is_flag=True, help="Of a storm file: draw what happened, as FILE.html beside it.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where --as-test writes."
+    "--output", "-o", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where --as-test writes."
 )
 @execution_options
 @output_options

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
+from checkers.anomaly import Anomaly
 from harness.bounds import bounds_of
 from harness.errors import HarnessError, UsageError
 from harness.explore.draw import with_entries
@@ -25,7 +26,7 @@ from harness.explore.fewest import fewest, least
 from harness.explore.mutate import entries_in
 from harness.explore.storm import Judged, blown_and_judged
 from harness.operation import NEMESIS
-from harness.progress import Progress, unwatched
+from harness.progress import Moment, Progress, unwatched
 from harness.record.fault_log import FaultWindow
 from harness.record.history import MalformedHistory
 from harness.record.picked import picked_numbers, picked_text
@@ -171,6 +172,7 @@ class Trials:
             parts = registry.resolve(candidate)
             registry.environment_of(candidate, parts)
             self.storms += 1
+            self.progress(Moment(f"{self.anomaly}: storm {self.storms}"))
             return blown_and_judged(candidate, parts)
         except (UsageError, HarnessError, MalformedHistory):
             return None
@@ -198,11 +200,12 @@ def storm_operations(judged: Judged) -> list[dict[str, Any]]:
 
 def witnesses(judged: Judged, anomaly: str) -> tuple[int, ...]:
     """The rows of the history that the anomaly's examples name, those of the first example first."""
-    for result in judged.results.values():
-        if anomaly in result.anomalies:
-            examples = result.anomalies[anomaly].examples
-            return tuple(dict.fromkeys(index for example in examples for index in example.operations))
-    return ()
+    return tuple(dict.fromkeys(index for example in examples(judged, anomaly) for index in example.operations))
+
+
+def examples(judged: Judged, anomaly: str) -> tuple[Anomaly, ...]:
+    found = (result.anomalies[anomaly] for result in judged.results.values() if anomaly in result.anomalies)
+    return tuple(example for summary in found for example in summary.examples)
 
 
 # What is taken away -------------------------------------------------------------------------------------------------
@@ -267,7 +270,8 @@ def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
 
 
 def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Few operations that may be enough: the witnesses, with more and more of those around them; every so-manieth."""
+    """Few operations that may be enough: the witnesses and those begun last before what nodes reported, with more and
+    more of those around them; every so-manieth."""
     invoked = storm_operations(trials.judged)
     named = set(witnesses(trials.judged, trials.anomaly))
     open_: dict[int, int] = {}
@@ -280,6 +284,9 @@ def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ..
         place = place_of.get(open_.get(row["process"], -1))
         if row["index"] in named and place is not None:
             marked.add(place)
+    for example in examples(trials.judged, trials.anomaly):
+        for time_ns in example.details.get("times_ns", ()):
+            marked.add(sum(row["time"] <= time_ns for row in invoked) - 1)
     for around in (0, 2, 8, 32):
         near = {other for place in marked for other in range(place - around, place + around + 1)}
         if kept := tuple(numbers[place] for place in sorted(near) if 0 <= place < len(numbers)):

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checkers.anomaly import Anomaly
 from harness.explore.messages import Sent, Traffic, TrafficTrace
-from harness.explore.shrink import witnesses
+from harness.explore.shrink import examples, witnesses
 from harness.explore.storm import Judged, blown_and_judged
 from harness.explore.storm_file import StormFile
 from harness.narrator import narrator_of
@@ -75,19 +74,10 @@ def story_of(judged: Judged, traffic: Traffic, anomaly: str, parts: Parts, *, fi
     )
 
 
-def _examples(judged: Judged, anomaly: str) -> tuple[Anomaly, ...]:
-    return tuple(
-        example
-        for result in judged.results.values()
-        if anomaly in result.anomalies
-        for example in result.anomalies[anomaly].examples
-    )
-
-
 def _because(judged: Judged, anomaly: str) -> tuple[str, ...]:
     """The anomaly first, then the others that are not legal."""
     names = [anomaly, *sorted(judged.anomalies.keys() - {anomaly})]
-    sentences = [f"{name}: {example.because}" for name in names for example in _examples(judged, name)[:2]]
+    sentences = [f"{name}: {example.because}" for name in names for example in examples(judged, name)[:2]]
     return tuple(sentences[:SENTENCES])
 
 
@@ -196,7 +186,7 @@ def _said(judged: Judged, anomaly: str, parts: Parts) -> Iterator[Thing]:
     narrator = narrator_of(parts.system, parts.system_settings)
     named = {
         (node, time_ns)
-        for example in _examples(judged, anomaly)[:2]
+        for example in examples(judged, anomaly)[:2]
         for node, time_ns in zip(example.details.get("nodes", ()), example.details.get("times_ns", ()), strict=False)
     }
     from_ns, final_ns = judged.blown.facts.storm_from_ns or 0, judged.blown.facts.final_from_ns

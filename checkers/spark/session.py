@@ -39,6 +39,7 @@ JAVA_OPTIONS = (
 SHIPPED = ("checkers", "harness", "nemesis", "results", "stormproof", "system_under_test", "workloads")
 """The packages of the project: kernels import two of them, storms that are tried on workers all."""
 
+_METADATA = "Metadata-Version: 2.1\nName: stormproof\nVersion: {version}\n"
 SHIPPED_KERNELS_BYTES = 64 * 2**20
 """All kernels of one version take a quarter of that."""
 
@@ -143,9 +144,10 @@ def _packed_project(directory: Path) -> Path:
         for package in SHIPPED:
             for source in sorted((root / package).rglob("*.py")):
                 packed.write(source, source.relative_to(root))
-        distribution = metadata.distribution("stormproof")
-        for name in ("METADATA", "entry_points.txt"):
-            packed.writestr(f"stormproof-{distribution.version}.dist-info/{name}", distribution.read_text(name) or "")
+        installed = metadata.distribution("stormproof")
+        folder = f"stormproof-{installed.version}.dist-info"
+        packed.writestr(f"{folder}/METADATA", _METADATA.format(version=installed.version))
+        packed.writestr(f"{folder}/entry_points.txt", installed.read_text("entry_points.txt") or "")
         for entry in store.most_used(SHIPPED_KERNELS_BYTES):
             packed.write(entry, Path("harness", "compiled", store.SHIPPED, entry.name))
     return archive

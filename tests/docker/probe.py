@@ -22,6 +22,16 @@ async def main(host: Any, config: Mapping[str, Any]) -> None:
 
 
 async def broken(host: Any, _: Mapping[str, Any]) -> None:
+    """Breaks once it is asked anything, which is after it was seen to be ready."""
+
+    asked = asyncio.Event()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await reader.readline():
+            asked.set()
+
+    await asyncio.start_server(hear, "0.0.0.0", ASK)
+    await asked.wait()
     host.log("about to break")
     host.spawn(_break(), "breaking")
     await asyncio.Event().wait()

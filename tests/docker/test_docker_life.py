@@ -23,6 +23,7 @@ from harness.environments.docker import leftovers as remover
 from harness.environments.leftover import Leftover
 from harness.errors import HarnessError
 from harness.lifetime import scratch
+from system_under_test.runtime.host import ConnectionClosed
 
 pytestmark = pytest.mark.docker
 
@@ -61,6 +62,8 @@ def test_a_program_that_dies_of_itself_is_a_panic_with_its_last_words(
 ) -> None:
     cluster = make_cluster()
     cluster.do(cluster.environment.start([probe("p1"), probe("p2", "broken")], tmp_path))
+    with pytest.raises(ConnectionClosed):
+        cluster.ask("p2", "break")
 
     until(lambda: bool(cluster.environment.panics()))
     assert cluster.do(cluster.environment.kill(["p2"])).happened is False

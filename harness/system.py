@@ -16,7 +16,7 @@ from harness.record.scenario import SettingValue
 
 if TYPE_CHECKING:
     # It brings pyarrow along, which `stormproof --help` does without.
-    from harness.record.node_events import NodeReports
+    from harness.record.node_reports import NodeReports
 
 
 @dataclass(frozen=True, kw_only=True)

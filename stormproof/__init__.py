@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from harness.program import Succeeding as Succeeding
     from harness.record.excuse import Excuse as Excuse
     from harness.record.fault_log import FaultWindow as FaultWindow
-    from harness.record.node_events import NodeReports as NodeReports
+    from harness.record.node_reports import NodeReports as NodeReports
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.session.outcome import Outcome as Outcome
@@ -159,7 +159,7 @@ _NAMES = {
     ),
     "harness.record.excuse": ("Excuse",),
     "harness.record.fault_log": ("FaultWindow",),
-    "harness.record.node_events": ("NodeReports",),
+    "harness.record.node_reports": ("NodeReports",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),

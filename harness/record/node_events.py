@@ -113,13 +113,12 @@ def node_events_table(events: Mapping[str, Iterable[Mapping[str, Any]]], voters:
 
 
 @dataclass(frozen=True)
-class NodeReports:
-    """The events of all nodes, for who needs some of them: in a file, in memory, or none."""
+class TableOfReports:
+    """`NodeReports` from the table of events: in a file, in memory, or none."""
 
     table: Path | pa.Table | None = None
 
     def of(self, *events: str) -> dict[str, list[dict[str, Any]]]:
-        """Node -> its events of these names in its own order, with all columns; those without a time are left out."""
         if self.table is None:
             return {}
         table = self.table if isinstance(self.table, pa.Table) else pq.read_table(self.table, memory_map=True)

@@ -23,7 +23,7 @@ from harness.progress import Moment, Progress, unwatched
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, read_fault_log
 from harness.record.history import MalformedHistory, close_torn
-from harness.record.node_events import NodeReports, write_node_events
+from harness.record.node_events import TableOfReports, write_node_events
 from harness.record.points import points_of
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.record.run_record import RunRecord, read_run_record
@@ -170,7 +170,7 @@ def _node_events(directory: RunDirectory, voters: Mapping[str, str]) -> Path | N
 
 def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress, shows: Shows) -> Decided:
     scenario, parts = run.scenario, run.parts
-    legal = parts.system.legal_loss(parts.system_settings, run.faults.struck, NodeReports(run.node_events))
+    legal = parts.system.legal_loss(parts.system_settings, run.faults.struck, TableOfReports(run.node_events))
     request = CheckRequest(
         history=history,
         repeats=parts.workload.repeats,

@@ -166,12 +166,15 @@ def test_the_commit_that_brought_a_bug_is_told(
     for text, subject in (("cannot be imported", "torn"), (was_honest, "mended"), (as_it_is, "lies")):
         lying.write_text(text)
         last = commit(root, subject)
-    before = set(Path(tempfile.gettempdir()).glob("stormproof-*"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     (tmp_path / "lost.storm.toml").write_text(storm_text(STORM))
     monkeypatch.chdir(root)
     code, said = stormproof("bisect", str(tmp_path / "lost.storm.toml"), f"{good}..HEAD", "--progress")
     assert code == 0, said
     assert f"since     {last[:12]} lies\n" in said
     assert "cannot be tried: SyntaxError" in said
-    assert set(Path(tempfile.gettempdir()).glob("stormproof-*")) <= before
+    assert not list(scratch.glob("stormproof-*"))
     assert git(root, "status", "--porcelain") == "" and len(git(root, "worktree", "list").splitlines()) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
-from harness.record.node_events import NodeReports, node_events_table
+from harness.record.node_events import TableOfReports, node_events_table
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.legal_loss import ALL, catch_up_ns, legal_loss
 from workloads.systems.rocketmq.settings import RocketmqSettings
@@ -36,7 +36,7 @@ def struck(*faults: tuple[str, float, float, tuple[str, ...]]) -> Faults:
 
 def reports(
     recovered: Mapping[str, float], *, members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),)
-) -> NodeReports:
+) -> TableOfReports:
     """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s."""
     events: dict[str, list[Event]] = {}
     for broker_id in (1, 2, 3):
@@ -53,7 +53,7 @@ def reports(
         {"time": ns(at_s), "event": "sync_state_set", "members": ids, "epoch": number}
         for number, (at_s, ids) in enumerate(members)
     ]
-    return NodeReports(node_events_table(events, {}))
+    return TableOfReports(node_events_table(events, {}))
 
 
 ALL_LOST = reports(dict.fromkeys(("b1", "b2", "b3"), LOST_FROM_S))
@@ -91,7 +91,7 @@ UNCLEAN = RocketmqSettings(unclean_election=True)
 
 
 def is_excused(
-    settings: RocketmqSettings, faults: Faults, told: NodeReports, at_s: float, anomaly: str = "lost-write"
+    settings: RocketmqSettings, faults: Faults, told: TableOfReports, at_s: float, anomaly: str = "lost-write"
 ) -> bool:
     return any(
         anomaly in one.anomalies and one.from_ns <= ns(at_s) <= one.until_ns and one.reason
@@ -191,22 +191,22 @@ def test_nothing_but_the_piece_that_was_not_full_is_excused_where_everything_was
 def test_without_reports_what_was_written_shortly_before_is_excused() -> None:
     margin_s = catch_up_ns(ALL_ACK_2) / 1e9
     faults = struck(("power", 20, 21, ("b1", "b2", "b3")))
-    assert is_excused(ALL_ACK_2, faults, NodeReports(), 20 - margin_s + 0.1)
-    assert not is_excused(ALL_ACK_2, faults, NodeReports(), 20 - margin_s - 0.1)
-    assert not is_excused(ALL_ACK_2, faults, NodeReports(), 20.1)
+    assert is_excused(ALL_ACK_2, faults, TableOfReports(), 20 - margin_s + 0.1)
+    assert not is_excused(ALL_ACK_2, faults, TableOfReports(), 20 - margin_s - 0.1)
+    assert not is_excused(ALL_ACK_2, faults, TableOfReports(), 20.1)
 
 
 def test_reads_are_excused_where_disks_lost_what_was_read_and_not_where_acknowledgements_were_few() -> None:
     assert is_excused(ALL_ACK_2, POWER_ALL, ALL_LOST, TAIL_S, "dirty-read")
-    assert not is_excused(ONE_ACK, KILL, NodeReports(), TAIL_S, "dirty-read")
+    assert not is_excused(ONE_ACK, KILL, TableOfReports(), TAIL_S, "dirty-read")
     assert is_excused(ONE_ACK, POWER_ONE, ALL_LOST, TAIL_S, "dirty-read")
-    assert is_excused(UNCLEAN, KILL, NodeReports(), TAIL_S, "fenced-write")
+    assert is_excused(UNCLEAN, KILL, TableOfReports(), TAIL_S, "fenced-write")
 
 
 def test_a_fault_on_controllers_takes_no_broker_away() -> None:
     controllers = ("kill", 0.5, 3, ("c1", "c2", "c3"))
     assert not is_excused(ALL_ACK_2, struck(POWER, controllers), ALL_LOST, TAIL_S)
-    assert not is_excused(ONE_ACK, struck(controllers), NodeReports(), TAIL_S)
+    assert not is_excused(ONE_ACK, struck(controllers), TableOfReports(), TAIL_S)
 
 
 def test_the_reason_names_who_lost_it_and_what_kept_the_others_from_saving_it() -> None:

@@ -41,7 +41,7 @@ from workloads.systems.rocketmq.settings import (
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 
 if TYPE_CHECKING:
-    from harness.record.node_events import NodeReports
+    from harness.record.node_reports import NodeReports
 
 ON_BROKERS = ("log", "queue")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harness.record.fault_log import FaultWindow
 
 if TYPE_CHECKING:
-    from harness.record.node_events import NodeReports
+    from harness.record.node_reports import NodeReports
 
 Event = Mapping[str, Any]
 LAST_NS = 1 << 62

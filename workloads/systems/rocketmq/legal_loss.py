@@ -19,7 +19,7 @@ from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, h
 from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
 
 if TYPE_CHECKING:
-    from harness.record.node_events import NodeReports
+    from harness.record.node_reports import NodeReports
 
 TAKEN = {
     "power": Takes.UNSYNCED,

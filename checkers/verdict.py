@@ -99,14 +99,19 @@ def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for result in results.values() for reason in result.accepted))
 
 
+def broken(results: Mapping[str, CheckerResult]) -> dict[str, int]:
+    """Counts of the anomalies that are not legal, by name."""
+    return {name: summary.count for result in results.values() for name, summary in result.found() if not summary.legal}
+
+
 def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
     """Every anomaly that was found, in few words: broken promises first, then what is legal here."""
     counted = [one for result in results.values() for one in result.found()]
-    broken = [f"{name}: {summary.count} found" for name, summary in counted if not summary.legal]
+    illegal = [f"{name}: {summary.count} found" for name, summary in counted if not summary.legal]
     legal = [
         f"{name}: {summary.count} found, legal here: {summary.legal}" for name, summary in counted if summary.legal
     ]
-    return (*broken, *legal)
+    return (*illegal, *legal)
 
 
 def excused(results: Mapping[str, CheckerResult]) -> str:

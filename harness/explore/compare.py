@@ -65,7 +65,7 @@ def _caught(search: Search, seconds: float | None, trier: Trier) -> Caught:
         storms, processor_s = tally.storms, tally.processor_s
         if findings:
             first = min(row["number"] for row in findings)
-            storms, processor_s, is_caught = tally.up_to(first)[0], tally.up_to(first)[1], True
+            (storms, processor_s), is_caught = tally.up_to(first), True
     return Caught(
         root=search.root, storms=storms, processor_s=processor_s, is_caught=is_caught, states=states, tried=tried
     )

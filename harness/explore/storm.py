@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from checkers.verdict import CheckerResult, Verdict, found
+from checkers.verdict import CheckerResult, Verdict, broken, found
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
@@ -130,17 +130,8 @@ def blown_and_judged(
     return Judged(
         blown=blown,
         verdict=judged.verdict,
-        anomalies=_broken(judged.results),
+        anomalies=broken(judged.results),
         results=judged.results,
         reasons=judged.reasons,
         processor_s=time.process_time() - began,
     )
-
-
-def _broken(results: Mapping[str, CheckerResult]) -> dict[str, int]:
-    return {
-        name: summary.count
-        for result in results.values()
-        for name, summary in sorted(result.anomalies.items())
-        if summary.count and not summary.legal
-    }

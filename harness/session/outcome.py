@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, excused
+from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, broken, excused
 from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import DRAWN, Scenario
@@ -65,12 +65,7 @@ class Outcome:
 
     def anomalies(self) -> dict[str, int]:
         """Counts of the anomalies that are not legal, by name."""
-        return {
-            name: summary.count
-            for result in self.results.values()
-            for name, summary in result.found()
-            if not summary.legal
-        }
+        return broken(self.results)
 
     def words(self) -> str:
         return anomalies_in_words(self.reasons, self.results)

@@ -11,10 +11,14 @@ from typing import Any
 
 import docker
 import pytest
+from hypothesis import HealthCheck, settings
 
 from checkers.spark.java import adopt_java
 
 adopt_java()
+# How long an example takes says something of the machine, not of the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 LATE = ("docker", "xdist_group", "slow")
 """Marks of tests that do not come first, in their order."""

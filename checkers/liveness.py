@@ -5,7 +5,8 @@ can do without, operations of every required kind succeeded within the bound. Ot
 `no-progress`.
 
 It takes any history with its run: the fault log's progress window, and `required_ok` (its names are the kinds of
-operations). Where there is no such window the run did not come so far: UNKNOWN.
+operations). Where there is no such window the run did not come so far: UNKNOWN. So it is where a kind did not succeed
+but was not tried within the window either, or where the healing came so late that less than the bound was left.
 
 It does not establish progress during the storm, nor that the progress was right. It kills mutants of the class LV:
 no-scan-after-switch, dead-master-returned.
@@ -14,18 +15,23 @@ no-scan-after-switch, dead-master-returned.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly, Meaning
+from checkers.findings import judged
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 
 COLUMNS = ("time", "type", "f")
 KINDS_LIMIT = 10_000
-COUNTS = pa.schema([pa.field("f", pa.string()), pa.field("succeeded", pa.int64())])
+COUNTS = pa.schema([pa.field("f", pa.string()), pa.field("tried", pa.int64()), pa.field("succeeded", pa.int64())])
+LEAST_SHARE = 0.9
+"""Of the bound that must be left once all is healed: to heal takes its time."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -37,11 +43,13 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 
 
+@dataclass(frozen=True)
 class Liveness:
-    """Counts what succeeded between healing and the bound."""
+    """Counts what succeeded between healing and the bound, which is `bound_s` later."""
 
-    name = "liveness"
-    meanings = MEANINGS
+    bound_s: float
+    name: ClassVar[str] = "liveness"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         window = request.run.faults.progress_window if request.run else None
@@ -50,36 +58,54 @@ class Liveness:
             return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(reason,))
         start_ns, end_ns = window
         history = engine.history(request.history, COLUMNS)
-        counted = engine.mapped(history, partial(succeeded_between, start_ns=start_ns, end_ns=end_ns), COUNTS)
-        totals = engine.gather(engine.grouped(counted, ("f",), total, COUNTS), KINDS_LIMIT)
-        succeeded = {row["f"]: row["succeeded"] for row in totals.to_pylist()}
-        bound_s = (end_ns - start_ns) / 1e9
+        counted = engine.mapped(history, partial(counted_between, start_ns=start_ns, end_ns=end_ns), COUNTS)
+        totals = engine.gather(engine.grouped(counted, ("f",), total, COUNTS), KINDS_LIMIT).to_pylist()
+        tried = {row["f"]: row["tried"] for row in totals}
+        succeeded = {row["f"]: row["succeeded"] for row in totals}
         lacking = [f for f in sorted(request.run.required_ok) if not succeeded.get(f)]
+        given_s = (end_ns - start_ns) / 1e9
+        if given_s < LEAST_SHARE * self.bound_s:
+            late = f"all but spare nodes had healed only {given_s:g} s before the end, so that no progress in "
+            reasons = tuple(f"{late}{self.bound_s:g} s could be demanded: no {f} succeeded" for f in lacking)
+            lacking = []
+        else:
+            reasons = tuple(
+                f"no {f} was tried after all but spare nodes had healed" for f in lacking if not tried.get(f)
+            )
+            lacking = [f for f in lacking if tried.get(f)]
         found = tuple(
             Anomaly(
                 name="no-progress",
-                because=f"no {f} succeeded in the {bound_s:g} s after all but spare nodes had healed",
-                details={"f": f, "bound_s": bound_s},
+                because=f"no {f} succeeded in the {given_s:g} s after all but spare nodes had healed",
+                details={"f": f, "bound_s": given_s},
             )
             for f in lacking
         )
-        legal = request.legal.get("no-progress", "")
-        return CheckerResult(
-            verdict=Verdict.INVALID if found and not legal else Verdict.VALID,
-            anomalies={"no-progress": AnomalySummary(count=len(found), examples=found, legal=legal)} if found else {},
-            statistics={"succeeded": dict(sorted(succeeded.items()))},
+        return judged(
+            {"no-progress": AnomalySummary(count=len(found), examples=found)} if found else {},
+            legal=request.legal,
+            undecided=reasons,
+            statistics={"succeeded": dict(sorted((f, count) for f, count in succeeded.items() if count))},
         )
 
 
-def succeeded_between(batch: pa.Table, *, start_ns: int, end_ns: int) -> pa.Table:
-    """Kernel: ok completions by operation, both ends of the interval included."""
+def counted_between(batch: pa.Table, *, start_ns: int, end_ns: int) -> pa.Table:
+    """Kernel: invocations and ok completions by operation, both ends of the interval included."""
     time = batch["time"]
-    inside = pc.and_(pc.greater_equal(time, start_ns), pc.less_equal(time, end_ns))
-    ok = batch.filter(pc.and_(inside, pc.equal(batch["type"].cast(pa.string()), "ok")))
-    counts = ok["f"].cast(pa.string()).value_counts()
-    return pa.table({"f": counts.field("values"), "succeeded": counts.field("counts")}, schema=COUNTS)
+    inside = batch.filter(pc.and_(pc.greater_equal(time, start_ns), pc.less_equal(time, end_ns)))
+    type_ = inside["type"].cast(pa.string())
+    rows = pa.table(
+        {
+            "f": inside["f"].cast(pa.string()),
+            "tried": pc.equal(type_, "invoke").cast(pa.int64()),
+            "succeeded": pc.equal(type_, "ok").cast(pa.int64()),
+        },
+        schema=COUNTS,
+    )
+    return rows.group_by("f").aggregate([("tried", "sum"), ("succeeded", "sum")]).rename_columns(COUNTS.names)
 
 
 def total(counts: pa.Table) -> pa.Table:
     """Kernel over the counts of one operation."""
-    return pa.table({"f": counts["f"].slice(0, 1), "succeeded": [pc.sum(counts["succeeded"]).as_py()]}, schema=COUNTS)
+    sums = {name: [pc.sum(counts[name]).as_py()] for name in ("tried", "succeeded")}
+    return pa.table({"f": counts["f"].slice(0, 1), **sums}, schema=COUNTS)

@@ -73,6 +73,9 @@ class Declaration:
     recovers_within_s: float | None = None
     """So long after everything was healed the system serves again, all its replicas included, or it is INVALID; None
     where it promises nothing."""
+    progresses_within_s: float = 25.0
+    """So long after a quorum was healed, the rest being broken, operations of every kind succeed; demanded of some of
+    the storms that `stormproof explore` draws."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
     lasting_damage: tuple[str, ...] = ()

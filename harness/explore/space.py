@@ -32,7 +32,6 @@ CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
 LIVENESS_SHARE = 0.2
 """How often progress is demanded of a quorum after the storm."""
-LIVENESS_S = 25.0
 FIRST_TIME_SHARE = 0.5
 LATEST_TIME = 300
 """When a fault does not strike at the first time that a point is reached, then at the latest at this one."""
@@ -54,20 +53,27 @@ class Space:
 
     def scenario(self, seed: int, draw: random.Random) -> Scenario:
         """A storm without faults: world, settings, load."""
-        liveness = draw.random() < LIVENESS_SHARE
+        is_demanding = draw.random() < LIVENESS_SHARE
         storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
         workload = self.workload or _workload(registry.system(self.system).workloads, draw)
+        settings = {**self.drawn_settings(workload, draw), **self.settings}
+        liveness_s = self._progresses_within_s(settings) if is_demanding else 0.0
         return Scenario(
             system=self.system,
             workload=workload,
-            settings={**self.drawn_settings(workload, draw), **self.settings},
+            settings=settings,
             mutant=self.mutant,
             concurrency=draw.choice(CONCURRENCIES),
             rate=draw.choice(RATES),
-            time_limit_s=storm_s + (LIVENESS_S if liveness else 0.0),
-            liveness_s=LIVENESS_S if liveness else 0.0,
+            time_limit_s=storm_s + liveness_s,
+            liveness_s=liveness_s,
             seed=seed,
         )
+
+    def _progresses_within_s(self, settings: Mapping[str, SettingValue]) -> float:
+        system = registry.system(self.system)
+        typed = registry.typed_settings(system.settings_type, settings)
+        return float(system.cluster(typed).progresses_within_s)
 
     def drawn_settings(self, workload: str, draw: random.Random) -> dict[str, SettingValue]:
         """Settings of system and workload that go together; usually the usual ones."""

@@ -216,4 +216,4 @@ def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHIN
         "cluster": ReplicationChecker(),
         "recovery": Recovery(),
     }
-    return {**checkers, "liveness": Liveness()} if scenario.liveness_s else checkers
+    return {**checkers, "liveness": Liveness(scenario.liveness_s)} if scenario.liveness_s else checkers

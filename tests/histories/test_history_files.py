@@ -145,7 +145,7 @@ JUDGES_OF_RUNS = (
     Availability(),
     ReplicationChecker(),
     Recovery(),
-    Liveness(),
+    Liveness(25.0),
     Statistics(),
     Vacuity(subject="x", evidence=()),
 )

@@ -16,6 +16,7 @@ from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema
 
+BOUND_S = 100e-9
 QUORUM_HELD = FaultLog(windows=(FaultWindow(kind="kill", package=QUORUM, start_ns=100, stop_ns=200),))
 WINDOW = RunUnderCheck(faults=QUORUM_HELD, required_ok={"send": 1, "poll": 1})
 
@@ -28,7 +29,7 @@ def _check(path: Path, rows: list[tuple[int, str, str]], run: RunUnderCheck | No
     )
     pq.write_table(table, path, row_group_size=2)
     request = CheckRequest(history=path, run=run)
-    return Liveness().check(request, InProcessEngine())
+    return Liveness(BOUND_S).check(request, InProcessEngine())
 
 
 GOOD = [(90, "invoke", "send"), (100, "ok", "send"), (150, "invoke", "poll"), (200, "ok", "poll")]
@@ -52,8 +53,21 @@ def test_no_success_of_one_kind_within_the_window_is_no_progress(tmp_path: Path,
     assert anomaly.details["f"] == "poll"
 
 
+def test_what_nobody_tried_within_the_window_is_unknown(tmp_path: Path) -> None:
+    result = _check(tmp_path / "h.parquet", GOOD[:2], WINDOW)
+    assert (result.verdict, result.anomalies) == (Verdict.UNKNOWN, {})
+    assert result.reasons == ("no poll was tried after all but spare nodes had healed",)
+
+
+def test_a_healing_too_late_for_the_bound_demands_nothing(tmp_path: Path) -> None:
+    late = FaultLog(windows=(FaultWindow(kind="kill", package=QUORUM, start_ns=120, stop_ns=200),))
+    result = _check(tmp_path / "h.parquet", [*GOOD[:3], (200, "fail", "poll")], replace(WINDOW, faults=late))
+    assert (result.verdict, result.anomalies) == (Verdict.UNKNOWN, {})
+    assert "only 8e-08 s before the end" in result.reasons[0]
+
+
 def test_success_before_the_window_does_not_count(tmp_path: Path) -> None:
-    rows = [(90, "invoke", "send"), (99, "ok", "send"), *GOOD[2:]]
+    rows = [(90, "invoke", "send"), (99, "ok", "send"), (101, "invoke", "send"), *GOOD[2:]]
     assert _check(tmp_path / "h.parquet", rows, WINDOW).anomalies["no-progress"].count == 1
 
 

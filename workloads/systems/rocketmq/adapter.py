@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 ON_BROKERS = ("log", "queue")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
+PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
+"""To find out who is dead, to elect, and to take the dead out of the SyncStateSet; the first part is for slow links."""
 LASTING_DAMAGE = ("bit-rot", "short-files")
 MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "old-disk", *LASTING_DAMAGE)
 """A broker that cannot write, or reads what it did not write, ends itself rather than go on."""
@@ -74,6 +76,7 @@ class Rocketmq:
             roles={"primary": "brokers", "active-controller": "controllers"},
             points=POINTS,
             recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
+            progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,
             may_panic=MAY_PANIC,
             lasting_damage=LASTING_DAMAGE,
             spare="dispensable",

@@ -86,12 +86,24 @@ class CheckerResult:
             accepted=(*self.accepted, *self.vacuous),
         )
 
+    def with_nothing_promised(self, why: str) -> CheckerResult:
+        """The same where everything that was found is legal."""
+        anomalies = {name: replace(summary, legal=summary.legal or why) for name, summary in self.anomalies.items()}
+        if self.verdict is not Verdict.INVALID:
+            return replace(self, anomalies=anomalies)
+        return replace(self, verdict=Verdict.UNKNOWN if self.reasons else Verdict.VALID, anomalies=anomalies)
+
 
 def judged_as(results: Mapping[str, CheckerResult], vacuous: Vacuous) -> Mapping[str, CheckerResult]:
     """The results, with what is vacuous accepted or not."""
     if vacuous is Vacuous.UNKNOWN:
         return results
     return {name: result.accepting_vacuous() for name, result in results.items()}
+
+
+def with_nothing_promised(results: Mapping[str, CheckerResult], why: str) -> dict[str, CheckerResult]:
+    """The results with all that was found being legal."""
+    return {name: result.with_nothing_promised(why) for name, result in results.items()}
 
 
 def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ class LegalLoss:
     reason: str = ""
     in_workloads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Workload -> further names, where another workload's anomaly of that name would not be legal."""
+    anything: str = ""
+    """Why nothing is promised at all in this run: a fault broke what every promise rests on. Empty where it did not."""
     excuses: tuple[Excuse, ...] = ()
     """What is legal only of what was written in some spans of time; the fewer, the more a storm can show."""
 

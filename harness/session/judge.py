@@ -17,7 +17,7 @@ from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, Vacuous, Verdict
+from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
 from harness.errors import UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.facts import RunFacts
@@ -192,7 +192,10 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
     )
     checkers = checkers_of(scenario, parts, shows)
     named = str(history) if isinstance(history, Path) else f"the history of seed {scenario.seed}"
-    return judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
+    decided = judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
+    if not legal.anything:
+        return decided
+    return replace(decided, results=with_nothing_promised(decided.results, legal.anything))
 
 
 def _checking(directory: Path, run: RecordedRun, decided: Decided | None, vacuous: Vacuous) -> Checking | None:

@@ -209,6 +209,20 @@ def test_a_fault_on_controllers_takes_no_broker_away() -> None:
     assert not is_excused(ONE_ACK, struck(controllers), TableOfReports(), TAIL_S)
 
 
+@pytest.mark.parametrize("kind", ["lost-disk", "old-disk", "bit-rot", "short-files"])
+def test_a_controller_that_lost_what_it_had_synced_voids_every_promise(kind: str) -> None:
+    faults = struck(("partition", 0.5, 1.5, ("c2",)), (kind, 1.01, 2, ("b2", "c2")))
+    assert legal_loss(ALL_ACK_2, faults, NONE_LOST).anything == (
+        f"c2 lost votes and decisions that it had synced ({kind} at 1.0 s)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["power", "failing-fsync", "full-disk", "kill"])
+def test_a_controller_that_kept_what_it_had_synced_voids_nothing(kind: str) -> None:
+    assert legal_loss(ALL_ACK_2, struck((kind, 1.01, 2, ("c2",))), NONE_LOST).anything == ""
+    assert legal_loss(ALL_ACK_2, DISKS_LOST, NONE_LOST).anything == ""
+
+
 def test_the_reason_names_who_lost_it_and_what_kept_the_others_from_saving_it() -> None:
     reasons = {one.reason for one in legal_loss(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST).excuses}
     assert reasons == {"b1 lost power at 1.0 s while b2 was killed at 1.5 s and b3 was killed at 1.5 s"}

@@ -3,7 +3,8 @@
 A message is lost legally if every broker that had to hold it when it was acknowledged lost it with its disk, or was
 taken away by another fault meanwhile (`damage` says who lost what). Where fewer acknowledgements than replicas are
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
-Slow links, slow disks and clocks excuse nothing, nor does a full disk.
+Slow links, slow disks and clocks excuse nothing, nor does a full disk. A controller whose disk loses what was synced
+may vote twice: then nothing is promised.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -64,7 +65,22 @@ LEAST_CATCH_UP_S = 5.0
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
-    return LegalLoss(excuses=tuple(_Table(settings, tuple(struck), reports).excuses()))
+    return LegalLoss(
+        anything=_forgotten(settings, struck), excuses=tuple(_Table(settings, tuple(struck), reports).excuses())
+    )
+
+
+def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:
+    """Which controller lost what it had synced, and with it votes and decisions that consensus rests on."""
+    controllers = controller_names(settings)
+    for fault in struck:
+        for kind in fault.kinds:
+            if TAKEN.get(kind, Takes.UNSYNCED) is Takes.UNSYNCED:
+                continue
+            for node in fault.nodes_of(kind):
+                if node in controllers:
+                    return f"{node} lost votes and decisions that it had synced ({kind} at {_seconds(fault.start_ns)})"
+    return ""
 
 
 def catch_up_ns(settings: RocketmqSettings) -> int:

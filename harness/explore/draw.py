@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.environments.simulated.environment import SimulatedEnvironment
-from harness.explore.space import THE_NODE, Faults, Space, aimed_at, drawn_trigger, faults_of, is_aimable
+from harness.explore.points import NOTHING_KNOWN, Points
+from harness.explore.space import THE_NODE, Faults, Space, aimed_at, faults_of, is_aimable
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
@@ -25,6 +26,7 @@ from nemesis.trigger import Trigger
 
 SHORTEST_FAULT_S, LONGEST_FAULT_S = 0.005, 30.0
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
+SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
 TRIGGER_SHARE = 0.35
@@ -63,15 +65,36 @@ def drawn_entries(scenario: Scenario, draw: random.Random) -> tuple[Entry, ...]:
     for _ in range(count):
         motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
         entries += triggered(motif(faults, storm_s, len(entries), draw), faults, draw)
-    return tuple(entries)
+    return with_one_that_strikes(entries, faults, storm_s, draw)
 
 
-def triggered(entries: Sequence[Entry], faults: Faults, draw: random.Random) -> list[Entry]:
-    """Some motifs strike not at a time, but when a node reaches a point; often it is that node which is struck."""
-    if not faults.points or draw.random() >= TRIGGER_SHARE:
+def with_one_that_strikes(
+    entries: Sequence[Entry], faults: Faults, storm_s: float, draw: random.Random, known: Points = NOTHING_KNOWN
+) -> tuple[Entry, ...]:
+    """Where all faults wait for points of which nobody knows that they come, one more that waits for none: a storm in
+    which nothing strikes proves nothing."""
+    strikes = (entry.trigger is None or known.comes(entry.trigger, entry.at_ns / SECOND_NS) for entry in entries)
+    return tuple(entries) if any(strikes) else (*entries, *single(faults, storm_s, unused_number(entries), draw))
+
+
+def unused_number(entries: Sequence[Entry]) -> int:
+    """From this number on, no fault has drawn its stream."""
+    return max((entry.number for entry in entries), default=-1) + 1
+
+
+def triggered(
+    entries: Sequence[Entry], faults: Faults, draw: random.Random, known: Points = NOTHING_KNOWN
+) -> list[Entry]:
+    """Some motifs strike not at a time, but when a node reaches a point; often it is that node which is struck.
+
+    They are armed the earlier, so that it is likelier to come.
+    """
+    if not entries or not faults.points or draw.random() >= TRIGGER_SHARE:
         return list(entries)
-    trigger = drawn_trigger(faults.points, draw)
-    return [with_trigger(entry, replace(trigger, nth=trigger.nth + place), draw) for place, entry in enumerate(entries)]
+    by_ns = round(draw.random() * min(entry.at_ns for entry in entries))
+    armed = [replace(entry, at_ns=entry.at_ns - by_ns, until_ns=entry.until_ns - by_ns) for entry in entries]
+    trigger = known.trigger(faults.points, armed[0].at_ns / SECOND_NS, draw)
+    return [with_trigger(entry, replace(trigger, nth=trigger.nth + place), draw) for place, entry in enumerate(armed)]
 
 
 def with_trigger(entry: Entry, trigger: Trigger, draw: random.Random) -> Entry:

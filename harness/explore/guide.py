@@ -17,6 +17,7 @@ from typing import Any
 from checkers.verdict import Verdict
 from harness.explore.draw import drawn_storm
 from harness.explore.mutate import mutated
+from harness.explore.points import Points, Seconds, seconds_in
 from harness.explore.row import GUIDED, RANDOM, Task
 from harness.explore.space import Space
 from harness.seed import Seed
@@ -33,6 +34,8 @@ class Parent:
 
     task: Task
     features: tuple[int, ...]
+    seconds: Seconds
+    """When which points were reached in it."""
     children: int = 0
 
     def weight(self, seen: Counter[int]) -> float:
@@ -48,7 +51,9 @@ class Guide:
     root: int
     is_guided: bool = True
     seen: Counter[int] = field(default_factory=Counter)
-    """Feature -> storms that led to it."""
+    """Feature -> storms that led to it and could be judged."""
+    reached: Counter[str] = field(default_factory=Counter)
+    """Point -> storms in which it was reached while they struck."""
     unguided: set[int] = field(default_factory=set)
     parents: list[Parent] = field(default_factory=list)
 
@@ -64,7 +69,8 @@ class Guide:
             return Task(number=number, origin=RANDOM, scenario=drawn_storm(self.space, self.root, number))
         parent, other = self._chosen(cumulated, draw), self._chosen(cumulated, draw)
         parent.children += 1
-        scenario = mutated(parent.task.scenario, other.task.scenario, self.space, draw)
+        known = Points(seconds=parent.seconds, storms=self.reached)
+        scenario = mutated(parent.task.scenario, other.task.scenario, self.space, known, draw)
         return Task(number=number, origin=GUIDED, parent=parent.task.number, scenario=scenario)
 
     def _chosen(self, cumulated: list[float], draw: random.Random) -> Parent:
@@ -72,13 +78,21 @@ class Guide:
         return self.parents[min(place, len(self.parents) - 1)]
 
     def learns(self, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Take in what a round led to; returns how many features were new."""
+        """Take in what a round led to; returns how many features were new.
+
+        What a storm led to whose verdict is UNKNOWN stays new: nothing was proved there, and its children would prove
+        as little.
+        """
         before = len(self.seen)
         for row in sorted(rows, key=lambda row: int(row["number"])):
+            seconds = seconds_in(row["points"])
+            self.reached.update(seconds.keys())
+            self.unguided.update(row["unguided"])
+            if row["verdict"] == Verdict.UNKNOWN.value:
+                continue
             features = tuple(row["features"])
             new = [feature for feature in features if feature not in self.seen]
             self.seen.update(features)
-            self.unguided.update(row["unguided"])
             if new and row["verdict"] != Verdict.INVALID.value:
-                self.parents.append(Parent(Task.of_row(row), features))
+                self.parents.append(Parent(Task.of_row(row), features, seconds))
         return len(self.seen) - before

@@ -18,9 +18,12 @@ from harness.explore.draw import (
     faults_for,
     log_uniform,
     triggered,
+    unused_number,
     with_entries,
+    with_one_that_strikes,
     with_trigger,
 )
+from harness.explore.points import Points
 from harness.explore.space import (
     CONCURRENCIES,
     RATES,
@@ -29,7 +32,7 @@ from harness.explore.space import (
     Space,
     aimed_at,
     aims_at_it,
-    drawn_trigger,
+    fits,
     is_aimable,
 )
 from harness.record.scenario import Scenario
@@ -40,18 +43,35 @@ from nemesis.schedule_file import entries_that_fit
 Entries = tuple[Entry, ...]
 SECOND_NS = 1_000_000_000
 NEW_WORLD_SHARE = 0.15
+IDLE_SHARE = 0.3
+"""How often a fault that waited in vain in a parent goes on to wait for the same."""
 MOST_CHANGES = 4
 
 
-def mutated(parent: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
-    """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning."""
-    scenario = parent
+def mutated(parent: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+    """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning, `known` says
+    which points were reached in the parent."""
+    scenario = without_idle(parent, known, draw)
     for _ in range(min(MOST_CHANGES, 1 + int(draw.expovariate(1.0)))):
         change = draw.choices(CHANGES, weights=CHANGE_WEIGHTS)[0]
-        scenario = change(scenario, other, space, draw)
+        scenario = change(scenario, other, space, known, draw)
     if draw.random() < NEW_WORLD_SHARE:
         scenario = replace(scenario, seed=draw.getrandbits(62))
-    return scenario
+    storm_s = scenario.time_limit_s - scenario.liveness_s
+    entries = entries_in(scenario)
+    return with_entries(scenario, with_one_that_strikes(entries, faults_for(scenario), storm_s, draw, known))
+
+
+def without_idle(parent: Scenario, known: Points, draw: random.Random) -> Scenario:
+    """Some of the faults that waited in vain wait for another point, or are left out."""
+    faults, entries = faults_for(parent), []
+    for entry in entries_in(parent):
+        at_s = entry.at_ns / SECOND_NS
+        if not known.seconds or entry.trigger is None or known.comes(entry.trigger, at_s) or draw.random() < IDLE_SHARE:
+            entries.append(entry)
+        elif draw.random() < 0.5:
+            entries.append(replace(entry, trigger=known.trigger(faults.points, at_s, draw)))
+    return with_entries(parent, entries)
 
 
 def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[str, ...] | None = None) -> Entries:
@@ -72,17 +92,18 @@ def _one_changed(scenario: Scenario, draw: random.Random, change: Callable[[Entr
     return with_entries(scenario, entries)
 
 
-def retargeted(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def retargeted(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     def change(entry: Entry, faults: Faults) -> Entry:
         if is_aimable(entry.shape):
             targets = faults.targets if entry.trigger is None else (*faults.targets, THE_NODE)
-            return replace(entry, shape=aimed_at(entry.shape, draw.choice(targets)))
+            shape = aimed_at(entry.shape, draw.choice(targets))
+            return replace(entry, shape=shape) if fits(shape, faults.cluster) else entry
         return replace(entry, shape=faults.shape(draw)[1])
 
     return _one_changed(scenario, draw, change)
 
 
-def shifted(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def shifted(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """Earlier or later, by a little or a lot."""
     storm_s = scenario.time_limit_s - scenario.liveness_s
 
@@ -96,7 +117,7 @@ def shifted(scenario: Scenario, other: Scenario, space: Space, draw: random.Rand
     return _one_changed(scenario, draw, change)
 
 
-def stretched(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """Longer or shorter."""
     storm_s = scenario.time_limit_s - scenario.liveness_s
 
@@ -108,7 +129,7 @@ def stretched(scenario: Scenario, other: Scenario, space: Space, draw: random.Ra
     return _one_changed(scenario, draw, change)
 
 
-def at_a_point(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """When a node reaches a point, instead of at a time or at another point; or at a time again."""
 
     def change(entry: Entry, faults: Faults) -> Entry:
@@ -117,12 +138,12 @@ def at_a_point(scenario: Scenario, other: Scenario, space: Space, draw: random.R
             return replace(entry, trigger=replace(entry.trigger, nth=later))
         if not faults.points or (entry.trigger is not None and not aims_at_it(entry.shape) and draw.random() < 0.3):
             return replace(entry, trigger=None)
-        return with_trigger(entry, drawn_trigger(faults.points, draw), draw)
+        return with_trigger(entry, known.trigger(faults.points, entry.at_ns / SECOND_NS, draw), draw)
 
     return _one_changed(scenario, draw, change)
 
 
-def shortened(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def shortened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """One fault less."""
     entries = list(entries_in(scenario))
     if len(entries) < 2:
@@ -131,27 +152,27 @@ def shortened(scenario: Scenario, other: Scenario, space: Space, draw: random.Ra
     return with_entries(scenario, entries)
 
 
-def lengthened(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def lengthened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """A motif more."""
     entries = entries_in(scenario)
     motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
     faults = faults_for(scenario, draw if draw.random() < 0.5 else None)
-    more = motif(faults, scenario.time_limit_s - scenario.liveness_s, _unused(entries), draw)
-    return with_entries(scenario, (*entries, *triggered(more, faults, draw)))
+    more = motif(faults, scenario.time_limit_s - scenario.liveness_s, unused_number(entries), draw)
+    return with_entries(scenario, (*entries, *triggered(more, faults, draw, known)))
 
 
-def spliced(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def spliced(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """Up to some moment the one, from then on the other."""
     entries, others = entries_in(scenario), entries_in(scenario, lines=other.schedule)
     if not others:
         return scenario
     moment_ns = round(draw.random() * (scenario.time_limit_s - scenario.liveness_s) * SECOND_NS)
-    first = _unused(entries)
+    first = unused_number(entries)
     rest = [replace(entry, number=first + place) for place, entry in enumerate(others) if entry.at_ns >= moment_ns]
     return with_entries(scenario, (*(entry for entry in entries if entry.at_ns < moment_ns), *rest))
 
 
-def reset(scenario: Scenario, other: Scenario, space: Space, draw: random.Random) -> Scenario:
+def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """One setting drawn anew, or the load."""
     if draw.random() < 0.4:
         return replace(scenario, rate=draw.choice(RATES), concurrency=draw.choice(CONCURRENCIES))
@@ -167,11 +188,6 @@ def reset(scenario: Scenario, other: Scenario, space: Space, draw: random.Random
     return with_entries(changed, entries_in(changed)) if space.is_possible(scenario.workload, settings) else scenario
 
 
-def _unused(entries: Entries) -> int:
-    """From this number on, no fault has drawn its stream."""
-    return max((entry.number for entry in entries), default=-1) + 1
-
-
-Change = Callable[[Scenario, Scenario, Space, random.Random], Scenario]
+Change = Callable[[Scenario, Scenario, Space, Points, random.Random], Scenario]
 CHANGES: tuple[Change, ...] = (retargeted, shifted, stretched, at_a_point, shortened, lengthened, spliced, reset)
 CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 3.0, 1.0, 4.0, 2.0, 1.5)

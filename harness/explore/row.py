@@ -30,6 +30,7 @@ TASKS = pa.schema(
 )
 """`number`: of the storm in its search. `origin`: random or guided, which has a parent. `scenario`: as JSON."""
 
+POINT = pa.struct([pa.field("point", pa.string()), pa.field("times", pa.list_(pa.int32()))])
 ROWS = pa.schema(
     [
         *TASKS,
@@ -39,6 +40,7 @@ ROWS = pa.schema(
         pa.field("regime", pa.string(), nullable=False),
         pa.field("faults", pa.list_(pa.string()), nullable=False),
         pa.field("reached", pa.list_(pa.string()), nullable=False),
+        pa.field("points", pa.list_(POINT), nullable=False),
         pa.field("states", pa.int64(), nullable=False),
         pa.field("features", pa.list_(pa.int64()), nullable=False),
         pa.field("unguided", pa.list_(pa.int64()), nullable=False),
@@ -49,6 +51,7 @@ ROWS = pa.schema(
     ]
 )
 """`anomalies`: names of those that are not legal. `faults`: kinds that had an effect. `reached`: points.
+`points`: how often each was reached in each second of the storm, up to the last in which it was.
 `features`: what the guide looks for; `unguided`: the measure that it does not use. All but `processor_s` follow
 from the task alone."""
 
@@ -98,7 +101,8 @@ def tried(task: Task) -> dict[str, Any]:
 
 
 def _failed(error: Exception, processor_s: float) -> dict[str, Any]:
-    nothing: dict[str, Any] = {name: [] for name in ("anomalies", "faults", "reached", "features", "unguided")}
+    lists = ("anomalies", "faults", "reached", "points", "features", "unguided")
+    nothing: dict[str, Any] = {name: [] for name in lists}
     return nothing | {
         "verdict": Verdict.UNKNOWN.value,
         "words": f"the harness failed: {type(error).__name__}: {error}",
@@ -120,6 +124,7 @@ def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
         "regime": json.dumps(blown.regime, sort_keys=True),
         "faults": list(kinds_of(blown.faults.struck)),
         "reached": sorted(blown.reached),
+        "points": [{"point": point, "times": list(times)} for point, times in blown.seconds.items()],
         "states": coverage.states,
         "features": list(coverage.features(blown.reached)),
         "unguided": list(coverage.unguided()),

@@ -16,9 +16,9 @@ from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
 from harness.session import resolve as registry
 from harness.system import Declaration
+from nemesis.cluster import Cluster
 from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
-from nemesis.trigger import Moment, Trigger
 from nemesis.vocabulary import IT, Vocabulary
 
 UNUSUAL_SETTING = 0.25
@@ -32,10 +32,6 @@ CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
 LIVENESS_SHARE = 0.2
 """How often progress is demanded of a quorum after the storm."""
-FIRST_TIME_SHARE = 0.5
-LATEST_TIME = 300
-"""When a fault does not strike at the first time that a point is reached, then at the latest at this one."""
-MOMENTS: tuple[Moment, ...] = ("when", "after")
 THE_NODE = Role(IT)
 """That reached the point."""
 MOST_TRIES = 50
@@ -123,6 +119,8 @@ class Faults:
     targets: tuple[Target, ...]
     points: tuple[str, ...] = ()
     """At which a fault can strike, instead of at a time."""
+    cluster: Cluster
+    """With every role played, for shapes to be tried."""
 
     def shape(self, draw: random.Random) -> tuple[str, Shape]:
         """The package that it comes from, and a shape of it."""
@@ -135,15 +133,9 @@ class Faults:
         """A shape at a target of one's own choice; another one where none drawn can be aimed."""
         for _ in range(MOST_TRIES):
             package, shape = self.shape(draw)
-            if is_aimable(shape):
+            if is_aimable(shape) and fits(aimed_at(shape, target), self.cluster):
                 return package, aimed_at(shape, target)
         return package, shape
-
-
-def drawn_trigger(points: tuple[str, ...], draw: random.Random) -> Trigger:
-    """Usually the first time; some points are reached a thousand times in a storm."""
-    nth = 1 if draw.random() < FIRST_TIME_SHARE else int(math.exp(draw.uniform(0.0, math.log(LATEST_TIME)))) + 1
-    return Trigger(draw.choice(points), nth, draw.choice(MOMENTS))
 
 
 def is_aimable(shape: Shape) -> bool:
@@ -163,17 +155,31 @@ def aimed_at(shape: Any, target: Target) -> Shape:
 def faults_of(
     declaration: Declaration, vocabulary: Vocabulary, applicable: frozenset[str], draw: random.Random | None = None
 ) -> Faults:
-    """All shapes of the packages whose kinds can be applied; with `draw`, those of some kinds only, at least one."""
+    """All shapes that fit, of the packages whose kinds can be applied; with `draw`, those of some kinds only, at least
+    one."""
     packages = {}
+    cluster = _whole_cluster(declaration, vocabulary)
     for name in registry.names("nemeses"):
         package = registry.find("nemeses", name)(declaration)
-        if applicable.issuperset(package.fault.split("+")) and package.shapes:
-            packages[name] = package.shapes
+        if applicable.issuperset(package.fault.split("+")):
+            shapes = tuple(each for each in package.shapes if fits(each[1], cluster))
+            packages.update({name: shapes} if shapes else {})
     if draw is not None:
         count = min(len(packages), draw.choice(KINDS_AT_ONCE))
         packages = {name: packages[name] for name in draw.sample(sorted(packages), count)}
     targets = _targets(declaration, vocabulary)
-    return Faults(packages=packages, targets=targets, points=tuple(sorted(declaration.points)))
+    return Faults(packages=packages, targets=targets, points=tuple(sorted(declaration.points)), cluster=cluster)
+
+
+def fits(shape: Shape, cluster: Cluster) -> bool:
+    """Whether it finds nodes or links there."""
+    return shape.strike(cluster, random.Random(0)) is not None
+
+
+def _whole_cluster(declaration: Declaration, vocabulary: Vocabulary) -> Cluster:
+    """Every role is played, and nobody is down."""
+    roles = {role: vocabulary.groups[group][:1] for role, group in declaration.roles.items()}
+    return Cluster(groups=vocabulary.groups, roles={**roles, IT: vocabulary.nodes[:1]})
 
 
 def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:

@@ -18,6 +18,7 @@ from harness.environments.simulated.environment import SimulatedEnvironment, run
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError
 from harness.explore.coverage import Coverage
+from harness.explore.points import PointClock, Seconds
 from harness.progress import unwatched
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog
@@ -48,6 +49,8 @@ class Blown:
     trace_events: int
     regime: Mapping[str, float]
     reached: Mapping[str, int]
+    seconds: Seconds
+    """When which points were reached; empty without a coverage."""
     simulated_s: float
     processor_s: float
 
@@ -79,11 +82,13 @@ def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None, tra
     facts = FactsSoFar()
     trace = Trace() if trace is None else trace
     worlds: list[SimulatedEnvironment] = []
+    clocks: list[PointClock] = []
 
     async def course(environment: SimulatedEnvironment) -> None:
         worlds.append(environment)
         if coverage is not None:
             coverage.heard = environment.heard
+            clocks.append(PointClock(environment.moments, environment.timeline, facts))
         await execute(replace(plan_of(scenario, parts), watch=coverage), environment, recorder, facts, unwatched)
 
     try:
@@ -105,6 +110,7 @@ def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None, tra
         trace_events=trace.count,
         regime=world.regime.to_json(),
         reached=dict(world.reached()),
+        seconds=clocks[0].seconds() if clocks else {},
         simulated_s=world.timeline.now_ns() / 1e9,
         processor_s=time.process_time() - began,
     )

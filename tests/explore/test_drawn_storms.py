@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
-from harness.explore.draw import drawn_storm
-from harness.explore.mutate import CHANGES, entries_in, mutated
-from harness.explore.space import Space
+from harness.explore.draw import drawn_storm, faults_for
+from harness.explore.mutate import CHANGES, entries_in, mutated, without_idle
+from harness.explore.points import NOTHING_KNOWN, Points
+from harness.explore.space import Faults, Space
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
+from nemesis.target import Role
+from nemesis.trigger import Trigger
 
 SPACE = Space(system="rocketmq", settings={})
 
@@ -31,6 +37,58 @@ def test_every_drawn_storm_can_be_run_and_strikes_within_itself() -> None:
         assert scenario.schedule
         assert all(0 <= entry.at_ns < entry.until_ns <= storm_ns for entry in entries_in(scenario))
         assert len(entries_in(scenario)) == len(scenario.schedule)
+
+
+def test_some_fault_of_every_storm_waits_for_nothing() -> None:
+    for scenario in storms(60):
+        assert any(entry.trigger is None for entry in entries_in(scenario))
+    parents = storms(12)
+    for number, parent in enumerate(parents):
+        child = mutated(parent, parents[number - 1], SPACE, NOTHING_KNOWN, Seed(number).stream())
+        assert any(entry.trigger is None for entry in entries_in(child))
+
+
+def test_a_fault_waits_for_what_was_reached_the_rarer_the_likelier() -> None:
+    known = Points(seconds={"common": (9, 9, 9), "rare": (0, 0, 2), "early": (5,)}, storms={"common": 50, "rare": 1})
+    drawn = [known.trigger(("common", "early", "never", "rare"), 1.5, Seed(n).stream()) for n in range(300)]
+    count = Counter(trigger.point for trigger in drawn)
+    assert count["rare"] > 3 * count["common"] > 0
+    assert count["never"] and count["never"] + count["early"] < 0.2 * len(drawn)
+    assert all(known.comes(trigger, 1.5) for trigger in drawn if trigger.point == "common")
+    assert any(trigger.nth > 1 for trigger in drawn if trigger.point == "rare")
+    assert not known.comes(Trigger("early"), 1.5) and known.comes(Trigger("early", 5), 0.0)
+
+
+def test_a_fault_that_waited_in_vain_is_seldom_kept() -> None:
+    parent = replace(
+        storms(1)[0],
+        workload="log",
+        settings={},
+        schedule=("1 for 1 kill b1 when log-cut [kill 0]", "2 for 1 kill b2 when put-appended [kill 1]"),
+    )
+    known = Points(seconds={"put-appended": (5,) * 20})
+    kept = [without_idle(parent, known, Seed(n).stream()) for n in range(60)]
+    assert all("kill b2 when put-appended" in " ".join(scenario.schedule) for scenario in kept)
+    assert 0 < sum("log-cut" in " ".join(scenario.schedule) for scenario in kept) < 30
+    assert entries_in(without_idle(parent, NOTHING_KNOWN, Seed(0).stream())) == entries_in(parent)
+
+
+def test_no_shape_is_drawn_that_fits_no_node() -> None:
+    alone, three = (faults_for(with_controllers(count)) for count in (1, 3))
+    assert shapes(three) - shapes(alone) >= {"bridge in controllers"}
+    assert shapes(alone) >= {"kill active-controller", "isolate primary", "power off one of brokers"}
+    active, draw = Role("active-controller"), Seed(1).stream()
+    assert "isolate active-controller with one of controllers" not in {
+        str(alone.aimed(active, draw)[1]) for _ in range(300)
+    }
+
+
+def shapes(faults: Faults) -> set[str]:
+    return {str(shape) for of_package in faults.packages.values() for _, shape in of_package}
+
+
+def with_controllers(count: int) -> Scenario:
+    return Scenario(system="rocketmq", workload="log", settings={"controllers": count})
 
 
 def test_what_is_given_is_not_drawn() -> None:
@@ -57,7 +115,7 @@ def test_a_changed_storm_can_be_run_and_often_differs(change: object) -> None:
     parents = storms(12)
     differing = 0
     for number, parent in enumerate(parents):
-        changed = change(parent, parents[number - 1], SPACE, Seed(number).stream())
+        changed = change(parent, parents[number - 1], SPACE, NOTHING_KNOWN, Seed(number).stream())
         registry.environment_of(changed, registry.resolve(changed))
         differing += changed != parent
     assert differing >= 4
@@ -65,13 +123,13 @@ def test_a_changed_storm_can_be_run_and_often_differs(change: object) -> None:
 
 def test_changes_follow_from_their_seed() -> None:
     parent, other = storms(2)
-    first, second = (mutated(parent, other, SPACE, Seed(3).stream()) for _ in range(2))
+    first, second = (mutated(parent, other, SPACE, NOTHING_KNOWN, Seed(3).stream()) for _ in range(2))
     assert first == second
 
 
 def test_splicing_keeps_each_random_stream_once() -> None:
     parents = storms(20)
     for number, parent in enumerate(parents):
-        child = mutated(parent, parents[number - 1], SPACE, Seed(number).stream())
+        child = mutated(parent, parents[number - 1], SPACE, NOTHING_KNOWN, Seed(number).stream())
         streams = [(entry.package, entry.number) for entry in entries_in(child)]
         assert len(streams) == len(set(streams))

@@ -10,10 +10,14 @@ import pytest
 
 from harness.errors import UsageError
 from harness.explore.guide import ROUND, Guide
+from harness.explore.points import seconds_in
 from harness.explore.row import GUIDED, RANDOM, ROWS, Task, tried
 from harness.explore.search import Search, searched
 from harness.explore.space import Space
 from harness.explore.store import Store
+from harness.explore.storm import blow
+from harness.record.scenario import Scenario
+from harness.session import resolve as registry
 
 SPACE = Space(system="rocketmq", settings={})
 
@@ -27,6 +31,7 @@ def row_of(task: Task, *, verdict: str = "valid", features: list[int] | None = N
         "regime": "{}",
         "faults": [],
         "reached": [],
+        "points": [],
         "states": 1,
         "features": [task.number % 5, task.number] if features is None else features,
         "unguided": [task.number],
@@ -88,6 +93,43 @@ def test_what_is_proposed_does_not_depend_on_the_order_in_which_a_round_came_hom
         guide.learns(reversed(rows) if backwards else rows)
         proposals.append(guide.proposed(range(ROUND, 2 * ROUND)))
     assert proposals[0] == proposals[1]
+
+
+def test_what_led_to_no_verdict_has_no_children_and_makes_nothing_old() -> None:
+    guide = Guide(space=SPACE, root=5)
+    rows = [row_of(task, verdict="unknown", features=[1, 2]) for task in guide.proposed(range(ROUND))]
+    assert guide.learns(rows) == 0
+    assert {task.origin for task in guide.proposed(range(ROUND, 2 * ROUND))} == {RANDOM}
+    (task, *_) = guide.proposed([ROUND])
+    assert guide.learns([row_of(task, features=[1, 2])]) == 2
+    parents = {task.parent for task in guide.proposed(range(2 * ROUND, 3 * ROUND))}
+    assert parents == {None, ROUND}
+
+
+def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
+    scenario = Scenario(
+        system="rocketmq",
+        workload="log",
+        settings={},
+        time_limit_s=8,
+        recovery_s=4,
+        seed=3,
+        schedule=("3 for 1 kill primary [kill 0]",),
+        concurrency=2,
+        rate=20,
+    )
+    row = tried(Task(number=0, origin=RANDOM, scenario=scenario))
+    seconds = seconds_in(row["points"])
+    elections = [second for second, times in enumerate(seconds["elected-master"]) if times]
+    assert elections and min(elections) >= 3, "the first master was elected before the storm"
+    assert "registered" not in seconds or not any(seconds["registered"][:3])
+    assert all(len(times) <= 9 and times[-1] for times in seconds.values())
+    assert seconds.keys() <= set(row["reached"])
+
+
+def test_looking_at_points_leaves_the_trace_as_it_is() -> None:
+    (task,) = Guide(space=SPACE, root=4).proposed([1])
+    assert blow(task.scenario, registry.resolve(task.scenario)).trace_hash == tried(task)["trace_hash"]
 
 
 def test_a_search_goes_on_where_it_was_ended(tmp_path: Path) -> None:

@@ -60,7 +60,12 @@ class LastEvents:
         return tuple(f"{node} {event}" for node, event in sorted(self._last.items()))
 
 
+def brings_watch(system: Any) -> bool:
+    """Whether the system has a watch of its own, which knows roles."""
+    return getattr(system, "watch", None) is not None
+
+
 def watch_of(system: Any, settings: Any) -> Watch:
     """The system's own watch, otherwise one that knows the last event of each node."""
-    own = getattr(system, "watch", None)
-    return LastEvents() if own is None else own(settings)
+    watch: Watch = system.watch(settings) if brings_watch(system) else LastEvents()
+    return watch

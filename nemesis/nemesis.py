@@ -4,6 +4,8 @@ A fault with a trigger is armed and disarmed by such steps; in between it strike
 that reaches the point, and is healed by the environment's own timer.
 It finds out which nodes a shape strikes when it strikes (who plays which role now?), keeps packages from colliding
 (nothing is sent to a process that another fault holds down), and reports every fault with the effect read back.
+Where everything is seen as it happens, nobody is asked for roles: in a world of slow links the answer takes seconds,
+and a fault of less would strike after its own stop. Which nodes the system can do without it always says itself.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 from harness.environments.environment import Effect, Environment, Link, Moments
 from harness.errors import HarnessError
 from harness.operation import Operation
+from harness.record.fault_log import QUORUM
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
@@ -100,8 +103,8 @@ class Nemesis:
     groups: Mapping[str, tuple[str, ...]]
     roles: Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
     """Asks the system which nodes play which role; those that are known."""
-    roles_now: Callable[[], Mapping[str, tuple[str, ...]]] = dict
-    """The same as far as it is known at once, for a fault that strikes when a point is reached."""
+    roles_now: Callable[[], Mapping[str, tuple[str, ...]]] | None = None
+    """The same as far as it is known at once, without asking; None where nobody sees what every node does."""
     due: tuple[Due, ...]
     seed: Seed
     record: Callable[[FaultRow], None]
@@ -202,7 +205,7 @@ class Nemesis:
                     self._moments.after_step(lambda entry=armed.entry: self._strike(entry, node))  # type: ignore[misc]
 
     def _strike(self, entry: Entry, node: str) -> None:
-        self.last_roles = {**self.last_roles, **self.roles_now()}
+        self._see_roles()
         fault, effect = _at_once(self._begin(entry, self._cluster_of({**self.last_roles, IT: (node,)})))
         self._record(entry, entry.what, fault, effect, starts=True)
         if fault is None:
@@ -237,7 +240,7 @@ class Nemesis:
     # Faults that strike --------------------------------------------------------------------------------------------
 
     async def _start(self, entry: Entry) -> tuple[Fault | None, Effect]:
-        return await self._begin(entry, await self._cluster())
+        return await self._begin(entry, await self._cluster(entry))
 
     async def _begin(self, entry: Entry, cluster: Cluster) -> tuple[Fault | None, Effect]:
         draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
@@ -260,14 +263,27 @@ class Nemesis:
         del self.active[key]
         return effect
 
-    async def _cluster(self) -> Cluster:
+    async def _cluster(self, entry: Entry) -> Cluster:
+        if self.roles_now is None or entry.package == QUORUM:
+            await self._ask_for_roles()
+        else:
+            self._see_roles()
+        return self._cluster_of(self.last_roles)
+
+    async def _ask_for_roles(self) -> None:
         try:
             reported = await self.environment.timeline.within(ROLES_TIMEOUT_S, self.roles())
         except TimeoutError:
             reported = {}
-        # Of roles that cannot be found out now, the nodes last seen in them are the best guess.
-        self.last_roles = {**self.last_roles, **reported}
-        return self._cluster_of(self.last_roles)
+        self._know(reported)
+
+    def _see_roles(self) -> None:
+        if self.roles_now is not None:
+            self._know(self.roles_now())
+
+    def _know(self, roles: Mapping[str, tuple[str, ...]]) -> None:
+        """Of roles that cannot be found out now, the nodes last seen in them are the best guess."""
+        self.last_roles = {**self.last_roles, **roles}
 
     def _cluster_of(self, roles: Mapping[str, tuple[str, ...]]) -> Cluster:
         out = {node for fault in self.active.values() for node in _held_down(fault)}

@@ -18,7 +18,7 @@ from harness.run import FactsSoFar, Plan, Record, Roles, execute
 from harness.seed import Seed
 from harness.session.outcome import replay_line, scenario_name, schedule_line, versions
 from harness.session.resolve import Parts
-from harness.watch import Watch
+from harness.watch import Watch, brings_watch
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry, Schedule, Scheduled, quorum
 from nemesis.schedule_file import schedule_text
@@ -116,7 +116,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
             environment=environment,
             groups=parts.vocabulary.groups,
             roles=roles,
-            roles_now=watch.roles,
+            roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,
             due=due,
             seed=Seed(scenario.seed).child("nemesis"),
             record=record,

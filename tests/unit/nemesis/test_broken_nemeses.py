@@ -75,14 +75,14 @@ class ForgetsWhatStartedHalf(Nemesis):
 
 
 class StrikesTheDown(Nemesis):
-    async def _cluster(self) -> Cluster:
-        return replace(await super()._cluster(), unavailable=frozenset())
+    async def _cluster(self, entry: Entry) -> Cluster:
+        return replace(await super()._cluster(entry), unavailable=frozenset())
 
 
 class ForgetsRoles(Nemesis):
-    async def _cluster(self) -> Cluster:
+    async def _cluster(self, entry: Entry) -> Cluster:
         self.last_roles = {}
-        return await super()._cluster()
+        return await super()._cluster(entry)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from harness.environments.environment import Effect, Link
 from harness.errors import HarnessError
 from harness.operation import NEMESIS, Operation
+from harness.record.fault_log import QUORUM
 from harness.record.fault_row import FaultRow
 from harness.record.healing import unhealed
 from harness.seed import Seed
@@ -90,17 +91,23 @@ class Storm:
     world: World = field(default_factory=World)
     rows: list[FaultRow] = field(default_factory=list)
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roles_now: Mapping[str, tuple[str, ...]] | None = None
+    """What a watch knows; None without one."""
+    package: str = "test"
+    asked: int = 0
 
     def __post_init__(self) -> None:
-        entries = [Entry.between(0, 1, "test", number, shape) for number, shape in enumerate(self.shapes)]
+        entries = [Entry.between(0, 1, self.package, number, shape) for number, shape in enumerate(self.shapes)]
 
         async def roles() -> Mapping[str, tuple[str, ...]]:
+            self.asked += 1
             return self.roles
 
         self.nemesis = Nemesis(
             environment=self.world,  # type: ignore[arg-type]
             groups=WORDS.groups,
             roles=roles,
+            roles_now=None if self.roles_now is None else lambda: self.roles_now or {},
             due=tuple(Due(0, starts, entry) for entry in entries for starts in (True, False)),
             seed=Seed(1),
             record=self.rows.append,
@@ -223,6 +230,21 @@ def test_roles_that_cannot_be_found_out_are_those_last_reported() -> None:
     storm.roles = {}
     storm.start(1)
     assert links("b2-b1") <= storm.world.cut_links
+
+
+def test_where_everything_is_seen_nobody_is_asked_for_roles() -> None:
+    storm = Storm((kill(Role("primary")), kill(Role("primary"))), roles={"primary": ("b2",)}, roles_now={})
+    assert storm.start(0).fault is None, "nobody was seen in the role"
+    storm.roles_now = {"primary": ("b1",)}
+    assert storm.start(1).nodes == ("b1",)
+    assert storm.asked == 0
+
+
+def test_the_system_itself_says_without_which_nodes_it_must_go_on() -> None:
+    roles, seen = {"primary": ("b2",)}, {"primary": ("b1",)}
+    storm = Storm((kill(Role("primary")),), roles=roles, roles_now=seen, package=QUORUM)
+    assert storm.start(0).nodes == ("b2",)
+    assert storm.asked == 1
 
 
 def test_healing_stops_what_is_active_and_only_that() -> None:

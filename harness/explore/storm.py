@@ -49,7 +49,7 @@ class Blown:
     trace_events: int
     regime: Mapping[str, float]
     reached: Mapping[str, int]
-    seconds: Seconds
+    seconds: Seconds = field(default_factory=dict)
     """When which points were reached; empty without a coverage."""
     simulated_s: float
     processor_s: float

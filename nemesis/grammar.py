@@ -5,6 +5,9 @@
     PART     the same without all
     GROUP    a group, or all
 
+What impairs links or nodes may say how badly, behind all else: `slow links of b1 delay_ms=120 jitter_ms=30`
+(`nemesis/amount.py`).
+
 `parse_shape(str(shape).split())` gives an equal shape. What is wrong with words that are none is said by the first word
 that cannot stand where it stands, and with it what could.
 """
@@ -13,14 +16,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import shape
-from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.amount import BY_ELEMENT, Amount
+from nemesis.impair import LINK_VERBS, NODE_VERBS, Impairing, ImpairLinks, ImpairLinksOf, ImpairNodes
 from nemesis.links import Between, OneDirection
 from nemesis.package import PACKAGES
 from nemesis.shape import (
@@ -60,6 +64,14 @@ class Form:
 
     text: str
     make: Callable[..., Shape]
+    amounts: tuple[Amount, ...] = ()
+    """That may follow, all of them or none."""
+
+    @property
+    def whole_text(self) -> str:
+        """With what may follow."""
+        amounts = " ".join(amount.element for amount in self.amounts)
+        return f"{self.text} [{amounts}]" if amounts else self.text
 
     @property
     def verb(self) -> str:
@@ -78,13 +90,17 @@ class Form:
             for word in self.text.split()
         ]
         for chosen in itertools.product(*choices):
-            yield tuple(itertools.chain.from_iterable(chosen))
+            elements = tuple(itertools.chain.from_iterable(chosen))
+            yield elements
+            if self.amounts:
+                yield (*elements, *(amount.element for amount in self.amounts))
 
 
 def _impairing_links(verb: str) -> Iterator[Form]:
-    yield Form(f"{verb} link TARGET to TARGET", lambda left, right: ImpairLinks(verb, Between(left, right)))
-    yield Form(f"{verb} link TARGET to TARGET one way", lambda a, b: ImpairLinks(verb, OneDirection(a, b)))
-    yield Form(f"{verb} links of TARGET", partial(ImpairLinksOf, verb))
+    amounts = LINK_VERBS[verb].amounts
+    yield Form(f"{verb} link TARGET to TARGET", lambda left, right: ImpairLinks(verb, Between(left, right)), amounts)
+    yield Form(f"{verb} link TARGET to TARGET one way", lambda a, b: ImpairLinks(verb, OneDirection(a, b)), amounts)
+    yield Form(f"{verb} links of TARGET", partial(ImpairLinksOf, verb), amounts)
 
 
 FORMS = (
@@ -103,7 +119,7 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
-    *(Form(f"{verb} TARGET", partial(ImpairNodes, verb)) for verb in NODE_VERBS),
+    *(Form(f"{verb} TARGET", partial(ImpairNodes, verb), of.amounts) for verb, of in NODE_VERBS.items()),
 )
 VERBS = tuple(dict.fromkeys(form.verb for form in FORMS if form.verb))
 _VARIANTS: Mapping[Elements, Form] = {elements: form for form in FORMS for elements in form.variants()}
@@ -181,7 +197,12 @@ def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
         elif element == "GROUP":
             arguments.append(word)
         place += 1
-    return form.make(*arguments)
+    shape = form.make(*arguments)
+    if place == len(words):
+        return shape
+    assert isinstance(shape, Impairing)
+    amounts = zip(form.amounts, words[place:], strict=True)
+    return replace(shape, amounts=tuple(amount.value(word) for amount, word in amounts))
 
 
 def _named(name: str, vocabulary: Vocabulary) -> Target:
@@ -193,6 +214,8 @@ def _named(name: str, vocabulary: Vocabulary) -> Target:
 def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
     if element == "GROUP":
         return word in vocabulary.groups
+    if element in BY_ELEMENT:
+        return BY_ELEMENT[element].reads(word)
     if element not in _TARGETS:
         return word == element
     if word in vocabulary.names:
@@ -242,6 +265,12 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
         what, several = _wrong_nodes(rest[0], vocabulary.nodes)
         return Mistake(what, (*begun, several, *rest[1:]) if several else None)
     corrected = _corrected(variants, right, rest, vocabulary)
+    amounts = [BY_ELEMENT[element] for element in elements if element in BY_ELEMENT]
+    if amounts and any(rest[0].startswith(f"{amount.name}=") for amount in amounts):
+        amount = amounts[0]
+        number = f"{'a whole number' if amount.is_whole else 'a number'} {amount.bounds}"
+        number += " or 'all'" if amount.may_be_all else ""
+        return Mistake(f"{amount.name} takes {number}, got {shown(rest[0])}", (*begun, amount.example, *rest[1:]))
     if may_end and not corrected:
         return Mistake(f"only {after} can follow '{before}', got {shown(rest[0])}")
     what = f"{shown(rest[0])} is no {kind} that can follow '{before}'; there can be: {_few(known)}"
@@ -288,6 +317,8 @@ def _next_elements(variants: Sequence[Elements], place: int) -> tuple[str, ...]:
 def _kind(elements: Sequence[str]) -> str:
     if any(element in _TARGETS for element in elements):
         return "target"
+    if any(element in BY_ELEMENT for element in elements):
+        return "amount"
     return "group" if "GROUP" in elements else "word"
 
 
@@ -299,6 +330,8 @@ def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
             words += vocabulary.groups
         elif element == "PART":
             words += (name for name in vocabulary.names if name != EVERYBODY)
+        elif element in BY_ELEMENT:
+            words.append(BY_ELEMENT[element].example)
         else:
             words += vocabulary.names if element == "TARGET" else (element,)
     return tuple(dict.fromkeys(words))

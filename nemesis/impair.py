@@ -1,4 +1,5 @@
-"""Shapes that impair links and nodes: which ones, and how badly, which is drawn when they strike.
+"""Shapes that impair links and nodes: which ones, and how badly, which is drawn when they strike unless their text says
+it.
 
 Verbs draw over orders of magnitude: a delay of 5 ms is a far rack, one of 3 s outlasts an election.
 """
@@ -8,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from harness.environments.impairment import (
     BitRot,
@@ -31,10 +33,15 @@ from harness.environments.impairment import (
     SlowNode,
     Strobe,
 )
+from nemesis.amount import AMOUNTS, Amount, Value
 from nemesis.cluster import Cluster
 from nemesis.fault import Fault, ImpairedLinks, ImpairedNodes
 from nemesis.links import Links, between
+from nemesis.shape import Shape, Together
 from nemesis.target import Target
+
+Amounts = tuple[Value, ...] | None
+"""The values of a verb's amounts, in their order; None: they are drawn when it strikes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +50,18 @@ class ImpairLinks:
 
     verb: str
     links: Links
+    amounts: Amounts = None
 
     @property
     def kind(self) -> str:
-        return LINK_VERBS[self.verb].kind
+        return LINK_VERBS[self.verb].of.kind
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         links = self.links.pick(cluster, draw)
-        return ImpairedLinks(links, LINK_VERBS[self.verb].drawn(draw)) if links else None
+        return ImpairedLinks(links, LINK_VERBS[self.verb].impairment(self.amounts, draw)) if links else None
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.links}"
+        return f"{self.verb} {self.links}{_in_words(LINK_VERBS[self.verb].amounts, self.amounts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +70,33 @@ class ImpairLinksOf:
 
     verb: str
     target: Target
+    amounts: Amounts = None
 
     @property
     def kind(self) -> str:
-        return LINK_VERBS[self.verb].kind
+        return LINK_VERBS[self.verb].of.kind
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         links = between(self.target.pick(cluster, draw), cluster.nodes)
-        return ImpairedLinks(links, LINK_VERBS[self.verb].drawn(draw)) if links else None
+        return ImpairedLinks(links, LINK_VERBS[self.verb].impairment(self.amounts, draw)) if links else None
 
     def __str__(self) -> str:
-        return f"{self.verb} links of {self.target}"
+        return f"{self.verb} links of {self.target}{_in_words(LINK_VERBS[self.verb].amounts, self.amounts)}"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkVerb:
-    """What a verb makes of links: the kind of the fault, and how badly it strikes."""
+    """What a verb makes of links, and how badly it strikes."""
 
-    kind: str
+    of: type[LinkImpairment]
     drawn: Callable[[random.Random], LinkImpairment]
+
+    @property
+    def amounts(self) -> tuple[Amount, ...]:
+        return _amounts_of(self.of)
+
+    def impairment(self, amounts: Amounts, draw: random.Random) -> LinkImpairment:
+        return self.drawn(draw) if amounts is None else self.of(**_by_name(self.amounts, amounts))
 
 
 def _slow(draw: random.Random) -> SlowLink:
@@ -93,11 +109,11 @@ def _flapping(draw: random.Random) -> FlappingLink:
 
 
 LINK_VERBS: Mapping[str, LinkVerb] = {
-    "slow": LinkVerb(SlowLink.kind, _slow),
-    "lossy": LinkVerb(LossyLink.kind, lambda draw: LossyLink(share=log_uniform(draw, 0.02, 0.9))),
-    "narrow": LinkVerb(NarrowLink.kind, lambda draw: NarrowLink(bytes_per_s=int(log_uniform(draw, 2e3, 2e6)))),
-    "flapping": LinkVerb(FlappingLink.kind, _flapping),
-    "hold": LinkVerb(HeldLink.kind, lambda draw: HeldLink()),
+    "slow": LinkVerb(SlowLink, _slow),
+    "lossy": LinkVerb(LossyLink, lambda draw: LossyLink(share=log_uniform(draw, 0.02, 0.9))),
+    "narrow": LinkVerb(NarrowLink, lambda draw: NarrowLink(bytes_per_s=int(log_uniform(draw, 2e3, 2e6)))),
+    "flapping": LinkVerb(FlappingLink, _flapping),
+    "hold": LinkVerb(HeldLink, lambda draw: HeldLink()),
 }
 
 
@@ -107,19 +123,20 @@ class ImpairNodes:
 
     verb: str
     target: Target
+    amounts: Amounts = None
 
     @property
     def kind(self) -> str:
         return NODE_VERBS[self.verb].of.kind
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
-        of, drawn = NODE_VERBS[self.verb].of, NODE_VERBS[self.verb].drawn
-        held = cluster.unavailable if of.stops_process else ()
+        verb = NODE_VERBS[self.verb]
+        held = cluster.unavailable if verb.of.stops_process else ()
         nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in held)
-        return ImpairedNodes(nodes, drawn(draw)) if nodes else None
+        return ImpairedNodes(nodes, verb.impairment(self.amounts, draw)) if nodes else None
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.target}"
+        return f"{self.verb} {self.target}{_in_words(NODE_VERBS[self.verb].amounts, self.amounts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,16 @@ class NodeVerb:
 
     of: type[NodeImpairment]
     drawn: Callable[[random.Random], NodeImpairment]
+
+    @property
+    def amounts(self) -> tuple[Amount, ...]:
+        return _amounts_of(self.of)
+
+    def impairment(self, amounts: Amounts, draw: random.Random) -> NodeImpairment:
+        if amounts is None:
+            return self.drawn(draw)
+        drawn = {"draw": _number(draw)} if any(field.name == "draw" for field in fields(self.of)) else {}
+        return self.of(**_by_name(self.amounts, amounts), **drawn)
 
 
 def _number(draw: random.Random) -> int:
@@ -170,6 +197,44 @@ NODE_VERBS: Mapping[str, NodeVerb] = {
     ),
     "strobe clocks of": NodeVerb(Strobe, _strobe),
 }
+
+
+Impairing = ImpairLinks | ImpairLinksOf | ImpairNodes
+
+
+def amounts_of(shape: Impairing) -> tuple[Amount, ...]:
+    """Those that its text names, or could."""
+    return (NODE_VERBS if isinstance(shape, ImpairNodes) else LINK_VERBS)[shape.verb].amounts
+
+
+def with_drawn_amounts(shape: Shape, draw: random.Random) -> Shape:
+    """The same where it impairs nothing, or says how badly."""
+    if isinstance(shape, Together):
+        return Together(tuple(with_drawn_amounts(part, draw) for part in shape.shapes))
+    if not isinstance(shape, Impairing) or shape.amounts is not None or not amounts_of(shape):
+        return shape
+    verb = (NODE_VERBS if isinstance(shape, ImpairNodes) else LINK_VERBS)[shape.verb]
+    impairment = verb.drawn(draw)
+    return replace(shape, amounts=tuple(getattr(impairment, amount.name) for amount in verb.amounts))
+
+
+def without_amounts(shape: Shape) -> Shape:
+    if isinstance(shape, Together):
+        return Together(tuple(without_amounts(part) for part in shape.shapes))
+    return replace(shape, amounts=None) if isinstance(shape, Impairing) else shape
+
+
+def _amounts_of(impairment: type[LinkImpairment] | type[NodeImpairment]) -> tuple[Amount, ...]:
+    """Its fields, but for what the environment draws from."""
+    return tuple(AMOUNTS[field.name] for field in fields(impairment) if field.name != "draw")
+
+
+def _by_name(amounts: tuple[Amount, ...], values: tuple[Value, ...]) -> dict[str, Any]:
+    return {amount.name: value for amount, value in zip(amounts, values, strict=True)}
+
+
+def _in_words(amounts: tuple[Amount, ...], values: Amounts) -> str:
+    return "" if values is None else "".join(f" {a.text(value)}" for a, value in zip(amounts, values, strict=True))
 
 
 def log_uniform(draw: random.Random, low: float, high: float) -> float:

@@ -226,7 +226,7 @@ def _impaired_nodes(system: Declaration, name: str, about: str, verbs: tuple[str
 
 
 def _impaired_links(system: Declaration, verb: str, about: str) -> Package:
-    kind = LINK_VERBS[verb].kind
+    kind = LINK_VERBS[verb].of.kind
     around: tuple[tuple[float, Target], ...] = (
         *((3.0 if place == 0 else 1.5, Role(role)) for place, role in enumerate(system.roles)),
         *((1.5, One(group)) for group in _data(system)),

@@ -17,6 +17,7 @@ from harness.generator import PENDING, Context, Emission, Generator
 from harness.operation import NEMESIS, Operation
 from harness.record.fault_log import QUORUM
 from harness.seed import Seed
+from nemesis.impair import with_drawn_amounts
 from nemesis.shape import Shape, kill
 from nemesis.target import Role
 from nemesis.trigger import Trigger
@@ -131,7 +132,7 @@ def at_random(
         length_s = settings.shortest_fault_s * math.exp(draw.random() * span)
         (shape,) = draw.choices([s for _, s in shapes], weights=[w for w, _ in shapes])
         end_s = min(at_s + length_s, time_limit_s)
-        entries.append(Entry.between(at_s, end_s, package, number, shape))
+        entries.append(Entry.between(at_s, end_s, package, number, with_drawn_amounts(shape, draw)))
         at_s, number = end_s, number + 1
 
 

@@ -205,7 +205,7 @@ def _nemeses() -> list[Entry]:
 def _shapes() -> list[Entry]:
     from nemesis.grammar import FORMS
 
-    return [{"name": form.text, "fault": form.kind} for form in FORMS]
+    return [{"name": form.whole_text, "fault": form.kind} for form in FORMS]
 
 
 def _targets() -> list[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from harness.explore.shrink import shrunk
 from harness.explore.storm_file import SUFFIX, StormFile, storm_text
 from harness.record.scenario import Scenario
 from harness.session import resolve as registry
+from nemesis.impair import without_amounts
 
 SHRUNK_OF_ONE = 3
 """Storms that are shrunk of those that show the same anomalies."""
@@ -122,12 +123,13 @@ def causes_of(rows: Iterable[Mapping[str, Any]]) -> list[Cause]:
 
 
 def _faults(scenario: Scenario) -> tuple[str, ...]:
-    """In order; of nodes it only matters to which group they belong."""
+    """In order; of nodes it only matters to which group they belong, and nothing how badly a link or a disk suffers."""
     system = registry.system(scenario.system)
     settings = registry.typed_settings(system.settings_type, scenario.settings)
     group_of = {node.name: "/".join(node.groups) for node in system.nodes(settings, scenario.mutant)}
     entries = sorted(entries_in(scenario), key=lambda entry: (entry.at_ns, entry.key))
-    words = (re.split(r"([\s+]+)", entry.what) for entry in entries)
+    plain = (replace(entry, shape=without_amounts(entry.shape)) for entry in entries)
+    words = (re.split(r"([\s+]+)", entry.what) for entry in plain)
     return tuple("".join(group_of.get(word, word) for word in what) for what in words)
 
 

@@ -37,12 +37,15 @@ from harness.explore.space import (
 )
 from harness.record.scenario import Scenario
 from harness.session import resolve as registry
+from nemesis.impair import Impairing, amounts_of, with_drawn_amounts, without_amounts
 from nemesis.schedule import Entry
 from nemesis.schedule_file import entries_that_fit
+from nemesis.shape import Shape
 
 Entries = tuple[Entry, ...]
 SECOND_NS = 1_000_000_000
 NEW_WORLD_SHARE = 0.15
+ANY_AMOUNT_SHARE = 0.4
 IDLE_SHARE = 0.3
 """How often a fault that waited in vain in a parent goes on to wait for the same."""
 MOST_CHANGES = 4
@@ -83,11 +86,17 @@ def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[st
     return entries_that_fit(scenario.schedule if lines is None else lines, vocabulary, length_s)
 
 
-def _one_changed(scenario: Scenario, draw: random.Random, change: Callable[[Entry, Faults], Entry]) -> Scenario:
+def _one_changed(
+    scenario: Scenario,
+    draw: random.Random,
+    change: Callable[[Entry, Faults], Entry],
+    which: Callable[[Entry], bool] = lambda entry: True,
+) -> Scenario:
     entries = list(entries_in(scenario))
-    if not entries:
+    places = [place for place, entry in enumerate(entries) if which(entry)]
+    if not places:
         return scenario
-    place = draw.randrange(len(entries))
+    place = draw.choice(places)
     entries[place] = change(entries[place], faults_for(scenario))
     return with_entries(scenario, entries)
 
@@ -127,6 +136,29 @@ def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, 
         return replace(entry, until_ns=entry_of(at_s, length_s, storm_s, 0, "", entry.shape).until_ns)
 
     return _one_changed(scenario, draw, change)
+
+
+def resized(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+    """An impairment of another strength, from a little more or less to anything."""
+
+    def change(entry: Entry, faults: Faults) -> Entry:
+        if draw.random() < ANY_AMOUNT_SHARE:
+            return replace(entry, shape=with_drawn_amounts(without_amounts(entry.shape), draw))
+        return replace(entry, shape=with_changed_amount(entry.shape, draw))
+
+    return _one_changed(scenario, draw, change, lambda entry: without_amounts(entry.shape) != entry.shape)
+
+
+def with_changed_amount(shape: Shape, draw: random.Random) -> Shape:
+    """One of them is up to ten times as large, or as small."""
+    if not isinstance(shape, Impairing) or shape.amounts is None:
+        return shape
+    values = list(shape.amounts)
+    place = draw.randrange(len(values))
+    amount, value = amounts_of(shape)[place], values[place]
+    if value is not None:
+        values[place] = amount.near(value * log_uniform(draw, 0.1, 10))
+    return replace(shape, amounts=tuple(values))
 
 
 def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
@@ -189,5 +221,15 @@ def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw
 
 
 Change = Callable[[Scenario, Scenario, Space, Points, random.Random], Scenario]
-CHANGES: tuple[Change, ...] = (retargeted, shifted, stretched, at_a_point, shortened, lengthened, spliced, reset)
-CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 3.0, 1.0, 4.0, 2.0, 1.5)
+CHANGES: tuple[Change, ...] = (
+    retargeted,
+    shifted,
+    stretched,
+    resized,
+    at_a_point,
+    shortened,
+    lengthened,
+    spliced,
+    reset,
+)
+CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 2.0, 3.0, 1.0, 4.0, 2.0, 1.5)

@@ -2,9 +2,9 @@
 
 Passes take away, in this order: the demand for progress, whatever is unusual about the world, what comes behind the
 violation, kinds of faults, faults, operations, nodes, clients, keys, unusual settings; then they make plain what is
-left: one thing at a time instead of several, sooner, at round times. They go on in turns until none of them finds
-anything more. Nothing but the anomaly decides: it must be found again, and not be legal. What was tried is remembered,
-so no storm is carried out twice.
+left: one thing at a time instead of several, weaker, sooner, at round times. They go on in turns until none of them
+finds anything more. Nothing but the anomaly decides: it must be found again, and not be legal. What was tried is
+remembered, so no storm is carried out twice.
 
 Equal storms are shrunk to equal ones, unless `most_seconds` ends it.
 """
@@ -33,7 +33,9 @@ from harness.record.picked import picked_numbers, picked_text
 from harness.record.scenario import CALM, DRAWN, Scenario
 from harness.session import resolve as registry
 from harness.session.execute import entries_of
+from nemesis.amount import Amount, Value
 from nemesis.grammar import parse_shapes
+from nemesis.impair import Impairing, amounts_of
 from nemesis.schedule import Entry
 from nemesis.shape import Shape, Together
 from nemesis.vocabulary import IT
@@ -44,6 +46,8 @@ SECOND_NS = 1_000_000_000
 ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
 """What times are rounded to: the coarsest that will do."""
 FEW_CLIENTS = (1, 2, 3, 5)
+MOST_HALVINGS = 12
+"""Of one amount in one turn."""
 SHORT_CALM_S = 3.0
 """Of storms while they are shrunk, where it is enough: the calm is most of what a short storm costs."""
 LEAD_S = 1.0
@@ -355,17 +359,17 @@ def one_thing_at_a_time(trials: Trials) -> None:
 def plain_times(trials: Trials) -> None:
     """Faults strike at the times at which they struck, instead of waiting for a point to be reached."""
     for place, entry in enumerate(entries_in(trials.best)):
-        window = _window_of(trials, entry)
+        window = None if entry.trigger is None else _window_of(trials, entry)
         if window is not None:
             _with_entry(trials, place, partial(_struck_at, trials, window))
 
 
 def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
-    """How it struck in the best storm; None where it waits for nothing."""
+    """How it struck in the best storm."""
     windows = (
         one for one in trials.judged.blown.faults.struck if (one.package, one.shape) == (entry.package, entry.what)
     )
-    return None if entry.trigger is None else next(windows, None)
+    return next(windows, None)
 
 
 def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
@@ -378,6 +382,53 @@ def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
     until_ns = min(at_ns + entry.until_ns - entry.at_ns, storm_ns)
     shape = parse_shapes(words, registry.resolve(trials.best).vocabulary)
     return replace(entry, at_ns=at_ns, until_ns=until_ns, shape=shape, trigger=None)
+
+
+def smaller_amounts(trials: Trials) -> None:
+    """Impairments say how badly they strike, in numbers as small as will do, and of one digit where that is enough."""
+    for place, entry in enumerate(entries_in(trials.best)):
+        _says_its_amounts(trials, place, entry)
+        shape = entries_in(trials.best)[place].shape
+        if isinstance(shape, Impairing) and shape.amounts is not None:
+            for number, amount in enumerate(amounts_of(shape)):
+                _smaller_amount(trials, place, number, amount)
+
+
+def _says_its_amounts(trials: Trials, place: int, entry: Entry) -> None:
+    """Those that were drawn when it struck, where its text does not say any."""
+    window = _window_of(trials, entry)
+    if window is None or window.fault is None:
+        return
+    if isinstance(entry.shape, Impairing) and entry.shape.amounts is None and amounts_of(entry.shape):
+        values = tuple(window.fault[amount.name] for amount in amounts_of(entry.shape))
+        _with_entry(trials, place, lambda old: replace(old, shape=replace(old.shape, amounts=values)))  # type: ignore[type-var]
+
+
+def _smaller_amount(trials: Trials, place: int, number: int, amount: Amount) -> None:
+    def shows(value: float) -> bool:
+        return _with_entry(trials, place, partial(_with_amount, number=number, value=value))
+
+    for _ in range(MOST_HALVINGS):
+        value = _amount_in(trials, place, number)
+        half = None if value is None else amount.near(value / 2, digits=1)
+        if half is None or half == value or not shows(half):
+            break
+    value = _amount_in(trials, place, number)
+    if value is not None and amount.near(value, digits=1) != value:
+        shows(amount.near(value, digits=1))
+
+
+def _amount_in(trials: Trials, place: int, number: int) -> Value:
+    shape = entries_in(trials.best)[place].shape
+    assert isinstance(shape, Impairing) and shape.amounts is not None
+    return shape.amounts[number]
+
+
+def _with_amount(entry: Entry, number: int, value: float) -> Entry:
+    shape = entry.shape
+    assert isinstance(shape, Impairing) and shape.amounts is not None
+    amounts = (*shape.amounts[:number], value, *shape.amounts[number + 1 :])
+    return replace(entry, shape=replace(shape, amounts=amounts))
 
 
 def sooner(trials: Trials) -> None:
@@ -463,6 +514,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("usual settings", usual_settings),
     ("plain times", plain_times),
     ("one thing at a time", one_thing_at_a_time),
+    ("smaller amounts", smaller_amounts),
     ("sooner", sooner),
     ("round times", round_times),
     ("plain names", plain_streams),

@@ -17,6 +17,7 @@ from harness.record.scenario import Scenario, SettingValue
 from harness.session import resolve as registry
 from harness.system import Declaration
 from nemesis.cluster import Cluster
+from nemesis.impair import with_drawn_amounts
 from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
 from nemesis.vocabulary import IT, Vocabulary
@@ -123,11 +124,11 @@ class Faults:
     """With every role played, for shapes to be tried."""
 
     def shape(self, draw: random.Random) -> tuple[str, Shape]:
-        """The package that it comes from, and a shape of it."""
+        """The package that it comes from, and a shape of it, which says how badly it strikes."""
         package = draw.choice(sorted(self.packages))
         weights, shapes = zip(*self.packages[package], strict=True)
         (shape,) = draw.choices(shapes, weights=weights)
-        return package, shape
+        return package, with_drawn_amounts(shape, draw)
 
     def aimed(self, target: Target, draw: random.Random) -> tuple[str, Shape]:
         """A shape at a target of one's own choice; another one where none drawn can be aimed."""

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from harness.explore.draw import drawn_storm, faults_for
-from harness.explore.mutate import CHANGES, entries_in, mutated, without_idle
+from harness.explore.mutate import CHANGES, entries_in, mutated, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points
 from harness.explore.space import Faults, Space
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
+from nemesis.impair import Impairing, amounts_of
 from nemesis.target import Role
 from nemesis.trigger import Trigger
 
@@ -71,6 +72,18 @@ def test_a_fault_that_waited_in_vain_is_seldom_kept() -> None:
     assert all("kill b2 when put-appended" in " ".join(scenario.schedule) for scenario in kept)
     assert 0 < sum("log-cut" in " ".join(scenario.schedule) for scenario in kept) < 30
     assert entries_in(without_idle(parent, NOTHING_KNOWN, Seed(0).stream())) == entries_in(parent)
+
+
+def test_the_schedule_says_how_badly_each_impairment_strikes() -> None:
+    shapes = [entry.shape for scenario in storms(60) for entry in entries_in(scenario)]
+    impairing = [shape for shape in shapes if isinstance(shape, Impairing) and amounts_of(shape)]
+    assert len(impairing) > 20
+    assert all(shape.amounts is not None for shape in impairing)
+    other = [with_changed_amount(shape, Seed(n).stream()) for n, shape in enumerate(impairing)]
+    assert sum(a != b for a, b in zip(impairing, other, strict=True)) > len(impairing) / 2
+    for shape in other:
+        assert isinstance(shape, Impairing) and shape.amounts is not None
+        assert all(a.reads(a.text(value)) for a, value in zip(amounts_of(shape), shape.amounts, strict=True))
 
 
 def test_no_shape_is_drawn_that_fits_no_node() -> None:

@@ -51,6 +51,16 @@ def test_equal_faults_in_equal_order_are_one_cause_whichever_node_they_strike() 
     assert "lost-write: kill brokers, then pause controllers" in first.words()
 
 
+def test_how_badly_an_impairment_struck_makes_no_other_cause() -> None:
+    rows = [
+        row(4, "1 for 2 slow links of b1 delay_ms=100 jitter_ms=0 [slow 0]"),
+        row(9, "2 for 1 slow links of b2 delay_ms=70 jitter_ms=3 [slow 2]"),
+        row(5, "2 for 1 slow links of b2 [slow 2]"),
+    ]
+    (cause,) = causes_of(rows)
+    assert (cause.numbers, cause.faults) == ((4, 5, 9), ("slow links of brokers",))
+
+
 def test_a_cause_is_kept_as_a_file_that_can_be_read_again(tmp_path: Path) -> None:
     said: list[str] = []
     rows = [row(4, "1 for 2 kill b1 [kill 0]"), row(5, anomaly="unseen", trace="")]

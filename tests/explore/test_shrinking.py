@@ -14,15 +14,18 @@ from harness.errors import UsageError
 from harness.explore import shrink
 from harness.explore.fewest import fewest, least
 from harness.explore.mutate import entries_in
-from harness.explore.shrink import Shrunk, scheduled, shrunk
+from harness.explore.shrink import Shrunk, Trials, scheduled, shrunk, smaller_amounts
 from harness.explore.storm import Blown, Judged, blown_and_judged
 from harness.operation import Operation
+from harness.progress import unwatched
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog
 from harness.record.history import table_of
 from harness.record.picked import picked_numbers
 from harness.record.scenario import Scenario
+from harness.session import resolve as registry
 from harness.session.resolve import resolve
+from nemesis.impair import ImpairLinksOf
 from workloads.log import WORKLOAD as LOG
 
 Shows = Callable[[Scenario], bool]
@@ -160,6 +163,42 @@ def test_of_shapes_at_one_moment_and_of_times_as_much_is_kept_as_is_needed(
     imagined(shows)
     (line,) = shrunk(STORM, "lost").scenario.schedule
     assert line.split() == ["5", "for", "20.333", "pause", "b2", "[pause", "0]"]
+
+
+def test_an_impairment_becomes_as_weak_as_will_do(imagined: Callable[[Shows], list[Scenario]]) -> None:
+    schedule = ("5 for 20 slow links of b1 delay_ms=1730 jitter_ms=234.5 [slow-links 0]",)
+
+    def shows(scenario: Scenario) -> bool:
+        (shape,) = [entry.shape for entry in entries_in(scenario)] or [None]
+        return isinstance(shape, ImpairLinksOf) and shape.amounts is not None and (shape.amounts[0] or 0) >= 100
+
+    imagined(shows)
+    (line,) = shrunk(replace(STORM, schedule=schedule), "lost").scenario.schedule
+    words = line.split()
+    assert words[3:8] == ["slow", "links", "of", "b1", "delay_ms=100"]
+    assert 0 <= float(words[8].removeprefix("jitter_ms=")) < 1
+
+
+def test_an_impairment_says_what_was_drawn_before_that_is_made_weaker() -> None:
+    storm = Scenario(
+        system="rocketmq",
+        workload="log",
+        schedule=("2 for 3 slow links of one of brokers [slow-links 0]",),
+        time_limit_s=8.0,
+        recovery_s=3.0,
+        concurrency=2,
+        rate=10.0,
+        seed=5,
+    )
+    trials = Trials(anomaly="any", progress=unwatched, most_storms=2, most_seconds=None)
+    judged = blown_and_judged(storm, registry.resolve(storm))
+    trials._best = storm, replace(judged, anomalies={"any": 1})
+    shown: list[Scenario] = []
+    trials.shows = lambda candidate: bool(shown.append(candidate))  # type: ignore[method-assign]
+    smaller_amounts(trials)
+    ((said,),), (window,) = [entries_in(candidate) for candidate in shown], judged.blown.faults.struck
+    assert isinstance(said.shape, ImpairLinksOf) and window.fault is not None
+    assert said.shape.amounts == (window.fault["delay_ms"], window.fault["jitter_ms"])
 
 
 def test_nothing_is_tried_beyond_the_limit_and_the_best_so_far_is_kept(

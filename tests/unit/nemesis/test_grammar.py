@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.environments.environment import Link
+from harness.environments.impairment import DiskErrors, FailingFsync, LossyLink, NarrowLink, SlowLink, Strobe
 from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
+from nemesis.amount import Amount, Value
 from nemesis.cluster import Cluster
+from nemesis.fault import ImpairedLinks, ImpairedNodes
 from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
-from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.impair import (
+    LINK_VERBS,
+    NODE_VERBS,
+    Impairing,
+    ImpairLinks,
+    ImpairLinksOf,
+    ImpairNodes,
+    amounts_of,
+    with_drawn_amounts,
+)
 from nemesis.links import Between, OneDirection
 from nemesis.shape import (
     Apart,
@@ -54,6 +68,29 @@ def targets(words: Vocabulary) -> st.SearchStrategy[Target]:
     )
 
 
+def _sized(impairing: st.SearchStrategy[Impairing]) -> st.SearchStrategy[Shape]:
+    """With amounts, without them, and with such as a search draws."""
+
+    def with_amounts(shape: Impairing) -> st.SearchStrategy[Shape]:
+        values = st.tuples(*map(_values, amounts_of(shape)))
+        seeds = st.integers(0, 1000)
+        return st.one_of(
+            st.just(shape),
+            values.map(lambda amounts: replace(shape, amounts=amounts or None)),
+            seeds.map(lambda seed: with_drawn_amounts(shape, random.Random(seed))),
+        )
+
+    return impairing.flatmap(with_amounts)
+
+
+def _values(amount: Amount) -> st.SearchStrategy[Value]:
+    least, most = amount.bounds.least, amount.bounds.most
+    numbers: st.SearchStrategy[Value] = (
+        st.integers(int(least), int(most)) if amount.is_whole else st.floats(least, most).map(lambda x: round(x, 3) + 0)
+    )
+    return st.one_of(numbers, st.none()) if amount.may_be_all else numbers
+
+
 def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
     target, groups = targets(words), st.sampled_from(list(words.groups))
     part = target.filter(lambda target: target != ALL)
@@ -63,9 +100,9 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
         *(st.builds(of, part) for of in (Isolate, OneWay)),
         st.builds(IsolateWithCompany, part, groups),
         *(st.builds(of, target, target) for of in (Apart, CutLink, CutOneDirection)),
-        st.builds(ImpairNodes, st.sampled_from(list(NODE_VERBS)), target),
-        st.builds(ImpairLinksOf, st.sampled_from(list(LINK_VERBS)), target),
-        st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links),
+        _sized(st.builds(ImpairNodes, st.sampled_from(list(NODE_VERBS)), target)),
+        _sized(st.builds(ImpairLinksOf, st.sampled_from(list(LINK_VERBS)), target)),
+        _sized(st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links)),
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),
         *(target.map(of) for of in verbs),
@@ -108,9 +145,68 @@ def test_whatever_words_come_they_are_a_shape_or_one_mistake(data: st.DataObject
 def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObject) -> None:
     words = str(data.draw(single_shapes(WORDS))).split()
     for place, word in enumerate(words):
-        if "+" not in word:
+        if "+" not in word and "=" not in word:
             assert word in next_words(tuple(words[:place]), WORDS)
     assert "and" in next_words(tuple(words), WORDS)
+
+
+def shape_of(text: str) -> Shape:
+    return parse_shape(tuple(text.split()), WORDS)
+
+
+def test_a_text_says_how_badly_an_impairment_strikes_and_what_its_environment_draws_from_stays_drawn() -> None:
+    cluster = Cluster(groups=WORDS.groups)
+    for text, impairment in {
+        "slow link b1 to c1 one way delay_ms=120.5 jitter_ms=0": SlowLink(delay_ms=120.5, jitter_ms=0),
+        "lossy links of b1 share=0.3": LossyLink(share=0.3),
+        "narrow links of b1 bytes_per_s=5000": NarrowLink(bytes_per_s=5000),
+        "fail fsyncs of b1+b2 most=all": FailingFsync(most=None),
+        "fail fsyncs of one of brokers most=2": FailingFsync(most=2),
+        "strobe clocks of b1 offset_ms=-300 period_ms=20": Strobe(offset_ms=-300, period_ms=20),
+    }.items():
+        struck = [shape_of(text).strike(cluster, random.Random(seed)) for seed in (1, 2)]
+        assert [fault.impairment for fault in struck if fault] == [impairment] * 2  # type: ignore[attr-defined]
+    rot = [shape_of("rot disks of b1 bits=3").strike(cluster, random.Random(seed)) for seed in (1, 2)]
+    assert {fault.impairment.bits for fault in rot if fault} == {3}  # type: ignore[attr-defined]
+    assert len({fault.impairment.draw for fault in rot if fault}) == 2  # type: ignore[attr-defined]
+
+
+def test_a_text_without_amounts_draws_what_it_always_drew() -> None:
+    cluster, link = Cluster(groups=WORDS.groups), Link("b1", "c1")
+    slow = shape_of("slow link b1 to c1 one way").strike(cluster, random.Random(1))
+    assert slow == ImpairedLinks((link,), SlowLink(delay_ms=11.8, jitter_ms=10.0))
+    errors = shape_of("fail disks of b1").strike(cluster, random.Random(1))
+    assert errors == ImpairedNodes(("b1",), DiskErrors(reads=0.051, writes=0.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "corrected"),
+    [
+        (
+            "lossy links of b1 share=1.5",
+            "share takes a number from 0 to 0.99, got 'share=1.5'",
+            "lossy links of b1 share=0.3",
+        ),
+        (
+            "rot disks of b1 bits=1.5",
+            "bits takes a whole number from 1 to 10000, got 'bits=1.5'",
+            "rot disks of b1 bits=1",
+        ),
+        ("fail fsyncs of b1 most=none", "or 'all', got 'most=none'", "fail fsyncs of b1 most=1"),
+        (
+            "slow links of b1 delay_ms=5",
+            "the amount after 'slow links of b1 delay_ms=5' is missing, e.g. jitter_ms=20",
+            "slow links of b1 delay_ms=5 jitter_ms=20",
+        ),
+        ("slow links of b1 delay=5 jitter_ms=2", "'delay=5' is no amount that can follow", None),
+        ("kill b1 delay_ms=5", "only 'and' can follow 'kill b1', got 'delay_ms=5'", None),
+    ],
+)
+def test_an_amount_that_cannot_be_is_named_with_what_can_be(text: str, says: str, corrected: str | None) -> None:
+    with pytest.raises(Mistake) as refused:
+        shape_of(text)
+    assert says in refused.value.what
+    assert corrected is None or refused.value.corrected == tuple(corrected.split())
 
 
 def test_all_nodes_together_cannot_be_isolated() -> None:

@@ -9,6 +9,7 @@ NEMESIS ?= partition,kill,clock
 TIME_LIMIT ?= 60
 SEED ?=
 SEEDS ?= 200
+ROOTS ?= 5
 COUNT ?= 200
 ARGUMENTS ?=
 
@@ -16,7 +17,7 @@ BIN := .venv/bin
 TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test gate thorough lint format mutants interruptions bench setup clean
+.PHONY: help run test gate thorough lint format mutants searches interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +28,8 @@ help:
 	@echo "make thorough  the next nine thousand"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
+	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"
+	@echo "               takes hours, and goes on where it was ended"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
 	@echo "make bench     the figures of benchmarks/"
 	@echo "make setup     only the .venv and Java"
@@ -55,6 +58,9 @@ thorough: setup
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
+
+searches: setup
+	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
 
 interruptions: setup
 	@$(BIN)/python -m tests.interruptions.campaign --count $(COUNT)

@@ -107,7 +107,8 @@ class Numbers(click.ParamType[range]):
 @click.option(
     "--compare",
     type=click.Choice([RANDOM]),
-    help="Search guided and at random, from several root seeds, and say which was sooner.",
+    help="Search guided and at random, from several root seeds, and say which was sooner; --for is then of processor "
+    "time, for each search.",
 )
 @click.option(
     "--roots", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="How many, to compare."
@@ -287,7 +288,7 @@ def _compared(searches: list[Search], roots: int, seconds: float | None, spark: 
 
     results: list[Compared] = []
     for search in searches:
-        results.append(compared(search, roots, seconds, spark.tried, console.progress))
+        results.append(compared(search, roots, seconds, spark.as_done, console.progress))
         for line in results[-1].lines():
             console.say(line)
     console.result({"compared": [result.to_json() for result in results]})

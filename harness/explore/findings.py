@@ -79,10 +79,10 @@ def to_shrink(tally: Tally) -> list[Finding]:
     ]
 
 
-def shrunk_row(finding: Finding) -> dict[str, Any]:
+def shrunk_row(finding: Finding, most_seconds: float = MOST_SECONDS) -> dict[str, Any]:
     """A row of SHRUNK; the storm as it was found where it cannot be shrunk, which its words then say."""
     try:
-        result = shrunk(finding.scenario, finding.anomaly, most_seconds=MOST_SECONDS)
+        result = shrunk(finding.scenario, finding.anomaly, most_seconds=most_seconds)
     except (UsageError, HarnessError) as error:
         return {
             "number": finding.number,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 
 Made = Callable[[Any], dict[str, Any]]
+TEXTS = pa.schema([pa.field("text", pa.string(), nullable=False)])
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,18 @@ class OnSpark:
         rows: list[dict[str, Any]] = self._each(findings, shrunk_row, SHRUNK).sort_by("number").to_pylist()
         return rows
 
+    def as_done(self, make: Made, given: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """`Each`: a job for each value, as many at once as there are processors."""
+        context = self.session.sparkContext
+        threads = ThreadPoolExecutor(context.defaultParallelism)
+        jobs = [threads.submit(self._each, [one], partial(_text, make), TEXTS) for one in given]
+        try:
+            for job in as_completed(jobs):
+                yield json.loads(job.result().column("text")[0].as_py())
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            context.cancelAllJobs()
+
     def _each(self, given: list[Any], make: Made, schema: pa.Schema) -> pa.Table:
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -44,6 +59,10 @@ class OnSpark:
 
 def _tried(row: dict[str, Any]) -> dict[str, Any]:
     return tried(Task.of_row(row))
+
+
+def _text(make: Made, one: Any) -> dict[str, Any]:
+    return {"text": json.dumps(make(one))}
 
 
 def _made(

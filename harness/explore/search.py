@@ -78,8 +78,6 @@ class Tally:
     processor_s: float = 0.0
     simulated_s: float = 0.0
     new_features: int = 0
-    costs: list[tuple[int, float]] = field(default_factory=list)
-    """Number and processor seconds of each storm, in order."""
     began: float = field(default_factory=time.monotonic)
 
     invalid: dict[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -91,7 +89,6 @@ class Tally:
         first: list[Mapping[str, Any]] = []
         for row in rows:
             self.storms += 1
-            self.costs.append((row["number"], row["processor_s"]))
             self.verdicts[row["verdict"]] += 1
             self.reached.update(row["reached"])
             self.processor_s += row["processor_s"]
@@ -103,11 +100,6 @@ class Tally:
                 self.causes.setdefault(cause, []).append(row["number"])
                 self.invalid[row["number"]] = row
         return first
-
-    def up_to(self, number: int) -> tuple[int, float]:
-        """How many storms were tried up to this one and with it, and their processor seconds."""
-        costs = [cost for of, cost in self.costs if of <= number]
-        return len(costs), sum(costs)
 
     def never_reached(self) -> tuple[str, ...]:
         """The points of the system that no storm led to."""

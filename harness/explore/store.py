@@ -37,7 +37,7 @@ class Store:
             if file.exists():
                 _require_same(directory, json.loads(file.read_text(encoding="utf-8")), search)
             else:
-                _write(file, json.dumps(search, indent=2, sort_keys=True).encode())
+                write_whole(file, json.dumps(search, indent=2, sort_keys=True).encode())
         except ValueError:
             raise UsageError(f"{directory / SEARCH} is no search; name another directory with --into") from None
         except OSError as error:
@@ -72,7 +72,8 @@ class Store:
         return self.rounds / f"{number:05}.parquet"
 
 
-def _write(file: Path, data: bytes) -> None:
+def write_whole(file: Path, data: bytes) -> None:
+    """It is there whole or not at all."""
     partial = file.with_name(f".{file.name}.partial")
     partial.write_bytes(data)
     partial.replace(file)

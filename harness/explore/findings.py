@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from checkers.verdict import found
 from harness.errors import HarnessError, UsageError
 from harness.explore.mutate import entries_in
 from harness.explore.row import scenario_of, scenario_text
@@ -99,7 +100,7 @@ def shrunk_row(finding: Finding, most_seconds: float = MOST_SECONDS) -> dict[str
         "anomaly": finding.anomaly,
         "scenario": scenario_text(result.scenario),
         "trace": result.judged.blown.trace_hash,
-        "words": result.judged.words(),
+        "words": "; ".join(found(result.judged.results)),
         "operations": result.operations,
         "storms": result.storms,
         "processor_s": result.processor_s,

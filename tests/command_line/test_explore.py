@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from checkers.spark.java import JavaMissing, require_java
+from harness.explore.compare import Chase, chased
 from harness.explore.guide import Guide
-from harness.explore.search import here
+from harness.explore.search import Search, here
 from harness.explore.space import Space
 from tests.command_line.answers import Stormproof
 
@@ -40,3 +42,16 @@ def test_storms_on_spark_are_those_of_this_process_and_are_kept(stormproof: Stor
     other = stormproof(*EXPLORE, "--seeds", "5..6", "--into", directory)
     assert other.code == 254
     assert "holds another search (first was 0, is 5); name another directory with --into" in other.err
+
+
+def test_searches_are_compared_on_spark_as_they_end_in_this_process(stormproof: Stormproof) -> None:
+    compared = stormproof(
+        *EXPLORE, "--seeds", "0..0", "--mutant", "flush-lie", "--compare", "random", "--roots", "1", "--json"
+    )
+    assert compared.code == 0, compared.err
+    ((told,),) = compared.json.values()
+    space = Space(system="rocketmq", mutant="flush-lie", settings={"time_scale": 0.1})
+    for is_guided, (chase,) in ((True, told["guided"]), (False, told["random"])):
+        search = Search(space=space, root=11, numbers=range(1), is_guided=is_guided)
+        expected = replace(chased(search, None), processor_s=0.0)
+        assert replace(Chase.from_json(chase), processor_s=0.0) == expected

@@ -123,7 +123,7 @@ def shrink_all(
         todo = [chase for chases in chosen.values() for chase in chases if name_of(chase) not in known]
         for row in each(partial(shrunk_catch, most_seconds), todo):
             one = kept.add_small(row)
-            say(f"{one.name}: {one.faults} faults, {one.operations} operations; {row['words']}")
+            say(f"{one.name}, shrunk: faults {one.faults}, operations {one.operations}; {row['words']}")
 
 
 def smallest(mutant: str, chases: Sequence[Chase]) -> list[Chase]:

@@ -161,7 +161,8 @@ def _summary(bugs: Sequence[Bug]) -> list[str]:
         f"- Within {SOON_S:g} processor seconds, guided, in the median: {_share(soon, len(bugs))}.",
         f"- Shrunk to at most {FEW_FAULTS} faults and {FEW_OPERATIONS} operations: {_share(fitting, len(bugs))}.",
         *_against_random([bug for bug in bugs if bug.is_hard]),
-        *_not_caught([bug for bug in bugs if not bug.is_caught]),
+        *_not_caught([bug for bug in bugs if bug.chases and not bug.is_caught]),
+        *_not_sought([bug.name for bug in bugs if not bug.chases]),
     ]
 
 
@@ -172,12 +173,11 @@ def _against_random(hard: Sequence[Bug]) -> list[str]:
         return [f"{opening}: there is none."]
     told = [bug for bug in hard if any(math.isfinite(median(side, _storms)) for side in (bug.guided, bug.random))]
     losing = [bug.name for bug in told if median(bug.guided, _storms) > median(bug.random, _storms)]
-    ratios = [_tried(bug.random) / _tried(bug.guided) for bug in told]
-    sooner = f"{statistics.median(ratios):.2f} times as many storms" if ratios else "neither caught any of them"
+    times = _median_words([_tried(bug.random) / _tried(bug.guided) for bug in told])
     return [
         f"{opening} ({len(hard)}):",
-        f"  - random takes {sooner}, in the median of {len(told)} bugs that either caught in the median of its root"
-        " seeds; a search that caught nothing counts with what it tried, which flatters it;",
+        f"  - random takes {times} times as many storms, in the median of the {len(told)} that either catches in the"
+        " median of its root seeds; a search that caught nothing counts with what it tried, which flatters it;",
         f"  - distinct states by a measure that the guide does not use: {_ratio(hard, states_a_storm)} times as many a"
         f" storm, {_ratio(hard, _states)} times in total, {_at_equal_storms(hard)} times after equally many storms;",
         f"  - guided loses on: {', '.join(losing) or 'none'}.",
@@ -217,15 +217,17 @@ def _median_words(values: Sequence[float]) -> str:
 
 
 def _not_caught(bugs: Sequence[Bug]) -> list[str]:
-    if not bugs:
-        return []
-    lines = ["- Not caught:"]
+    lines = ["- Not caught:"] if bugs else []
     for bug in bugs:
         tried = sum(chase.storms for chase in bug.chases)
         spent_s = sum(chase.processor_s for chase in bug.chases)
-        searched = f"in {tried:,} storms of {spent_s:,.0f} processor s" if bug.chases else "not searched for yet"
-        lines.append(f"  - {bug.name}, {searched}: {WHY_NOT.get(bug.name, 'nobody knows why')}")
+        why = WHY_NOT.get(bug.name, "nobody knows why")
+        lines.append(f"  - {bug.name}, in {tried:,} storms of {spent_s:,.0f} processor s: {why}")
     return lines
+
+
+def _not_sought(names: Sequence[str]) -> list[str]:
+    return [f"- Not searched for yet: {', '.join(names)}."] if names else []
 
 
 def _row(bug: Bug) -> str:

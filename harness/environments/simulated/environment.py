@@ -479,25 +479,29 @@ def run_simulation(
 
     Raises Interrupted if it was asked to end meanwhile, after `main` has tidied up.
     """
-    loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
-    environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)
-    with unwinding(loop.interrupt):
-        try:
-            with _rare_collections():
+    with _rare_collections():
+        loop = VirtualTimeLoop()  # type: ignore[abstract]  # asyncio's base promises sockets; a simulation has none
+        environment = SimulatedEnvironment(seed, trace=trace, loop=loop, regime=regime, seam=seam)
+        with unwinding(loop.interrupt):
+            try:
                 return loop.run(main(environment))
-        finally:
-            environment.end()
-            loop.close()
+            finally:
+                environment.end()
+                loop.close()
 
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """What was there before is no garbage, and what comes is collected more rarely than is Python's habit."""
+    """Garbage of the world before this one is collected, what is still there then is looked at no more, and what comes
+    is collected more rarely than is Python's habit.
+
+    What is looked at no more stays so: with it, a search would spend a twentieth of its time on collections.
+    """
     thresholds = gc.get_threshold()
+    gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()

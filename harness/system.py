@@ -126,3 +126,10 @@ class System(Protocol):
 
     def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         """What this configuration may lose under the faults that had an effect, given what the nodes reported."""
+
+
+class Particular(Protocol):
+    """A system whose settings do not go with all those of a workload: beside the methods of `System` it has this one."""
+
+    def require_fitting(self, settings: Any, workload_settings: Any) -> None:
+        """Raises UsageError for settings of a workload that a run with these settings cannot make true."""

@@ -101,8 +101,11 @@ class Space:
         """Whether system and workload can be set so, with what is given."""
         every = {**settings, **self.settings}
         try:
-            for part in (registry.system(self.system), registry.workload(workload)):
-                registry.typed_settings(part.settings_type, every)
+            system = registry.system(self.system)
+            of_system, of_workload = (
+                registry.typed_settings(part.settings_type, every) for part in (system, registry.workload(workload))
+            )
+            registry.require_fitting(system, of_system, of_workload)
         except UsageError:
             return False
         return True

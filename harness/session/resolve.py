@@ -206,6 +206,7 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(unknown("setting", name, sorted(known)))
     workload_settings = typed_settings(chosen_workload.settings_type, scenario.settings)
     chosen_workload.require_runnable(workload_settings)
+    require_fitting(chosen_system, system_settings, workload_settings)
     return Parts(
         system=chosen_system,
         system_settings=system_settings,
@@ -216,6 +217,14 @@ def resolve(scenario: Scenario) -> Parts:
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
+
+
+def require_fitting(system: System, settings: Any, workload_settings: Any) -> None:
+    """Raises UsageError for settings of a workload that do not go with those of the system, where the system says so
+    (`harness.system.Particular`)."""
+    refuse = getattr(system, "require_fitting", None)
+    if refuse is not None:
+        refuse(settings, workload_settings)
 
 
 def require_names(scenario: Scenario) -> None:

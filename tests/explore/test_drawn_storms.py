@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.errors import UsageError
 from harness.explore.draw import drawn_storm, faults_for
 from harness.explore.mutate import CHANGES, entries_in, mutated, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points
@@ -109,6 +110,14 @@ def test_what_is_given_is_not_drawn() -> None:
     for number in range(30):
         scenario = drawn_storm(space, 1, number)
         assert (scenario.workload, scenario.mutant, scenario.settings["brokers"]) == ("register", "local-read", 4)
+
+
+def test_no_queues_are_drawn_that_a_given_topic_has_not() -> None:
+    space = Space(system="rocketmq", workload="log", settings={"topic_queues": 4})
+    drawn = [drawn_storm(space, 7, number) for number in range(40)]
+    assert {scenario.settings.get("queues") for scenario in drawn} == {None, 1, 2}
+    with pytest.raises(UsageError, match="the workload uses 4 queues of a topic that has 3; set queues to at most 3"):
+        replace(space, settings={"topic_queues": 3}).require_possible()
 
 
 def test_storms_differ_in_kind_length_load_and_settings() -> None:

@@ -58,6 +58,7 @@ rocketmq --set min_in_sync_replicas=: 0 => setting min_in_sync_replicas takes a 
 rocketmq --set min_in_sync_replicas=: 4 => min_in_sync_replicas=4 can never be met by 3 brokers
 rocketmq --set learners=: -1 100 => setting learners takes a whole number from 0 to 99, got
 rocketmq --set learners=: 3 => learners must be less than brokers (3), got 3
+rocketmq --set topic_queues=: 1 3 => set queues to at most
 rocketmq --set topic_queues=: 0 1001 x => setting topic_queues takes a whole number from 1 to 1000, got
 rocketmq --set segment_bytes=: 1 0 -1 1023 1e9 1073741825 => segment_bytes takes a whole number from 1024 to 1073741824
 rocketmq --set time_scale=: 0 -1 nan inf 101 x => setting time_scale takes a number from 0.01 to 100, got

@@ -83,6 +83,14 @@ class Rocketmq:
             explored=EXPLORED,
         )
 
+    def require_fitting(self, settings: RocketmqSettings, workload_settings: Any) -> None:
+        queues = getattr(workload_settings, "queues", 0)
+        if queues > settings.topic_queues:
+            raise UsageError(
+                f"the workload uses {queues} queues of a topic that has {settings.topic_queues}; "
+                f"set queues to at most {settings.topic_queues}, or topic_queues to at least {queues}"
+            )
+
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":
             return LogClient(host, settings)

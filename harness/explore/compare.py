@@ -118,7 +118,8 @@ def is_of_the_bug(scenario: Scenario) -> bool:
 
 
 def shrunk_catch(most_seconds: float, chase: Chase) -> dict[str, Any]:
-    """A row of SHRUNK of what was caught, with `is_of_the_bug`, and whose catch it is."""
+    """A row of SHRUNK of what was caught, that shows the first of its anomalies, with `is_of_the_bug`, and whose catch
+    it is."""
     assert chase.scenario is not None and chase.number is not None
     finding = Finding(number=chase.number, anomaly=chase.anomalies[0], scenario=chase.scenario)
     row = shrunk_row(finding, most_seconds)

@@ -23,7 +23,9 @@ import argparse
 import json
 import multiprocessing
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,13 +129,19 @@ def shrink_all(
 
 
 def smallest(mutant: str, chases: Sequence[Chase]) -> list[Chase]:
-    """The catches of a bug, those of few faults and little load first."""
+    """The catches of a bug, those of few faults and little load first; of each, the anomaly that most share comes
+    first, as the others may follow from it."""
+    catches = [chase for chase in chases if chase.mutant == mutant and chase.is_caught]
+    shared = Counter(anomaly for chase in catches for anomaly in chase.anomalies)
 
     def size(chase: Chase) -> tuple[int, float]:
         assert chase.scenario is not None
         return len(entries_in(chase.scenario)), chase.scenario.time_limit_s * chase.scenario.rate
 
-    return sorted((chase for chase in chases if chase.mutant == mutant and chase.is_caught), key=size)
+    return [
+        replace(chase, anomalies=tuple(sorted(chase.anomalies, key=lambda anomaly: -shared[anomaly])))
+        for chase in sorted(catches, key=size)
+    ]
 
 
 def in_processes(jobs: int) -> Each:

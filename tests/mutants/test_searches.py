@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,12 @@ def test_the_smallest_catches_are_shrunk_until_one_fits_its_page(tmp_path: Path)
     assert again.given == []
     read, _ = load_storm(tmp_path / "found" / f"{EASY}-guided-1.storm.toml")
     assert (read.scenario, read.anomaly) == (storm(EASY), "lost-write")
+
+
+def test_a_storm_is_shrunk_for_the_anomaly_that_most_catches_share() -> None:
+    several = replace(chase(EASY, 3), anomalies=("consumer-offset-skip", "dirty-read", "lost-write"))
+    (first, *_) = smallest(EASY, [several, chase(EASY, 4, KILL, KILL, root=1)])
+    assert first.anomalies == ("lost-write", "consumer-offset-skip", "dirty-read")
 
 
 def test_the_page_tells_what_was_caught_for_how_much_and_by_which_storm() -> None:

@@ -129,7 +129,7 @@ class System(Protocol):
 
 
 class Particular(Protocol):
-    """A system whose settings do not go with all those of a workload: beside the methods of `System` it has this one."""
+    """A system whose settings do not go with all those of a workload: it has this method beside those of `System`."""
 
     def require_fitting(self, settings: Any, workload_settings: Any) -> None:
         """Raises UsageError for settings of a workload that a run with these settings cannot make true."""

@@ -182,11 +182,17 @@ def joins_without_holding_all(view: SetView, slaves: Mapping[int, SlaveProgress]
     return wanted_members(view, slaves, **{**known, "confirm_offset": 0, "epoch_start_offset": 0})
 
 
+def believes_that_it_is_gone(view: SetView, answer: SyncStateSet) -> SetView:
+    """A set that is unchanged is taken for the end of a proposal that may still be under way."""
+    return view if answer.epoch < view.confirmed.epoch else SetView(confirmed=answer)
+
+
 MISTAKES: dict[str, Decisions] = {
     "shrinks at once": Decisions(begin_alter=shrinks_at_once),
     "waits for members alone": Decisions(must_ack=lambda view: view.members),
     "waits for the connected alone": Decisions(least_acked=least_of_the_connected),
     "lets in who lacks something": Decisions(wanted_members=joins_without_holding_all),
+    "believes that it is gone": Decisions(controller_says=believes_that_it_is_gone),
 }
 
 
@@ -235,11 +241,20 @@ def let_in_who_is_behind(world: PromisedLog) -> None:
         world.alter_arrives(0)
 
 
+def give_up_and_confirm(world: PromisedLog) -> None:
+    ask(world, set())
+    world.give_up(1)
+    world.learn(1)
+    world.write(1, 1)
+    world.alter_arrives(0)
+
+
 SHORTEST: dict[str, tuple[int, Callable[[PromisedLog], None]]] = {
     "shrinks at once": (3, shrink_and_confirm),
     "waits for members alone": (1, expand_and_confirm),
     "waits for the connected alone": (3, lose_a_connection_and_confirm),
     "lets in who lacks something": (1, let_in_who_is_behind),
+    "believes that it is gone": (1, give_up_and_confirm),
 }
 """Of a mistake: how many are in the set, and what then shows it."""
 

@@ -3,8 +3,7 @@
 What holds is one sentence: whatever a master has confirmed, each member of the set that is in effect has. The set in
 effect is the controller's, for it elects from there. All decisions are the system's own (`sync_state_set.py`,
 `confirm_offset.py`, `state_machine.py`, `epoch_file.py`); what stands here is only how they are asked. A log is a list
-of master epochs, one for each message. Processes die and keep their logs; nobody loses power, and a request that was
-given up does not come late.
+of master epochs, one for each message. Processes die and keep their logs; nobody loses power.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ class Decisions:
     must_ack: Callable[[SetView], tuple[int, ...]] = lambda view: view.must_ack
     least_acked: Callable[..., int | None] = least_acked_offset
     wanted_members: Callable[..., tuple[int, ...] | None] = wanted_members
+    controller_says: Callable[[SetView, SyncStateSet], SetView] = controller_says
     rules: Rules = field(default_factory=Rules)
 
 
@@ -315,11 +315,17 @@ class PromisedLog:
         if wanted is None:
             return
         proposed = SyncStateSet.of(wanted, office.view.confirmed.epoch)
-        request = AlterSyncStateSet(group=NAME, master_id=broker_id, master_epoch=office.epoch, proposed=proposed)
         office.view = self.decide.begin_alter(office.view, wanted)
+        self.ask(office, proposed)
+        self.advance(office)
+
+    def ask(self, office: Office, proposed: SyncStateSet, *, withdraws: bool = False) -> None:
+        """Send the controller a request, which is under way from now on."""
+        request = AlterSyncStateSet(
+            group=NAME, master_id=office.master, master_epoch=office.epoch, proposed=proposed, withdraws=withdraws
+        )
         office.waits_for = Alter(office, request)
         self.under_way.append(office.waits_for)
-        self.advance(office)
 
     def alter_arrives(self, place: int) -> None:
         alter = self.under_way.pop(place)
@@ -338,30 +344,32 @@ class PromisedLog:
             return
         office.waits_for = None
         if isinstance(alter.answer, SyncStateSet):
-            office.view = controller_says(office.view, alter.answer)
+            office.view = self.decide.controller_says(office.view, alter.answer)
         else:
-            office.view = alter_refused(office.view)
+            if not alter.request.withdraws:
+                office.view = alter_refused(office.view)
             office.has_to_learn = True
         self.advance(office)
 
     def give_up(self, broker_id: int) -> None:
-        """No answer came in time; what is under way of it is gone with its connection."""
+        """No answer came in time; the request may be under way all the same."""
         office = self.brokers[broker_id].office
         if office is not None and office.waits_for is not None:
-            if office.waits_for in self.under_way:
-                self.under_way.remove(office.waits_for)
             office.waits_for, office.has_to_learn = None, True
 
     def learn(self, broker_id: int) -> None:
-        """What the controller says of the set decides, after a question that was given up or refused."""
+        """What the controller says of the set may decide, after a question that was given up or refused; where it does
+        not, the question is withdrawn."""
         office = self.brokers[broker_id].office
         if office is None or not office.has_to_learn:
             return
         office.has_to_learn = False
         if self.group.master_epoch == office.epoch:
             told = SyncStateSet.of(self.group.sync_state_set, self.group.sync_state_set_epoch)
-            office.view = controller_says(office.view, told)
+            office.view = self.decide.controller_says(office.view, told)
             self.advance(office)
+        if office.view.proposed is not None:
+            self.ask(office, office.view.confirmed, withdraws=True)
 
     # What holds
 

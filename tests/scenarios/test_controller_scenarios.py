@@ -6,6 +6,7 @@ The numbers are those of the scenarios. b1, b2, b3 have the ids 1, 2, 3; b1 is t
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from tests.scenarios.controller_cluster import CLUSTER, CONTROLLERS, GROUP, ControllerCluster, ScriptedBroker, play
@@ -21,6 +22,50 @@ def becomes(broker: ScriptedBroker, master: int | None):
         return (await broker.info()).master_id == master
 
     return holds
+
+
+def test_13_a_member_that_counts_as_dead_may_stay_when_another_one_leaves():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        now = (await b1.info()).sync_state_set
+        b2.fall_silent()
+        b3.die()
+        await cluster.pass_s(20.0)
+        left = await b1.insist(lambda: b1.client.alter_sync_state_set(GROUP, 1, 1, (1, 2), now.epoch))
+        assert (left.members, left.epoch) == ((1, 2), now.epoch + 1)
+
+    play(story)
+
+
+def test_13_what_was_withdrawn_takes_no_effect_however_late_it_comes():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, _, _ = await cluster.three()
+        now = (await b1.info()).sync_state_set
+        withdrawn = await b1.client.withdraw_alter(GROUP, 1, 1, now)
+        assert (withdrawn.members, withdrawn.epoch) == (now.members, now.epoch + 1)
+        late = await b1.refusal(lambda: b1.client.alter_sync_state_set(GROUP, 1, 1, (1, 2), now.epoch))
+        assert late == "CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH"
+        again = await b1.refusal(lambda: b1.client.withdraw_alter(GROUP, 1, 1, now))
+        assert again == "CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH"
+        changing = SyncStateSet.of((1, 2), withdrawn.epoch)
+        other = await b1.refusal(lambda: b1.client.withdraw_alter(GROUP, 1, 1, changing))
+        assert other == "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED", "whoever withdraws changes nothing"
+
+    play(story)
+
+
+def test_a_broker_hears_that_another_process_of_it_registered_last():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, _, _ = await cluster.three()
+        active = await b1.client.find_active()
+        assert await b1.client.heartbeat(active, b1.report())
+        former = replace(b1.report(), incarnation="an earlier process, whose request came late")
+        await b1.client.register_broker(former)
+        assert not await b1.client.heartbeat(active, b1.report())
+        await b1.client.register_broker(b1.report())
+        assert await b1.client.heartbeat(active, b1.report())
+
+    play(story)
 
 
 def test_13_an_alter_that_is_not_the_masters_or_not_up_to_date_is_refused():
@@ -44,12 +89,17 @@ def test_13_an_alter_that_is_not_the_masters_or_not_up_to_date_is_refused():
 
         b3.die()
         await cluster.pass_s(0.1)
-        assert await alter(b1, 1, (1, 3), epoch) == "CONTROLLER_BROKER_NOT_ALIVE", "with a dead member"
         b2.is_learner = True
         await cluster.pass_s(1.5)
         assert await alter(b1, 1, (1, 2), epoch) == "CONTROLLER_INVALID_REPLICAS", "with a learner"
         b2.is_learner = False
+        await cluster.pass_s(1.5)
         assert state(await b1.info()) == (1, 1, (1, 2, 3)), "nothing came of any of these"
+
+        assert await alter(b1, 1, (1, 2), epoch) == "SUCCESS", "the dead one leaves"
+        epoch += 1
+        assert await alter(b1, 1, (1, 2, 3), epoch) == "CONTROLLER_BROKER_NOT_ALIVE", "with a dead newcomer"
+        assert state(await b1.info()) == (1, 1, (1, 2))
 
         await cluster.pass_s(1.5)
         await b1.insist(lambda: b1.client.designate_master(CLUSTER, GROUP, 2))

@@ -141,7 +141,7 @@ class ReplicasManager:
             self.role = Role.NONE
 
     async def _come_online(self) -> None:
-        config, clock = self._config, self._host.clock
+        config = self._config
         self._identity = await obtain_identity(
             self._host,
             self._controllers,
@@ -154,24 +154,30 @@ class ReplicasManager:
         self._host.reached("identity-persisted")
         self._host.log("identity", group=config.group, broker_id=self._identity.broker_id)
         self._spawn(self._change_roles(), "roles")
-        while True:
-            try:
-                info = await self._controllers.register_broker(self._report())
-                break
-            except ClientError as error:
-                self._host.log("not_registered", reason=str(error))
-                await clock.sleep(config.retry_s)
-        self._host.reached("registered-with-controller")
+        info = await self._register()
         self._registered_master_epoch = info.master_epoch
         for controller in config.controllers:
             self._spawn(self._beat(controller), f"heartbeats to {controller}")
         self.observe(info)
         await self._poll()
 
+    async def _register(self) -> ReplicaInfo:
+        while True:
+            try:
+                info = await self._controllers.register_broker(self._report())
+            except ClientError as error:
+                self._host.log("not_registered", reason=str(error))
+                await self._host.clock.sleep(self._config.retry_s)
+                continue
+            self._host.reached("registered-with-controller")
+            return info
+
     async def _beat(self, controller: str) -> None:
         while True:
             with suppress(ClientError):
-                await self._controllers.heartbeat(controller, self._report())
+                if not await self._controllers.heartbeat(controller, self._report()):
+                    # What an earlier process of this broker sent when it registered came only now.
+                    self.observe(await self._register())
             await self._host.clock.sleep(self._config.controller_heartbeat_s)
 
     async def _poll(self) -> None:

@@ -1,7 +1,8 @@
 """Keeps the SyncStateSet true while a mastership lasts: looks, proposes to the controller, takes over what it says.
 
-One Alter at a time. From before it is sent until its outcome is known the proposed must ack as well. When the
-reply is lost, GetReplicaInfo decides, asked until it answers; until then nothing else is proposed.
+One Alter at a time. From before it is sent until its outcome is known the proposed must ack as well. When the reply is
+lost, GetReplicaInfo tells whether it has taken effect; where it has not, it is withdrawn, for it may still be under
+way. Until one of the two has succeeded nothing else is proposed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class SetKeeper:
             wanted = mastership.wanted_members()
             if wanted is not None and not await self._alter(mastership, wanted):
                 await clock.sleep(self._config.retry_s)
-                await self._learn(mastership)
+                await self._settle(mastership)
                 mastership.set_due.set()
 
     async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
@@ -70,15 +71,26 @@ class SetKeeper:
             self._host.reached("alter-confirmed")
         return True
 
-    async def _learn(self, mastership: Mastership) -> None:
-        """Ask what holds, until there is an answer."""
+    async def _settle(self, mastership: Mastership) -> None:
+        """Find out what holds, and see to it that no proposal is under way any more."""
         while not mastership.ended:
             try:
                 info = await self._controllers.get_replica_info(self._config.group)
-            except ClientError:
+                self._observe(info)
+                if not mastership.ended and info.master_epoch == mastership.master_epoch:
+                    mastership.change_view(controller_says(mastership.view, info.sync_state_set))
+                if mastership.ended or mastership.view.proposed is None:
+                    return
+                await self._withdraw(mastership)
+            except ClientError as error:
+                self._host.log("set_unsettled", reason=str(error))
                 await self._host.clock.sleep(self._config.retry_s)
-                continue
-            self._observe(info)
-            if not mastership.ended and info.master_epoch == mastership.master_epoch:
-                mastership.change_view(controller_says(mastership.view, info.sync_state_set))
-            return
+
+    async def _withdraw(self, mastership: Mastership) -> None:
+        """Raises ClientError."""
+        self._host.reached("alter-withdrawn")
+        answer = await self._controllers.withdraw_alter(
+            self._config.group, mastership.own_id, mastership.master_epoch, mastership.view.confirmed
+        )
+        if not mastership.ended:
+            mastership.change_view(controller_says(mastership.view, answer))

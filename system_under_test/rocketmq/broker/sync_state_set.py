@@ -6,7 +6,9 @@ must ack: were a newcomer not waited for from the moment it is proposed, it coul
 arrives, without a message that was acked meanwhile; were a leaver no longer waited for from that moment, it
 could be elected because the proposal never arrived.
 
-A proposal whose reply was lost stays open until GetReplicaInfo, asked after the request was given up, tells.
+A proposal whose reply was lost stays open until the epoch of the set has passed: a GetReplicaInfo that shows the set
+unchanged says only that the request has not arrived yet. The master withdraws it by a request that raises the epoch and
+leaves the members alone; whichever of the two comes first fences the other.
 """
 
 from __future__ import annotations
@@ -92,10 +94,10 @@ def alter_refused(view: SetView) -> SetView:
 
 
 def controller_says(view: SetView, answer: SyncStateSet) -> SetView:
-    """The reply of the Alter, or of a GetReplicaInfo asked after the Alter was given up: it decides.
+    """What holds, as the controller tells in whatever answer: a newer epoch decides what became of the proposal.
 
-    An older SyncStateSet epoch than the one known is a late answer and changes nothing.
+    The epoch that is known already says nothing of it, and an older one is a late answer.
     """
-    if answer.epoch < view.confirmed.epoch:
+    if answer.epoch <= view.confirmed.epoch:
         return view
     return SetView(confirmed=answer)

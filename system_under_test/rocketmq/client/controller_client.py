@@ -21,6 +21,7 @@ from system_under_test.rocketmq.controller.protocol import (
     ReplicaInfo,
     ReplicaState,
     SyncStateSet,
+    flag,
     json_body,
     number,
     parse_json,
@@ -116,13 +117,18 @@ class ControllerClient:
         answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_REGISTER_BROKER, fields))
         return _replica_info(answer)
 
-    async def heartbeat(self, controller: str, report: BrokerReport) -> None:
-        """To be sent to every controller each second; each keeps its own account of who lives."""
+    async def heartbeat(self, controller: str, report: BrokerReport) -> bool:
+        """To be sent to every controller each second; each keeps its own account of who lives.
+
+        Returns whether the broker counts; it does not where the active controller knows another process of it as the
+        one that registered last. Then it has to register again.
+        """
         fields = report.to_fields()
         speaker = (controller, report.group, report.broker_id)
         fields["pulse"] = str(self._pulses.get(speaker, 0))
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
         self._pulses[speaker] = number(answer.ext_fields, "pulse", 0)
+        return not flag(answer.ext_fields, "unregistered")
 
     async def get_replica_info(self, group: str) -> ReplicaInfo:
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_REPLICA_INFO, {"brokerName": group})
@@ -132,10 +138,21 @@ class ControllerClient:
         self, group: str, master_id: int, master_epoch: int, members: Iterable[int], sync_state_set_epoch: int
     ) -> SyncStateSet:
         """Ask for another SyncStateSet; `sync_state_set_epoch` is that of the set to be replaced."""
-        fields = {"brokerName": group, "masterBrokerId": str(master_id), "masterEpoch": str(master_epoch)}
-        body = SyncStateSet.of(members, sync_state_set_epoch).to_body()
-        answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, fields, body))
-        return _sync_state_set(answer)
+        return await self._alter(group, master_id, master_epoch, SyncStateSet.of(members, sync_state_set_epoch), {})
+
+    async def withdraw_alter(
+        self, group: str, master_id: int, master_epoch: int, unchanged: SyncStateSet
+    ) -> SyncStateSet:
+        """Raise the epoch of this set and leave its members alone: no earlier request to replace it can take effect
+        any more. Raises ControllerRefusal CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH where one has taken effect."""
+        return await self._alter(group, master_id, master_epoch, unchanged, {"withdraws": "true"})
+
+    async def _alter(
+        self, group: str, master_id: int, master_epoch: int, proposed: SyncStateSet, extra: Mapping[str, str]
+    ) -> SyncStateSet:
+        fields = {"brokerName": group, "masterBrokerId": str(master_id), "masterEpoch": str(master_epoch), **extra}
+        command = RemotingCommand.request(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, fields, proposed.to_body())
+        return _sync_state_set(await self._ask(command))
 
     async def elect_master(self, cluster: str, group: str, broker_id: int | None) -> ReplicaInfo:
         """Ask for an election; `broker_id` is the broker that asks for itself, None for an administrator.

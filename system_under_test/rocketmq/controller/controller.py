@@ -182,14 +182,21 @@ class Controller:
     def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         report = BrokerReport.from_fields(command.ext_fields)
         pulse = self._record(report, peer, number(command.ext_fields, "pulse", 0))
-        return RemotingCommand.response(ResponseCode.SUCCESS, {"pulse": str(pulse)})
+        fields = {"pulse": str(pulse)}
+        if self._raft.is_active and self._registered(report) != report.incarnation:
+            fields["unregistered"] = "true"
+        return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
-    def _record(self, report: BrokerReport, peer: Peer, seen_pulse: int) -> int:
+    def _registered(self, report: BrokerReport) -> str | None:
+        """The process of this broker that registered last."""
         group = self._state.groups.get(report.group)
         replica = None if group is None else group.replicas.get(report.broker_id)
+        return None if replica is None else replica.incarnation
+
+    def _record(self, report: BrokerReport, peer: Peer, seen_pulse: int) -> int:
         return self._liveness.record(
             report,
-            registered=None if replica is None else replica.incarnation,
+            registered=self._registered(report),
             channel=peer,
             seen_pulse=seen_pulse,
             now_ns=self._host.clock.monotonic_ns(),

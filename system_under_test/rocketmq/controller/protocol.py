@@ -1,7 +1,7 @@
 """What brokers, administrators and controllers say to each other: typed values and their remoting form.
 
 Header fields have RocketMQ's names. Our own additions are `incarnation` (which process of a broker speaks),
-`pulse` (which of the controller's answers it has seen), `learner` and `giveUp`; a broker that leaves them
+`pulse` (which of the controller's answers it has seen), `learner`, `giveUp` and `withdraws`; a broker that leaves them
 out is taken for an only incarnation that never gives up.
 """
 

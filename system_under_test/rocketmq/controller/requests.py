@@ -35,6 +35,7 @@ def parse_request(command: RemotingCommand) -> Request | None:
             master_id=number(fields, "masterBrokerId"),
             master_epoch=number(fields, "masterEpoch"),
             proposed=SyncStateSet.from_body(command.body),
+            withdraws=flag(fields, "withdraws"),
         )
     if code == RequestCode.CONTROLLER_ELECT_MASTER:
         return _election(fields)

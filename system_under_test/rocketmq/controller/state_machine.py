@@ -86,6 +86,8 @@ class AlterSyncStateSet:
     master_epoch: int
     proposed: SyncStateSet
     """The members wished for, and the epoch of the set they are to replace."""
+    withdraws: bool = False
+    """Leave the members alone, and fence all requests to replace this epoch's set that may still be under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,9 +192,10 @@ AlterCheck = Callable[[Group, AlterSyncStateSet, Liveness], "Refusal | None"]
 
 
 def changes_the_set(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
-    if request.proposed.members != group.sync_state_set:
+    if (request.proposed.members == group.sync_state_set) is request.withdraws:
         return None
-    return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "the set is the same as before")
+    how = "not " if request.withdraws else ""
+    return _refuse(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, f"the set is {how}the same as before")
 
 
 def by_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
@@ -216,10 +219,12 @@ def of_the_current_set(group: Group, request: AlterSyncStateSet, liveness: Liven
 
 
 def to_living_replicas(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    """Whoever is in the set already may stay, dead or not: it has all that is confirmed, and if it could not stay, a
+    dead member would keep another one in."""
     for member in request.proposed.members:
         if member not in group.replicas:
             return unknown_member(member)
-        if group.living(member, liveness) is None:
+        if member not in group.sync_state_set and group.living(member, liveness) is None:
             return _refuse(ResponseCode.CONTROLLER_BROKER_NOT_ALIVE, f"broker {member} is not alive")
     return None
 

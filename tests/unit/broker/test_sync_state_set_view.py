@@ -88,8 +88,14 @@ def test_a_refused_alter_leaves_the_set_as_it_was():
 
 def test_a_lost_reply_is_resolved_by_what_the_controller_holds_afterwards():
     altering = begin_alter(view(1, 2, epoch=5), (1, 2, 3))
-    assert controller_says(altering, SyncStateSet.of((1, 2), 5)) == view(1, 2, epoch=5)
     assert controller_says(altering, SyncStateSet.of((1, 2, 3), 6)) == view(1, 2, 3, epoch=6)
+
+
+def test_a_set_that_is_unchanged_says_nothing_of_a_proposal_that_may_be_under_way():
+    altering = begin_alter(view(1, 2, epoch=5), (1, 2, 3))
+    assert controller_says(altering, SyncStateSet.of((1, 2), 5)) is altering
+    assert altering.must_ack == (1, 2, 3)
+    assert controller_says(altering, SyncStateSet.of((1, 2), 6)) == view(1, 2, epoch=6), "it was withdrawn"
 
 
 def test_a_late_answer_from_before_changes_nothing():

@@ -64,6 +64,7 @@ _SET: Mapping[str, str] = {
     "alter-confirmed": "a master has taken over the changed set",
     "alter-refused": "a master's proposal was certainly not applied",
     "alter-outcome-unknown": "a master does not know whether its proposal was applied",
+    "alter-withdrawn": "a master is about to withdraw a proposal that may still be under way",
 }
 
 _REPLICATION: Mapping[str, str] = {

@@ -145,6 +145,8 @@ def is_excused(
         (ALL_ACK_2, ROT_UNDER_KILLS, True),
         (ALL_ACK_2_ASYNC, POWER_ONE, False),
         (ALL_ACK_2_ASYNC, POWER_ALL, True),
+        (ALL_ACK_2_ASYNC, POWER_TWO, True),
+        (ALL_ACK_2_ASYNC, POWER_UNDER_ONE_KILL, True),
         (ALL_ACK_2_ASYNC, FULL, False),
         (ALL_ACK_2_DURABLE, POWER_ALL, False),
         (UNCLEAN, KILL, True),

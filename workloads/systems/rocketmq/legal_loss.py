@@ -154,13 +154,13 @@ class _Table:
                 return None
         elif damage.takes is Takes.UNSYNCED and (not settings.all_ack or settings.min_in_sync_replicas == 1):
             return []
-        kept_away = []
-        for node in others:
-            reason = self._lost_too(node, damage, span, found) or self._away(node, damage)
-            if reason is None:
-                return None
-            kept_away.append(reason)
-        return kept_away
+        reasons = [self._lost_too(node, damage, span, found) or self._away(node, damage) for node in others]
+        kept_away = [reason for reason in reasons if reason is not None]
+        if damage.takes is Takes.UNSYNCED and settings.flush == "async" and kept_away:
+            # One other suffices: who lost its power counts as living for a while, and if it is elected then, it alone
+            # is in the SyncStateSet from there on.
+            return kept_away
+        return kept_away if len(kept_away) == len(others) else None
 
     def _lost_too(
         self, node: str, damage: Damage, span: Holders, found: Sequence[Damage]

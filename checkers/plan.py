@@ -21,7 +21,7 @@ from checkers.repeats import Repeats
 from checkers.verdict import CheckerResult
 from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
-from harness.record.fault_log import FaultLog
+from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.history import COLUMNS
 
 Kernel = Callable[[pa.Table], pa.Table]
@@ -80,7 +80,8 @@ class RunUnderCheck:
     may_panic: tuple[str, ...] = ()
     """Kinds of faults on a node under which it may end by itself."""
     lasting_damage: tuple[str, ...] = ()
-    """Kinds of faults whose damage to a disk no healing undoes."""
+    """Kinds of faults whose damage to a disk no healing undoes. Whoever they struck need not be whole again, and the
+    others only if it is known that they depend on none of these (`RunFacts.apart`)."""
     node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""
 
@@ -97,10 +98,15 @@ class RunUnderCheck:
         return self._is_healed and self.recovers_within_s is not None and facts.serves_ns is not None and facts.complete
 
     @property
+    def damaged(self) -> frozenset[str]:
+        """The nodes whose disks no healing makes whole."""
+        return nodes_struck(self.faults.struck, self.lasting_damage)
+
+    @property
     def _is_healed(self) -> bool:
-        is_damaged = any(kind in self.lasting_damage for window in self.faults.struck for kind in window.kinds)
-        is_open = self.faults.unhealed or self.faults.left_to_the_end or self.facts.panics
-        return not is_damaged and not is_open
+        apart = set(self.facts.apart)
+        is_open = self.faults.unhealed or self.faults.left_to_the_end or self.facts.panics.keys() - apart
+        return self.damaged <= apart and not is_open
 
     def unexplained_panics(self) -> Iterator[tuple[str, str]]:
         """(node, its last words) of those that ended by themselves under no fault that may do that."""

@@ -5,9 +5,10 @@ It judges what the run itself established, whatever the workload. What breaks it
                 healed for so long
   panicked      a node ended by itself, and no fault had struck it under which the system declares that it may
 
-It takes the facts of a run, its faults, and what the system declares; where something was not healed, or nothing is
-declared, nothing is decided here: `vacuity` and the facts' own reasons make such a run UNKNOWN. A replica that stays
-behind while others serve is `stuck-replica`, of the checker that compares replicas.
+It takes the facts of a run, its faults, and what the system declares; where something was not healed, a node was
+damaged for good and the system may depend on it, or nothing is declared, nothing is decided here: `vacuity` and the
+facts' own reasons make such a run UNKNOWN. A replica that stays behind while others serve is `stuck-replica`, of the
+checker that compares replicas.
 
 It does not establish progress while faults are active (`liveness` does, of a quorum), nor that it was right.
 """

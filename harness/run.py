@@ -18,6 +18,7 @@ from harness.interpreter import run_operations
 from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
 from harness.record.facts import RunFacts
+from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.fault_row import FaultRow
 from harness.record.picked import picked_numbers
 from harness.record.recorder import Recorder
@@ -30,6 +31,8 @@ from harness.workload import Workload
 START_TIMEOUT_S = 120.0
 RECOVERY_TIMEOUT_S = 40.0
 """How long after the calm a healed system may still take until all of it serves."""
+APART_TIMEOUT_S = 10.0
+"""How long it may take beyond that to serve without nodes that are damaged for good."""
 OPERATION_TIMEOUT_S = 5.0
 CRASHES_SHOWN = 5
 
@@ -69,6 +72,7 @@ class FactsSoFar:
     storm_from_ns: int | None = None
     healed_ns: int | None = None
     serves_ns: int | None = None
+    apart: tuple[str, ...] = ()
     final_from_ns: int | None = None
     complete: bool = False
 
@@ -79,6 +83,7 @@ class FactsSoFar:
             storm_from_ns=self.storm_from_ns,
             healed_ns=self.healed_ns,
             serves_ns=self.serves_ns,
+            apart=self.apart,
             final_from_ns=self.final_from_ns,
             complete=self.complete,
         )
@@ -110,6 +115,7 @@ class _Course:
     facts: FactsSoFar
     progress: Progress
     next_process: int = 0
+    faults: list[FaultRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reported = RunProgress(self.progress)
@@ -143,13 +149,16 @@ class _Course:
             self.progress("calm")
             self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
-            recovers_s = plan.system.cluster(plan.system_settings).recovers_within_s or 0.0
+            declared = plan.system.cluster(plan.system_settings)
             try:
-                timeout_s = max(RECOVERY_TIMEOUT_S, recovers_s - scenario.recovery_s)
+                timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - scenario.recovery_s)
                 await self._until_ready(observer, "after the storm", timeout_s)
                 self.facts.serves_ns = environment.timeline.now_ns()
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
+            damaged = nodes_struck(FaultLog.of(self.faults).struck, declared.lasting_damage)
+            if damaged:
+                await self._set_apart(observer, damaged)
             self.facts.final_from_ns = environment.timeline.now_ns()
             self.progress("final reads")
             self.reported.begin("final reads")
@@ -169,6 +178,22 @@ class _Course:
             await self.environment.timeline.within(timeout_s, ready)
         except TimeoutError:
             raise HarnessError(f"{plan.system.name} did not serve within {timeout_s:g} s {when}") from None
+
+    async def _set_apart(self, observer: Any, damaged: frozenset[str]) -> None:
+        """What of the system has to serve without nodes that are damaged for good, if the system says that at all."""
+        plan, timeline = self.plan, self.environment.timeline
+        serves_without = getattr(plan.system, "serves_without", None)
+        if serves_without is None:
+            return
+        try:
+            serves = serves_without(plan.system_settings, observer, plan.workload.name, damaged)
+            if not await timeline.within(APART_TIMEOUT_S, serves):
+                return
+            if self.facts.serves_ns is None:
+                self.facts.serves_ns = timeline.now_ns()
+        except TimeoutError:
+            pass
+        self.facts.apart = tuple(sorted(damaged))
 
     def _storm(self) -> Generator:
         plan, scenario = self.plan, self.plan.scenario
@@ -221,5 +246,6 @@ class _Course:
             self.reported.completed(operation)
 
     def _record_nemesis(self, row: FaultRow) -> None:
+        self.faults.append(row)
         self.recorder.fault(row)
         self.reported.struck(row)

@@ -81,7 +81,8 @@ class Declaration:
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
     lasting_damage: tuple[str, ...] = ()
-    """Kinds of faults that leave a disk damaged for ever: whoever they struck need not be whole again."""
+    """Kinds of faults that leave a disk damaged for ever: whoever they struck need not be whole again. Nor need the
+    others, unless the system is `Separable`."""
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""
@@ -133,3 +134,15 @@ class Particular(Protocol):
 
     def require_fitting(self, settings: Any, workload_settings: Any) -> None:
         """Raises UsageError for settings of a workload that a run with these settings cannot make true."""
+
+
+class Separable(Protocol):
+    """A system that knows whether it depends on nodes whose disks are damaged for good: it has this method beside those
+    of `System`."""
+
+    async def serves_without(self, settings: Any, host: Any, workload: str, damaged: frozenset[str]) -> bool:
+        """True once the system serves by its other nodes alone, all of which are whole and follow none of these. False
+        as soon as it is known that it need not: too few others are left, or one of these leads.
+
+        It is waited for with a bound; a system that reaches neither by then is stuck.
+        """

@@ -115,7 +115,8 @@ class Nemesis:
     _heeds_points: bool = field(default=False, init=False)
 
     async def open(self) -> None:
-        return None
+        """Before the first fault: a role that is vacant when that strikes has been played before, perhaps."""
+        self._see_roles()
 
     async def close(self) -> None:
         return None
@@ -123,6 +124,7 @@ class Nemesis:
     async def invoke(self, operation: Operation) -> Operation:
         if operation.value is None:
             raise ValueError("a nemesis operation carries the number of what is due")
+        self._see_roles()
         due = self.due[operation.value["due"]]
         entry = due.entry
         if entry.trigger is not None:

@@ -15,7 +15,8 @@ What breaks it, by name:
   inconsistent-offsets   one place (queue and offset) with two messages; acks name places as polls do
   diverging-replicas     final reads of two replicas find different messages in one place
   stuck-replica          final reads of a replica are missing or fell short, although the system served again, no node
-                         was dead, and everything had been healed before them
+                         was dead, and everything had been healed before them; nodes whose disks are damaged for good
+                         are left out, where the others depended on none of them
   nonmonotonic-poll      a consumer that did not ask to go back was given an offset at or before its last one
   nonmonotonic-send      one producer's later ack lies at or before its earlier one, in one queue
   poll-skip              a consumer went past an offset that is known to hold a message
@@ -103,7 +104,7 @@ class LogChecker:
             findings = engine.union(findings, of_groups)
         anomalies = gathered_findings(engine, findings, request.excuses)
         if request.run is not None and request.run.is_settled:
-            anomalies = {**anomalies, **_stuck(final)}
+            anomalies = {**anomalies, **_stuck(final, request.run.damaged)}
         undecided = list(final.unfinished[:REASONS])
         if final.transactions:
             in_cycles, not_searched = transaction_cycles(engine, request)
@@ -120,9 +121,9 @@ class LogChecker:
         return judged(anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
-def _stuck(final: FinalReads) -> dict[str, AnomalySummary]:
-    """One finding a replica."""
-    nodes = sorted({node for _, node in final.behind})
+def _stuck(final: FinalReads, damaged: frozenset[str]) -> dict[str, AnomalySummary]:
+    """One finding a replica, but for those whose disks are damaged for good."""
+    nodes = sorted({node for _, node in final.behind} - damaged)
     found = [
         Anomaly(
             name="stuck-replica",

@@ -24,6 +24,9 @@ class RunFacts:
     """When everything was healed after the storm; None where it was not."""
     serves_ns: int | None = None
     """When the system served again after that; None where it did not."""
+    apart: tuple[str, ...] = ()
+    """Nodes whose disks were damaged for good and on whom no other node depended any more: without them the system had
+    to serve again."""
     final_from_ns: int | None = None
     """When the final reads began; None where they did not."""
     complete: bool = False
@@ -38,15 +41,16 @@ class RunFacts:
         for name, kinds in _KINDS.items():
             if name in data and not isinstance(data[name], kinds):
                 raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
-        words = [*data.get("reasons", ()), *data.get("panics", {}).values()]
+        words = [*data.get("reasons", ()), *data.get("apart", ()), *data.get("panics", {}).values()]
         if not all(isinstance(word, str) for word in words):
-            raise UsageError("facts: reasons and panics must be text")
+            raise UsageError("facts: reasons, nodes apart and panics must be text")
         return cls(
             reasons=tuple(data.get("reasons", ())),
             panics=dict(data.get("panics", {})),
             storm_from_ns=data.get("storm_from_ns"),
             healed_ns=data.get("healed_ns"),
             serves_ns=data.get("serves_ns"),
+            apart=tuple(data.get("apart", ())),
             final_from_ns=data.get("final_from_ns"),
             complete=data.get("complete", False),
         )
@@ -58,6 +62,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "storm_from_ns": (int, type(None)),
     "healed_ns": (int, type(None)),
     "serves_ns": (int, type(None)),
+    "apart": (list,),
     "final_from_ns": (int, type(None)),
     "complete": (bool,),
 }

@@ -7,7 +7,7 @@ judges or draws a run uses the `FaultWindow`s that come of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,6 +159,12 @@ def _window(start: FaultRow, stop: FaultRow | None, last_ns: int) -> FaultWindow
         healing="" if stop is None else stop.evidence,
         point=start.point,
     )
+
+
+def nodes_struck(windows: Iterable[FaultWindow], kinds: Collection[str]) -> frozenset[str]:
+    """The nodes that faults of these kinds struck; all of a fault that does not say which part of it struck whom."""
+    of_kinds = ((one, kind) for one in windows for kind in one.kinds if kind in kinds)
+    return frozenset(node for one, kind in of_kinds for node in one.nodes_of(kind) or one.nodes)
 
 
 def kinds_of(windows: Iterable[FaultWindow]) -> tuple[str, ...]:

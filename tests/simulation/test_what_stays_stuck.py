@@ -52,6 +52,31 @@ def test_a_nemesis_that_heals_nothing_at_all(monkeypatch: pytest.MonkeyPatch) ->
     assert "faults were not healed: kill b3" in storm.words()
 
 
+@pytest.mark.parametrize("is_stuck", [True, False])
+def test_a_node_whose_disk_is_damaged_for_good_does_not_hide_another_that_is_stuck(
+    is_stuck: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow: Callable[[SlaveClient], Any] = SlaveClient._run
+
+    async def run(self: SlaveClient) -> None:
+        if not (is_stuck and self._store.unclean_start and self._host.name == "b3"):
+            await follow(self)
+
+    monkeypatch.setattr(SlaveClient, "_run", run)
+    scenario = Scenario(
+        system="rocketmq",
+        workload="log",
+        settings={"min_in_sync_replicas": 1},
+        schedule=("2 for 1 cut files of b2 files=1 [files 0]", "5 for 1 kill b3 [kill 0]"),
+        rate=40,
+        time_limit_s=10,
+        seed=3,
+    )
+    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    assert storm.blown.facts.apart == ("b2",)
+    assert set(storm.anomalies) == ({"no-progress"} if is_stuck else set())
+
+
 def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     follow: Callable[[SlaveClient], Any] = SlaveClient._run
 

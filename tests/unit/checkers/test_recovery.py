@@ -122,5 +122,23 @@ def test_a_replica_that_stays_behind_for_a_reason_leaves_the_verdict_open(run: R
     assert judged_log(run, "b1").verdict is verdict
 
 
+def test_a_node_that_is_damaged_for_good_hides_itself_alone_where_nobody_depends_on_it() -> None:
+    apart = replace(SERVES, apart=("b2",), panics={"b2": "a checksum is wrong"})
+    run = replace(DECLARED, facts=apart, faults=ROT, may_panic=("bit-rot",))
+    assert "stuck-replica" not in judged_log(run, "b1").anomalies
+    (anomaly,) = judged_log(run, "b2").anomalies["stuck-replica"].examples
+    assert anomaly.details["node"] == "b1"
+    stuck = replace(run, facts=replace(apart, serves_ns=None))
+    assert set(judged(stuck).anomalies) == {"no-progress"}
+    assert judged_log(replace(run, facts=replace(apart, panics={"b1": "dead"})), "b2").verdict is Verdict.UNKNOWN
+
+
+def test_a_second_node_that_is_damaged_and_not_apart_leaves_everything_open() -> None:
+    faults = FaultLog(windows=(*ROT.windows, FaultWindow(kind="kill+bit-rot", nodes=("b3",), start_ns=6, stop_ns=9)))
+    run = replace(DECLARED, facts=replace(SERVES, apart=("b2",)), faults=faults)
+    assert judged_log(run, "b2").verdict is Verdict.UNKNOWN
+    assert judged(replace(run, facts=replace(STUCK, apart=("b2",)))).anomalies == {}
+
+
 def test_replicas_that_were_read_to_their_ends_are_well() -> None:
     assert judged_log(replace(DECLARED, facts=SERVES), "b1", "b2").verdict is Verdict.VALID

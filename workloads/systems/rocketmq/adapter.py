@@ -35,6 +35,7 @@ from workloads.systems.rocketmq.settings import (
     TOPIC,
     RocketmqSettings,
     addresses,
+    broker_names,
     controller_names,
     node_of,
 )
@@ -131,6 +132,24 @@ class Rocketmq:
         finally:
             client.close()
 
+    async def serves_without(
+        self, settings: RocketmqSettings, host: Any, workload: str, damaged: frozenset[str]
+    ) -> bool:
+        if len(damaged.intersection(controller_names(settings))) > (settings.controllers - 1) // 2:
+            return False
+        controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
+        try:
+            while True:
+                try:
+                    serves = await _serves_without(controllers, settings, workload, damaged)
+                except ClientError:
+                    serves = None
+                if serves is not None:
+                    return serves
+                await host.clock.sleep(0.1)
+        finally:
+            controllers.close()
+
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.5)
         roles: dict[str, tuple[str, ...]] = {}
@@ -159,6 +178,28 @@ class Rocketmq:
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         return legal_loss(settings, struck, reports)
+
+
+async def _serves_without(
+    controllers: ControllerClient, settings: RocketmqSettings, workload: str, damaged: frozenset[str]
+) -> bool | None:
+    """None where that is not known yet. Raises ClientError."""
+    if node_of(await controllers.find_active()) in damaged:
+        return False
+    if workload not in ON_BROKERS:
+        return True
+    whole = set(broker_names(settings)[: settings.brokers - settings.learners]) - damaged
+    if len(whole) < max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas):
+        return False
+    group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
+    if group is None:
+        return None
+    members = {node_of(replica.address) for replica in group.in_sync}
+    if members <= damaged:
+        return False  # whoever holds all that was acknowledged may hold it no more
+    if not group.info.master_address or not whole <= members:
+        return None
+    return node_of(group.info.master_address) not in damaged
 
 
 def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
-stormproof explore rocketmq --seeds 0..999 --workload log --set time_scale=0.1
+stormproof explore rocketmq --seeds 0..999 --workload log --nemesis kill,partition --set time_scale=0.1
 stormproof explore rocketmq --mutant flush-lie --for 2m
 stormproof explore rocketmq --mutant all --compare random --roots 5 --for 1m
 """
@@ -99,6 +99,12 @@ class Numbers(click.ParamType[range]):
     help="A setting that is the same in every storm; may be repeated.",
     shell_complete=one_of(settings_of_run),
 )
+@click.option(
+    "--nemesis",
+    metavar="N[,N…]",
+    help="Make storms of these packages of faults, by comma (stormproof list nemeses).  [default: all]",
+    shell_complete=one_of(named("nemeses")),
+)
 @click.option("--random", "at_random", is_flag=True, help="Do not be guided by what storms led to.")
 @click.option(
     "--shrink/--no-shrink", default=True, show_default=True, help="Make the storms that were found small, as files."
@@ -131,6 +137,7 @@ def command(
     workload: str | None,
     mutant: str | None,
     settings: tuple[str, ...],
+    nemesis: str | None,
     at_random: bool,
     shrink: bool,
     first: bool,
@@ -161,10 +168,11 @@ def command(
     console = console_of(as_json, progress)
     root = secrets.randbits(31) if root is None else root
     given = settings_of(system, settings, None)
+    packages = tuple(dict.fromkeys(name.strip() for name in (nemesis or "").split(",") if name.strip()))
     planted = _planted(system, mutant)
     searches = [
         Search(
-            space=Space(system=system, workload=workload, mutant=name, settings=given),
+            space=Space(system=system, workload=workload, mutant=name, settings=given, nemesis=packages),
             root=root,
             numbers=numbers,
             is_guided=not at_random,

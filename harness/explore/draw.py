@@ -42,24 +42,24 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     seed = Seed(root).child("storm", str(number))
     draw = seed.stream()
     scenario = space.scenario(seed.integer() >> 1, draw)
-    return with_entries(scenario, drawn_entries(scenario, draw))
+    return with_entries(scenario, drawn_entries(scenario, space, draw))
 
 
 def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
     return replace(scenario, schedule=lines_without_comments(entries))
 
 
-def faults_for(scenario: Scenario, draw: random.Random | None = None) -> Faults:
+def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = None) -> Faults:
     """The shapes that can strike this storm; with `draw`, those of some kinds only."""
     system = registry.system(scenario.system)
     settings = registry.typed_settings(system.settings_type, scenario.settings)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant)
-    return faults_of(system.cluster(settings), vocabulary, SimulatedEnvironment.faults, draw)
+    return faults_of(system.cluster(settings), vocabulary, SimulatedEnvironment.faults, space.nemesis, draw)
 
 
-def drawn_entries(scenario: Scenario, draw: random.Random) -> tuple[Entry, ...]:
+def drawn_entries(scenario: Scenario, space: Space, draw: random.Random) -> tuple[Entry, ...]:
     storm_s = scenario.time_limit_s - scenario.liveness_s
-    faults = faults_for(scenario, draw)
+    faults = faults_for(scenario, space, draw)
     count = min(MOST_MOTIFS, 1 + int(draw.expovariate(1 / (MEAN_MOTIFS_A_SECOND * storm_s))))
     entries: list[Entry] = []
     for _ in range(count):

@@ -54,7 +54,7 @@ MOST_CHANGES = 4
 def mutated(parent: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning, `known` says
     which points were reached in the parent."""
-    scenario = without_idle(parent, known, draw)
+    scenario = without_idle(parent, space, known, draw)
     for _ in range(min(MOST_CHANGES, 1 + int(draw.expovariate(1.0)))):
         change = draw.choices(CHANGES, weights=CHANGE_WEIGHTS)[0]
         scenario = change(scenario, other, space, known, draw)
@@ -62,12 +62,12 @@ def mutated(parent: Scenario, other: Scenario, space: Space, known: Points, draw
         scenario = replace(scenario, seed=draw.getrandbits(62))
     storm_s = scenario.time_limit_s - scenario.liveness_s
     entries = entries_in(scenario)
-    return with_entries(scenario, with_one_that_strikes(entries, faults_for(scenario), storm_s, draw, known))
+    return with_entries(scenario, with_one_that_strikes(entries, faults_for(scenario, space), storm_s, draw, known))
 
 
-def without_idle(parent: Scenario, known: Points, draw: random.Random) -> Scenario:
+def without_idle(parent: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """Some of the faults that waited in vain wait for another point, or are left out."""
-    faults, entries = faults_for(parent), []
+    faults, entries = faults_for(parent, space), []
     for entry in entries_in(parent):
         at_s = entry.at_ns / SECOND_NS
         if not known.seconds or entry.trigger is None or known.comes(entry.trigger, at_s) or draw.random() < IDLE_SHARE:
@@ -88,6 +88,7 @@ def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[st
 
 def _one_changed(
     scenario: Scenario,
+    space: Space,
     draw: random.Random,
     change: Callable[[Entry, Faults], Entry],
     which: Callable[[Entry], bool] = lambda entry: True,
@@ -97,7 +98,7 @@ def _one_changed(
     if not places:
         return scenario
     place = draw.choice(places)
-    entries[place] = change(entries[place], faults_for(scenario))
+    entries[place] = change(entries[place], faults_for(scenario, space))
     return with_entries(scenario, entries)
 
 
@@ -109,7 +110,7 @@ def retargeted(scenario: Scenario, other: Scenario, space: Space, known: Points,
             return replace(entry, shape=shape) if fits(shape, faults.cluster) else entry
         return replace(entry, shape=faults.shape(draw)[1])
 
-    return _one_changed(scenario, draw, change)
+    return _one_changed(scenario, space, draw, change)
 
 
 def shifted(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
@@ -123,7 +124,7 @@ def shifted(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
         moved = entry_of(at_s, length_s, storm_s, entry.number, entry.package, entry.shape)
         return replace(entry, at_ns=moved.at_ns, until_ns=moved.until_ns)
 
-    return _one_changed(scenario, draw, change)
+    return _one_changed(scenario, space, draw, change)
 
 
 def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
@@ -135,7 +136,7 @@ def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, 
         length_s = fault_length_s(draw, storm_s - at_s)
         return replace(entry, until_ns=entry_of(at_s, length_s, storm_s, 0, "", entry.shape).until_ns)
 
-    return _one_changed(scenario, draw, change)
+    return _one_changed(scenario, space, draw, change)
 
 
 def resized(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
@@ -146,7 +147,7 @@ def resized(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
             return replace(entry, shape=with_drawn_amounts(without_amounts(entry.shape), draw))
         return replace(entry, shape=with_changed_amount(entry.shape, draw))
 
-    return _one_changed(scenario, draw, change, lambda entry: without_amounts(entry.shape) != entry.shape)
+    return _one_changed(scenario, space, draw, change, lambda entry: without_amounts(entry.shape) != entry.shape)
 
 
 def with_changed_amount(shape: Shape, draw: random.Random) -> Shape:
@@ -172,7 +173,7 @@ def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points,
             return replace(entry, trigger=None)
         return with_trigger(entry, known.trigger(faults.points, entry.at_ns / SECOND_NS, draw), draw)
 
-    return _one_changed(scenario, draw, change)
+    return _one_changed(scenario, space, draw, change)
 
 
 def shortened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
@@ -188,7 +189,7 @@ def lengthened(scenario: Scenario, other: Scenario, space: Space, known: Points,
     """A motif more."""
     entries = entries_in(scenario)
     motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
-    faults = faults_for(scenario, draw if draw.random() < 0.5 else None)
+    faults = faults_for(scenario, space, draw if draw.random() < 0.5 else None)
     more = motif(faults, scenario.time_limit_s - scenario.liveness_s, unused_number(entries), draw)
     return with_entries(scenario, (*entries, *triggered(more, faults, draw, known)))
 

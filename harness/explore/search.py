@@ -38,6 +38,7 @@ class Search:
             "workload": self.space.workload,
             "mutant": self.space.mutant,
             "settings": dict(sorted(self.space.settings.items())),
+            "nemesis": sorted(self.space.nemesis),
             "root": self.root,
             "first": 0 if self.numbers is None else self.numbers.start,
             "guided": self.is_guided,
@@ -46,7 +47,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Of its directory: searches that differ in what they try have different ones, but for settings."""
+        """Of its directory: of searches that differ in settings or packages of faults alone it is the same."""
         space = self.space
         parts = [space.system, space.workload or "", space.mutant or "", "" if self.is_guided else "random"]
         return path_name.made_of("-".join([*filter(None, parts), str(self.root)]), otherwise="search")
@@ -54,7 +55,8 @@ class Search:
     def words(self) -> str:
         planted = f" with {self.space.mutant}" if self.space.mutant else ""
         how = "guided" if self.is_guided else "random"
-        return f"{self.space.system}{planted}, {how}, root seed {self.root}"
+        of = f", of {', '.join(sorted(self.space.nemesis))}" if self.space.nemesis else ""
+        return f"{self.space.system}{planted}, {how}{of}, root seed {self.root}"
 
     def rounds(self) -> Iterator[range]:
         """The numbers of the storms of each round."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -47,6 +47,8 @@ class Space:
     mutant: str | None = None
     settings: Mapping[str, SettingValue]
     """Those that are the same in every storm."""
+    nemesis: tuple[str, ...] = ()
+    """Packages of faults of which storms are made; empty: of all."""
 
     def scenario(self, seed: int, draw: random.Random) -> Scenario:
         """A storm without faults: world, settings, load."""
@@ -96,6 +98,8 @@ class Space:
         workload = system.workloads[0] if self.workload is None else self.workload
         scenario = Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings)
         registry.environment_of(scenario, registry.resolve(scenario))
+        for package in self.nemesis:
+            registry.require_known("nemeses", package)
 
     def is_possible(self, workload: str, settings: Mapping[str, SettingValue]) -> bool:
         """Whether system and workload can be set so, with what is given."""
@@ -157,13 +161,17 @@ def aimed_at(shape: Any, target: Target) -> Shape:
 
 
 def faults_of(
-    declaration: Declaration, vocabulary: Vocabulary, applicable: frozenset[str], draw: random.Random | None = None
+    declaration: Declaration,
+    vocabulary: Vocabulary,
+    applicable: frozenset[str],
+    names: Sequence[str] = (),
+    draw: random.Random | None = None,
 ) -> Faults:
-    """All shapes that fit, of the packages whose kinds can be applied; with `draw`, those of some kinds only, at least
-    one."""
+    """All shapes that fit, of the packages with these names (none: of all) whose kinds can be applied; with `draw`,
+    those of some kinds only, at least one."""
     packages = {}
     cluster = _whole_cluster(declaration, vocabulary)
-    for name in registry.names("nemeses"):
+    for name in sorted(names) or registry.names("nemeses"):
         package = registry.find("nemeses", name)(declaration)
         if applicable.issuperset(package.fault.split("+")):
             shapes = tuple(each for each in package.shapes if fits(each[1], cluster))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
 
@@ -24,6 +25,13 @@ SPACE = Space(system="rocketmq", settings={})
 
 def storms(count: int) -> list[Scenario]:
     return [drawn_storm(SPACE, 7, number) for number in range(count)]
+
+
+def test_storms_are_made_of_the_packages_that_are_named_and_of_no_other() -> None:
+    space = replace(SPACE, nemesis=("kill", "links"))
+    drawn = [drawn_storm(space, 1, number) for number in range(20)]
+    of = [mutated(drawn[n], drawn[n - 1], space, NOTHING_KNOWN, random.Random(n)) for n in range(20)]
+    assert {entry.package for storm in (*drawn, *of) for entry in entries_in(storm)} == {"kill", "links"}
 
 
 def test_a_storm_follows_from_the_root_seed_and_its_number() -> None:
@@ -69,10 +77,10 @@ def test_a_fault_that_waited_in_vain_is_seldom_kept() -> None:
         schedule=("1 for 1 kill b1 when log-cut [kill 0]", "2 for 1 kill b2 when put-appended [kill 1]"),
     )
     known = Points(seconds={"put-appended": (5,) * 20})
-    kept = [without_idle(parent, known, Seed(n).stream()) for n in range(60)]
+    kept = [without_idle(parent, SPACE, known, Seed(n).stream()) for n in range(60)]
     assert all("kill b2 when put-appended" in " ".join(scenario.schedule) for scenario in kept)
     assert 0 < sum("log-cut" in " ".join(scenario.schedule) for scenario in kept) < 30
-    assert entries_in(without_idle(parent, NOTHING_KNOWN, Seed(0).stream())) == entries_in(parent)
+    assert entries_in(without_idle(parent, SPACE, NOTHING_KNOWN, Seed(0).stream())) == entries_in(parent)
 
 
 def test_the_schedule_says_how_badly_each_impairment_strikes() -> None:
@@ -88,7 +96,7 @@ def test_the_schedule_says_how_badly_each_impairment_strikes() -> None:
 
 
 def test_no_shape_is_drawn_that_fits_no_node() -> None:
-    alone, three = (faults_for(with_controllers(count)) for count in (1, 3))
+    alone, three = (faults_for(with_controllers(count), SPACE) for count in (1, 3))
     assert shapes(three) - shapes(alone) >= {"bridge in controllers"}
     assert shapes(alone) >= {"kill active-controller", "isolate primary", "power off one of brokers"}
     active, draw = Role("active-controller"), Seed(1).stream()

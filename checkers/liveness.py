@@ -6,7 +6,8 @@ can do without, operations of every required kind succeeded within the bound. Ot
 
 It takes any history with its run: the fault log's progress window, and `required_ok` (its names are the kinds of
 operations). Where there is no such window the run did not come so far: UNKNOWN. So it is where a kind did not succeed
-but was not tried within the window either, or where the healing came so late that less than the bound was left.
+but was not tried within the window either, where the healing came so late that less than the bound was left, or where
+nodes could not be healed: they ended by themselves, or their disks are damaged for good.
 
 It does not establish progress during the storm, nor that the progress was right. It kills mutants of the class LV:
 no-scan-after-switch, dead-master-returned.
@@ -64,7 +65,11 @@ class Liveness:
         succeeded = {row["f"]: row["succeeded"] for row in totals}
         lacking = [f for f in sorted(request.run.required_ok) if not succeeded.get(f)]
         given_s = (end_ns - start_ns) / 1e9
-        if given_s < LEAST_SHARE * self.bound_s:
+        lost = sorted(request.run.damaged | request.run.facts.panics.keys())
+        if lost:
+            reasons = tuple(f"no {f} succeeded, but {', '.join(lost)} could not be healed" for f in lacking)
+            lacking = []
+        elif given_s < LEAST_SHARE * self.bound_s:
             late = f"all but spare nodes had healed only {given_s:g} s before the end, so that no progress in "
             reasons = tuple(f"{late}{self.bound_s:g} s could be demanded: no {f} succeeded" for f in lacking)
             lacking = []

@@ -167,9 +167,7 @@ def command(
 
     console = console_of(as_json, progress)
     root = secrets.randbits(31) if root is None else root
-    given = settings_of(system, settings, None)
-    packages = tuple(dict.fromkeys(name.strip() for name in (nemesis or "").split(",") if name.strip()))
-    planted = _planted(system, mutant)
+    given, packages = settings_of(system, settings, None), _packages(nemesis)
     searches = [
         Search(
             space=Space(system=system, workload=workload, mutant=name, settings=given, nemesis=packages),
@@ -177,7 +175,7 @@ def command(
             numbers=numbers,
             is_guided=not at_random,
         )
-        for name in planted
+        for name in _planted(system, mutant)
     ]
     for search in searches:
         search.space.require_possible()
@@ -190,6 +188,10 @@ def command(
         for search in searches
     ]
     return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
+
+
+def _packages(nemesis: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in (nemesis or "").split(",") if name.strip()))
 
 
 def _planted(system: str, mutant: str | None) -> list[str | None]:

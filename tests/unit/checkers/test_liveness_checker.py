@@ -13,6 +13,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.facts import RunFacts
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema
 
@@ -57,6 +58,18 @@ def test_what_nobody_tried_within_the_window_is_unknown(tmp_path: Path) -> None:
     result = _check(tmp_path / "h.parquet", GOOD[:2], WINDOW)
     assert (result.verdict, result.anomalies) == (Verdict.UNKNOWN, {})
     assert result.reasons == ("no poll was tried after all but spare nodes had healed",)
+
+
+def test_nodes_that_could_not_be_healed_leave_it_open(tmp_path: Path) -> None:
+    rows = [*GOOD[:3], (200, "fail", "poll")]
+    (held,) = QUORUM_HELD.windows
+    rot = FaultWindow(kind="bit-rot", package="disk", nodes=("b1",), start_ns=10, stop_ns=20)
+    damaged = replace(WINDOW, faults=FaultLog(windows=(rot, held)), lasting_damage=("bit-rot",))
+    ended = replace(WINDOW, facts=RunFacts(panics={"b1": "its disk is harmed"}))
+    for run in (damaged, ended):
+        result = _check(tmp_path / "h.parquet", rows, run)
+        assert (result.verdict, result.anomalies) == (Verdict.UNKNOWN, {})
+        assert result.reasons == ("no poll succeeded, but b1 could not be healed",)
 
 
 def test_a_healing_too_late_for_the_bound_demands_nothing(tmp_path: Path) -> None:

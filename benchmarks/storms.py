@@ -3,6 +3,7 @@
 Processor seconds of `kind.run` (start, storm, calm, final reads; no file, no check), callbacks run, events of the trace
 and of these how many an operation. With `--against` another checkout's storms of the same seeds are run in turn with
 this one's, each in a process of its own, and the ratio is told: other work on the machine then strikes both alike.
+A checkout that cannot record in memory yet records in a run directory, which is part of what a storm cost there.
 
 python benchmarks/storms.py [--against CHECKOUT]
 """
@@ -17,17 +18,27 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting
-from harness.record.recorder import MemoryRecorder
+from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
 from harness.session import resolve as registry
 from harness.session.execute import plan_of
+
+try:
+    from harness.record.recorder import MemoryRecorder
+except ModuleNotFoundError:  # a checkout from before the search, which could record in run directories alone
+    MemoryRecorder = None  # type: ignore[assignment,misc]
 
 NEMESIS = ("partition", "kill")
 RATE = 100.0
@@ -65,7 +76,6 @@ def measure(workload: str, seed: int, storm_s: float) -> Measured:
         seed=seed,
     )
     parts = registry.resolve(scenario)
-    recorder = MemoryRecorder(parts.workload.value_type)
 
     async def storm(environment: Environment) -> tuple[float, int]:
         await execute(plan_of(scenario, parts), environment, recorder, FactsSoFar(), lambda line: None)
@@ -73,17 +83,28 @@ def measure(workload: str, seed: int, storm_s: float) -> Measured:
 
     nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
     setting = Setting(nodes=nodes, seed=Seed(seed), say=lambda line: None)
-    before_s = time.process_time()
-    (simulated_s, callbacks), report = registry.environment("simulated").run(storm, setting)
+    with TemporaryDirectory() as runs:
+        recorder: Any = (
+            RunDirectory.create(Path(runs), "storm", seed)
+            if MemoryRecorder is None
+            else MemoryRecorder(parts.workload.value_type)
+        )
+        before_s = time.process_time()
+        (simulated_s, callbacks), report = registry.environment("simulated").run(storm, setting)
+        processor_s = time.process_time() - before_s
+        if MemoryRecorder is None:
+            types = pq.read_table(recorder.path / "history.parquet", columns=["type"])["type"].to_pylist()
+        else:
+            types = [operation.type for operation in recorder.operations]
     return Measured(
         code=str(Path(sys.modules[execute.__module__].__file__ or "").parent.parent),
         seed=seed,
         trace_hash=report["trace_hash"],
-        processor_s=time.process_time() - before_s,
+        processor_s=processor_s,
         simulated_s=simulated_s,
         callbacks=callbacks,
         events=report["trace_events"],
-        operations=sum(operation.type == "invoke" for operation in recorder.operations),
+        operations=types.count("invoke"),
     )
 
 
@@ -96,13 +117,29 @@ def in_process_of(checkout: Path, arguments: argparse.Namespace) -> list[Measure
     """The same storms by the code of a checkout."""
     command = [sys.executable, __file__, "--json", "--workload", arguments.workload]
     command += ["--seeds", str(arguments.seeds), "--storm", str(arguments.storm)]
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    with TemporaryDirectory() as names:
+        _install_names(checkout, Path(names))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(checkout), names))}
+        ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     measured = [Measured(**row) for row in json.loads(ran.stdout)]
     wrong = {storm.code for storm in measured} - {str(checkout)}
     if wrong:
         raise SystemExit(f"the storms of {checkout} ran the code in {', '.join(wrong)}")
     return measured
+
+
+def _install_names(checkout: Path, directory: Path) -> None:
+    """Make the checkout's own entry points those that are found, in place of what is installed."""
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    metadata = directory / f"{project['name']}-0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0\n")
+    lines = [
+        f"{line}\n"
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
+    ]
+    (metadata / "entry_points.txt").write_text("".join(lines))
 
 
 def fastest(rounds: list[list[Measured]]) -> list[Measured]:

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from harness.client import Client
 from harness.environments.environment import Timeline
 from harness.errors import CLIENT_CRASHED, CLIENT_TIMEOUT, CONNECT_FAILED, ErrorCode, HarnessError, OperationError
-from harness.generator import LOG, PENDING, SLEEP, Context, Generator, GeneratorLike, as_generator
+from harness.generator import LOG, PENDING, SLEEP, Context, Generator, GeneratorLike, as_generator, quiet_until
 from harness.operation import NEMESIS, Operation
 
 CLOSE_TIMEOUT_S = 2.0
@@ -130,6 +130,10 @@ class _Loop:
     open: int = 0
     done: deque[_Done] = field(default_factory=deque)
     crashes: list[ClientCrash] = field(default_factory=list)
+    _quiet_until: int = 0
+    """Until when the loop sleeps whatever is completed; 0 where it does not."""
+    _heard_ns: int = 0
+    """When the generator last heard of an event."""
     _wake: asyncio.Future[None] | None = None
     _broken: BaseException | None = None
 
@@ -138,7 +142,14 @@ class _Loop:
             self._tell_time()
             while self.done:
                 self._complete(self.done.popleft())
-            emission = self.generator.op(self.context)
+            due = quiet_until(self.generator, self.context)
+            if due > self.context.time + _DUE_NS:
+                self._quiet_until = due
+                await self._something_done(within_s=(due - self.context.time) / 1e9)
+                self._quiet_until = 0
+                continue
+            # It is asked as of when it was due: were each wait's lateness added to the next, the rate would sink.
+            emission = self.generator.op(self.context.at(due) if due > self._heard_ns else self.context)
             if emission is None:
                 if not self.open:
                     return
@@ -171,8 +182,15 @@ class _Loop:
 
     def finished(self, done: _Done) -> None:
         """A thread has a completion."""
-        self.done.append(done)
-        self._wake_up()
+        if self._quiet_until:
+            # The loop sleeps, and need not be woken for what changes nothing of when it has to ask.
+            self._tell_time()
+            self._complete(done)
+            if quiet_until(self.generator, self.context) < self._quiet_until:
+                self._wake_up()
+        else:
+            self.done.append(done)
+            self._wake_up()
 
     def thread_ended(self, task: asyncio.Task[None]) -> None:
         """A thread ended, which it does by cancellation only, unless there is a mistake in it."""
@@ -203,6 +221,7 @@ class _Loop:
         elif f != SLEEP:
             raise HarnessError(f"the generator gave {operation}, which is neither an invocation nor a sleep")
         self.open += 1
+        self._heard_ns = context.time
         self.generator = self.generator.update(context, operation)
         threads[thread].hand(operation, thread)
 
@@ -218,6 +237,7 @@ class _Loop:
             if type_ == "info":
                 context = context.retired(thread)
         self.context = context
+        self._heard_ns = time
         self.generator = self.generator.update(context, completion)
 
     async def _something_done(self, within_s: float | None = None) -> None:

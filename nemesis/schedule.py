@@ -163,5 +163,8 @@ class Scheduled:
         operation = Operation(NEMESIS, "invoke", next_.f, {"due": self.position}, None, time_ns)
         return operation, Scheduled(self.due, self.start_ns, self.position + 1)
 
+    def quiet_until(self, context: Context) -> int:
+        return 0 if self.position == len(self.due) else self.start_ns + self.due[self.position].at_ns
+
     def update(self, context: Context, event: Operation) -> Generator:
         return self

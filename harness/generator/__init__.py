@@ -12,7 +12,8 @@
 A generator has two functions. `op(context)` gives the next operation and the generator that follows it,
 or PENDING (nothing can be done before something happens), or None (it is exhausted). `update(context,
 event)` gives the generator as it is after an invocation or completion. Both are pure: asking changes nothing, and
-the interpreter may ask, see something happen first, and ask again.
+the interpreter may ask, see something happen first, and ask again. A third is optional: `quiet_until(context)` says
+until when there is no need to ask, whatever happens.
 
 Plain values are generators, too: None is exhausted; an `Operation` (see `invoke`) is emitted once; a list or
 tuple of generators runs them one after the other; a function of the context is called for a generator again
@@ -54,6 +55,7 @@ from harness.generator.core import (
     drawn,
     indexed,
     invoke,
+    quiet_until,
 )
 from harness.generator.keys import concurrent_keys, sequential_keys
 from harness.generator.simulation import Completion, imperfect, perfect, seeded_latency, simulate
@@ -109,6 +111,7 @@ __all__ = [
     "phases",
     "picked",
     "process_limit",
+    "quiet_until",
     "repeat",
     "reserve",
     "seeded_latency",

@@ -15,6 +15,7 @@ from harness.generator.core import (
     Generator,
     GeneratorLike,
     as_generator,
+    quiet_until,
     soonest,
 )
 from harness.operation import Operation
@@ -165,6 +166,9 @@ class Choice:
             return PENDING, self
         generators = replaced(self.generators, first.position, first.following)
         return first.operation, Choice(self.masks, generators, (first.position + 1) % count)
+
+    def quiet_until(self, context: Context) -> int:
+        return min([quiet_until(generator, context) for generator in self.generators])
 
     def update(self, context: Context, event: Operation) -> Generator:
         bit = 1 << (context.thread_of(event.process) + 1)

@@ -40,6 +40,25 @@ class Generator(Protocol):
         """The generator as it is after an invocation or a completion (`context` knows of the event already)."""
 
 
+class Quiet(Protocol):
+    """A generator that can tell when it need not be asked."""
+
+    def quiet_until(self, context: Context) -> int:
+        """Before this time `op` gives nothing that is due, whatever is completed; 0 if that is not known.
+
+        That it is exhausted may be noticed as late.
+        """
+
+
+def quiet_until(generator: Generator, context: Context) -> int:
+    """Until when nobody needs to ask this generator; 0 if it cannot tell.
+
+    To ask costs far more, and most answers are outdated by the next completion.
+    """
+    method = getattr(generator, "quiet_until", None)
+    return 0 if method is None else cast(int, method(context))
+
+
 GeneratorLike = Generator | Operation | Sequence["GeneratorLike"] | Callable[[Context], "GeneratorLike"] | None
 
 

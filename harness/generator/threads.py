@@ -14,6 +14,7 @@ from harness.generator.core import (
     GeneratorLike,
     Soonest,
     as_generator,
+    quiet_until,
     soonest,
 )
 from harness.operation import Operation
@@ -29,6 +30,9 @@ class OnThreads:
     def op(self, context: Context) -> Emission:
         emission = self.generator.op(context.only(self.mask))
         return None if emission is None else (emission[0], OnThreads(self.mask, emission[1]))
+
+    def quiet_until(self, context: Context) -> int:
+        return quiet_until(self.generator, context)
 
     def update(self, context: Context, event: Operation) -> Generator:
         if not self.mask & (1 << (context.thread_of(event.process) + 1)):

@@ -17,6 +17,7 @@ from harness.generator.core import (
     GeneratorLike,
     One,
     as_generator,
+    quiet_until,
 )
 from harness.operation import NEMESIS, Operation
 from harness.seed import Seed
@@ -64,6 +65,10 @@ class TimeLimit:
         end = self.end if self.end >= 0 else operation.time + self.length
         return None if operation.time >= end else (operation, TimeLimit(self.length, end, following))
 
+    def quiet_until(self, context: Context) -> int:
+        until = quiet_until(self.generator, context)
+        return until if until < self.end else 0
+
     def update(self, context: Context, event: Operation) -> Generator:
         generator = self.generator.update(context, event)
         return self if generator is self.generator else TimeLimit(self.length, self.end, generator)
@@ -94,6 +99,9 @@ class Stagger:
             operation = operation._replace(time=self.due)
         due = operation.time + _gap(self.base, self.number, self.interval)
         return operation, Stagger(self.interval, self.base, self.number + 1, due, following)
+
+    def quiet_until(self, context: Context) -> int:
+        return max(0, self.due)
 
     def update(self, context: Context, event: Operation) -> Generator:
         generator = self.generator.update(context, event)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from harness.errors import CONNECT_FAILED, OUTCOME_UNKNOWN, ErrorCode, HarnessError, OperationError
 from harness.generator import (
+    Context,
+    Emission,
+    Generator,
     GeneratorLike,
     any_of,
     clients,
@@ -22,6 +25,7 @@ from harness.generator import (
     log,
     nemesis,
     phases,
+    quiet_until,
     repeat,
     sleep,
     stagger,
@@ -30,6 +34,9 @@ from harness.generator import (
 from harness.interpreter import Interpreted, run_operations
 from harness.operation import Operation
 from harness.seed import Seed
+from nemesis.schedule import Entry, Schedule, Scheduled
+from nemesis.shape import kill
+from nemesis.target import Role
 from tests.unit.harness.virtual_time import VirtualTimeline, run_virtually
 
 Behaviour = Callable[[Operation], Awaitable[Operation]]
@@ -336,3 +343,78 @@ def test_the_same_generator_makes_the_same_history_again() -> None:
         return world.history
 
     assert once() == once()
+
+
+@dataclass(frozen=True)
+class Talkative:
+    """A generator that has to be asked after everything that happens; counts how often it is."""
+
+    generator: Generator
+    asked: list[int]
+
+    def op(self, context: Context) -> Emission:
+        self.asked.append(context.time)
+        emission = self.generator.op(context)
+        return None if emission is None else (emission[0], Talkative(emission[1], self.asked))
+
+    def update(self, context: Context, event: Operation) -> Generator:
+        return Talkative(self.generator.update(context, event), self.asked)
+
+
+class Quiet(Talkative):
+    """The same, and it may be left alone as long as the generator inside."""
+
+    def op(self, context: Context) -> Emission:
+        emission = super().op(context)
+        return None if emission is None else (emission[0], Quiet(cast(Talkative, emission[1]).generator, self.asked))
+
+    def update(self, context: Context, event: Operation) -> Generator:
+        return Quiet(self.generator.update(context, event), self.asked)
+
+    def quiet_until(self, context: Context) -> int:
+        return quiet_until(self.generator, context)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 8])
+@pytest.mark.parametrize("faults", [(), (0.2, 0.9, 5.0)])
+def test_a_generator_that_tells_how_long_it_is_quiet_makes_the_same_history(
+    concurrency: int, faults: tuple[float, ...]
+) -> None:
+    shape = kill(Role("primary"))
+    entries = tuple(Entry.between(at_s, at_s + 0.1, "kill", number, shape) for number, at_s in enumerate(faults))
+    due = Schedule(entries, storm_ns=2_000_000_000).due()
+    histories, asked = [], []
+    for kind in (Talkative, Quiet):
+        world, times = World(), list[int]()
+        reads = indexed(lambda number: invoke("read", {"number": number}))
+        load = clients(time_limit(2, stagger(0.03, reads, seed=Seed(3))))
+        storm = any_of(load, nemesis(Scheduled(due, start_ns=0)))
+        world.run(kind(storm, times), nemesis=WorldClient(world, -1), concurrency=concurrency)
+        histories.append(world.history)
+        asked.append(len(times))
+    assert histories[0] == histories[1] and len(histories[0]) > 100
+    if concurrency > 1 and faults:
+        assert asked[1] < 0.7 * asked[0]
+
+
+def test_a_rate_is_kept_where_every_wait_lasts_too_long() -> None:
+    world = World()
+
+    async def late() -> Interpreted:
+        running = asyncio.get_running_loop()
+        call_at = running.call_at
+        running.call_at = lambda when, *rest, **context: call_at(when + 0.004, *rest, **context)  # type: ignore[method-assign]
+        return await world.interpret(
+            clients(time_limit(10, stagger(0.02, repeat(invoke("read")), seed=Seed(1)))), concurrency=9
+        )
+
+    assert 450 < run_virtually(late()).operations < 550
+
+
+def test_an_exception_of_the_recorder_ends_the_run_while_the_generator_is_quiet() -> None:
+    def record(operation: Operation) -> None:
+        if operation.type == "ok":
+            raise HarnessError("the disk is full")
+
+    with pytest.raises(HarnessError, match="the disk is full"):
+        World().run(stagger(1, repeat(invoke("read")), seed=Seed(1)), record=record, concurrency=2)

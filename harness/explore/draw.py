@@ -33,7 +33,7 @@ TRIGGER_SHARE = 0.35
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
-MEAN_MOTIFS_A_SECOND = 0.15
+MEAN_MOTIFS_A_SECOND = 0.25
 MOST_MOTIFS = 8
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness.explore.coverage import Coverage
+from harness.explore.processor_time import processor_time_limit
 from harness.explore.storm import Judged, blown_and_judged
 from harness.record.fault_log import kinds_of
 from harness.record.scenario import Scenario
@@ -19,6 +20,8 @@ from harness.session import resolve as registry
 from harness.watch import watch_of
 
 RANDOM, GUIDED = "random", "guided"
+MOST_PROCESSOR_S = 300.0
+"""A storm takes one; a node that computes for ever would hold up the search."""
 
 TASKS = pa.schema(
     [
@@ -91,10 +94,11 @@ def tried(task: Task) -> dict[str, Any]:
     """Carry the storm out and judge it; a row of ROWS. A failure of the harness, of whatever kind, is told in its
     words: one storm must not end a search."""
     began = time.process_time()
-    parts = registry.resolve(task.scenario)
-    coverage = Coverage(watch_of(parts.system, parts.system_settings))
     try:
-        judged = blown_and_judged(task.scenario, parts, coverage)
+        with processor_time_limit(MOST_PROCESSOR_S):
+            parts = registry.resolve(task.scenario)
+            coverage = Coverage(watch_of(parts.system, parts.system_settings))
+            judged = blown_and_judged(task.scenario, parts, coverage)
     except Exception as error:  # noqa: BLE001
         return task.to_row() | _failed(error, time.process_time() - began)
     return task.to_row() | _row(judged, coverage)

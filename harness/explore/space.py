@@ -28,9 +28,9 @@ KINDS_AT_ONCE = (1, 2, 2, 3, 3, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first."""
-RATES = (50.0, 100.0, 200.0)
+RATES = (25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
-SHORTEST_STORM_S, LONGEST_STORM_S = 8.0, 40.0
+SHORTEST_STORM_S, LONGEST_STORM_S = 6.0, 30.0
 LIVENESS_SHARE = 0.2
 """How often progress is demanded of a quorum after the storm."""
 THE_NODE = Role(IT)

@@ -492,14 +492,16 @@ def run_simulation(
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Garbage of the world before this one is collected, what is still there then is looked at no more, and what comes
-    is collected more rarely than is Python's habit.
+    """Garbage of the world before is collected, and what comes is collected more rarely than is Python's habit.
 
-    What is looked at no more stays so: with it, a search would spend a twentieth of its time on collections.
+    What was there before the first world of the process, modules above all, is looked at no more: with it, a search
+    would spend a twentieth of its time on collections. Later worlds freeze nothing: what they hold together with the
+    one who runs them would stay for ever.
     """
     thresholds = gc.get_threshold()
     gc.collect()
-    gc.freeze()
+    if not gc.get_freeze_count():
+        gc.freeze()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
     try:
         yield

@@ -176,7 +176,8 @@ AFTER_DEATH = (
 
 
 def traced(simulate: Any, end: str, verb: Verb, *, dies: bool = True) -> tuple[str, bool]:
-    """The trace of a node that is ended at a point, and then does as `verb` says in the same step."""
+    """The trace of a node that is ended at a point, and does as `verb` says in a `finally` around it; and whether its
+    step went on behind the point."""
     reached_its_end = False
 
     async def body(environment: Any, hosts: Any) -> None:
@@ -191,9 +192,11 @@ def traced(simulate: Any, end: str, verb: Verb, *, dies: bool = True) -> tuple[s
             file = host.disk.open("data")
             file.append(b"alive")
             connection.write(b"alive")
-            host.reached("here")
-            reached_its_end = True
-            await verb(host, file, connection)
+            try:
+                host.reached("here")
+                reached_its_end = True
+            finally:
+                await verb(host, file, connection)
 
         def strike(node: str, point: str) -> None:
             assert (node, OWNER.get()) == ("a", None)
@@ -215,15 +218,19 @@ def traced(simulate: Any, end: str, verb: Verb, *, dies: bool = True) -> tuple[s
 
 @pytest.mark.parametrize("end", ["kill", "power_off"])
 @pytest.mark.parametrize("verb", AFTER_DEATH)
-def test_nothing_comes_of_what_a_node_does_after_its_death_in_the_step_of_it(simulate, end: str, verb: Verb) -> None:
+def test_the_step_in_which_a_node_dies_ends_there_and_nothing_comes_of_what_is_left(
+    simulate, end: str, verb: Verb
+) -> None:
     died, went_on = traced(simulate, end, verb)
-    assert went_on
+    assert not went_on
     assert died == traced(simulate, end, nothing)[0]
 
 
 @pytest.mark.parametrize("verb", [write, send, listen, speak])
 def test_a_living_node_would_be_seen_to_do_it(simulate, verb: Verb) -> None:
-    assert traced(simulate, "kill", verb, dies=False) != traced(simulate, "kill", nothing, dies=False)
+    lived, went_on = traced(simulate, "kill", verb, dies=False)
+    assert went_on
+    assert lived != traced(simulate, "kill", nothing, dies=False)[0]
 
 
 def test_after_a_step_comes_before_all_else(simulate) -> None:

@@ -1,0 +1,120 @@
+"""Storms a minute of a search, checks included, on one Spark master after the other, a fresh process each.
+
+    python benchmarks/searches.py [--masters local[1] local[2] local-cluster[2,1,2048]] [--storms 96] [--drawn]
+
+The storms are those of `storms.py`: 30 s, 6 nodes of `rocketmq`, partitions and kills, 100 operations/s; with `--drawn`
+those of a guided search, which are of all lengths. One round before them warms the workers up and does not count. Told
+as well: how many times as many as on the first master, processor seconds a storm, and whether the rows are equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from checkers.spark.session import spark_session
+from harness.explore.guide import ROUND
+from harness.explore.on_spark import OnSpark
+from harness.explore.row import RANDOM, ROWS, Task
+from harness.explore.search import Search, searched
+from harness.explore.space import Space
+from harness.record.scenario import Scenario
+
+NEMESIS = ("partition", "kill")
+RATE, STORM_S = 100.0, 30.0
+ROOT = 1
+NOT_OF_THE_TASK = "processor_s"
+
+
+def rounds(spark: OnSpark, storms: int, is_drawn: bool) -> Iterator[list[dict[str, Any]]]:
+    """The rows of each round, the one that warms up first."""
+    if is_drawn:
+        search = Search(space=Space(system="rocketmq", settings={}), root=ROOT, numbers=range(ROUND + storms))
+        kept: list[list[dict[str, Any]]] = []
+
+        def trier(tasks: list[Task]) -> Any:
+            table = spark.tried(tasks)
+            kept.append(table.to_pylist())
+            return table
+
+        for _ in searched(search, None, trier):
+            yield kept.pop()
+        return
+    for first in range(0, ROUND + storms, ROUND):
+        tasks = [Task(number=n, origin=RANDOM, scenario=standard(n)) for n in range(first, first + ROUND)]
+        yield spark.tried(tasks).to_pylist()
+
+
+def standard(seed: int) -> Scenario:
+    return Scenario(
+        system="rocketmq",
+        workload="log",
+        nemesis=NEMESIS,
+        environment="simulated",
+        time_limit_s=STORM_S,
+        rate=RATE,
+        seed=seed,
+    )
+
+
+def measure(master: str, storms: int, is_drawn: bool) -> dict[str, Any]:
+    spark = OnSpark(spark_session(master))
+    each = rounds(spark, storms, is_drawn)
+    next(each)
+    began = time.monotonic()
+    rows = [row for of_round in each for row in of_round]
+    return {
+        "master": master,
+        "a_minute": 60 * len(rows) / (time.monotonic() - began),
+        "processor_s": sum(row[NOT_OF_THE_TASK] for row in rows) / len(rows),
+        "simulated_s": sum(row["simulated_s"] for row in rows) / len(rows),
+        "hash": digest(rows),
+    }
+
+
+def digest(rows: list[dict[str, Any]]) -> str:
+    """Of all that follows from the tasks."""
+    names = [field.name for field in ROWS if field.name != NOT_OF_THE_TASK]
+    return hashlib.sha256(json.dumps([[row[name] for name in names] for row in rows]).encode()).hexdigest()[:16]
+
+
+def in_a_process(master: str, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    command = [sys.executable, __file__, "--json", "--masters", master, "--storms", str(arguments.storms)]
+    if arguments.drawn:
+        command.append("--drawn")
+    environment = {**os.environ, "PYTHONHASHSEED": "random"}
+    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    measured: Mapping[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return measured
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--masters", nargs="+", default=["local[1]", "local[2]", "local-cluster[2,1,2048]"])
+    parser.add_argument("--storms", type=int, default=6 * ROUND, help="a multiple of a round; so many count")
+    parser.add_argument("--drawn", action="store_true", help="storms of a guided search")
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.json:
+        print(json.dumps(measure(arguments.masters[0], arguments.storms, arguments.drawn)))
+        return
+    results = [in_a_process(master, arguments) for master in arguments.masters]
+    first = results[0]
+    for result in results:
+        print(
+            f"{result['master']}: {result['a_minute']:.0f} storms a minute, "
+            f"{result['a_minute'] / first['a_minute']:.2f} times as many as on {first['master']}; "
+            f"{result['processor_s']:.2f} s of processor time and {result['simulated_s']:.0f} simulated s a storm; "
+            f"rows {'equal' if result['hash'] == first['hash'] else 'DIFFER'}"
+        )
+
+
+if __name__ == "__main__":
+    main()

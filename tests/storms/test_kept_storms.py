@@ -1,0 +1,28 @@
+"""Storms that searches found the system not to withstand, made small: it withstands them now.
+
+Each file tells what was wrong, and how it was found.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.explore.storm import blown_and_judged
+from harness.explore.storm_file import load_storm
+
+STORMS = sorted(Path(__file__).parent.glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", STORMS, ids=lambda path: path.stem)
+def test_the_system_withstands_a_storm_that_it_did_not(path: Path) -> None:
+    storm, parts = load_storm(path)
+    judged = blown_and_judged(storm.scenario, parts)
+    assert judged.verdict is not Verdict.INVALID, judged.words()
+    assert not judged.anomalies
+
+
+def test_there_are_storms() -> None:
+    assert STORMS

@@ -112,9 +112,8 @@ class Rocketmq:
                     if workload not in ON_BROKERS:
                         await controllers.find_active()
                         return
-                    replicas = await controllers.get_replica_info(BROKER_GROUP)
-                    voters = settings.brokers - settings.learners
-                    if replicas.master_id is not None and len(replicas.sync_state_set.members) == voters:
+                    group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
+                    if group is not None and _is_whole(group, settings.brokers - settings.learners):
                         break
                 except ClientError:
                     pass
@@ -179,6 +178,13 @@ class Rocketmq:
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         return legal_loss(settings, struck, reports)
+
+
+def _is_whole(group: GroupState, voters: int) -> bool:
+    """Whether it has a master, and all who may become master are in the SyncStateSet and count as living: one that is
+    taken for dead is not elected."""
+    alive = [replica for replica in group.in_sync if replica.is_alive]
+    return group.info.master_id is not None and len(alive) == len(group.in_sync) == voters
 
 
 async def _serves_without(

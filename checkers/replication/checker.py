@@ -17,8 +17,9 @@ What breaks it, by name:
 
 It takes the table that `write_node_events` makes (`RunUnderCheck.node_events`); without one nothing is judged, and the
 result is VALID with no statistics. Bytes are compared by checksums of pieces of 4 KiB, so what stands in the last piece
-that is not full is not compared; a difference of two pieces goes unseen once in 2³² times. Times of different nodes are
-compared to tell fenced-write from confirmed-lost, and for nothing else.
+that is not full is not compared; a difference of two pieces goes unseen once in 2³² times. Bytes on a disk that was
+damaged for good are not compared. Times of different nodes are compared to tell fenced-write from confirmed-lost, and
+for nothing else.
 
 It does not establish that nodes report the truth, that writes survive where nothing was confirmed, or progress.
 
@@ -100,7 +101,10 @@ class ReplicationChecker:
         buckets = bucket_count(history_rows(path))
         reports = engine.grouped(events, ("node",), partial(reports_of, buckets=buckets), REPORTS)
         excuses = Excuses.by_time(request.excuses)
-        findings = engine.grouped(reports, ("bucket",), partial(contradictions, excuses=excuses), FINDINGS)
+        damaged = request.run.damaged if request.run else frozenset[str]()
+        findings = engine.grouped(
+            reports, ("bucket",), partial(contradictions, excuses=excuses, damaged=damaged), FINDINGS
+        )
         return judged(
             gathered_findings(engine, findings, request.excuses),
             legal=request.legal,

@@ -21,8 +21,8 @@ Contradiction = tuple[str, Example]
 """Its name, and the reports in words."""
 
 
-def contradictions(reports: pa.Table, *, excuses: Excuses) -> pa.Table:
-    """Kernel over all reports of a bucket."""
+def contradictions(reports: pa.Table, *, excuses: Excuses, damaged: frozenset[str]) -> pa.Table:
+    """Kernel over all reports of a bucket; what `damaged` nodes say of their bytes is left out."""
     is_finding = reports["name"].is_valid()
     passed_through = reports.filter(is_finding).select(FINDINGS.names)
     reports = reports.filter(pc.invert(is_finding))
@@ -40,7 +40,8 @@ def contradictions(reports: pa.Table, *, excuses: Excuses) -> pa.Table:
     findings = Findings()
     for name in sorted({name for name, _ in found}):
         _add(findings, name, [example for of, example in found if of == name], excuses)
-    _report_pieces(reports.filter(holds), findings, excuses)
+    is_damaged = pc.is_in(reports["node"].cast(pa.string()), pa.array(sorted(damaged), pa.string()))
+    _report_pieces(reports.filter(pc.and_(holds, pc.invert(is_damaged))), findings, excuses)
     return pa.concat_tables([passed_through, findings.table()]).combine_chunks()
 
 

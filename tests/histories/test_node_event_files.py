@@ -9,6 +9,7 @@ verdict: invalid two-masters                 (or: valid)
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
+from checkers.verdict import CheckerResult, Verdict
+from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.node_events import write_node_events
 
 FILES = sorted((Path(__file__).parent / "cluster").glob("*.events"))
@@ -52,21 +55,32 @@ def value_of(text: str) -> Any:
         return text
 
 
+def checked(events: list[tuple[str, dict[str, Any]]], directory: Path, run: RunUnderCheck) -> CheckerResult:
+    for node, event in events:
+        (directory / "nodes" / node).mkdir(parents=True, exist_ok=True)
+        with (directory / "nodes" / node / "events.jsonl").open("a") as log:
+            log.write(json.dumps(event) + "\n")
+    table = write_node_events(directory / "nodes", directory / "node-events.parquet")
+    request = CheckRequest(history=directory, run=replace(run, node_events=table))
+    return ReplicationChecker().check(request, InProcessEngine())
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_events_get_the_verdict_they_are_written_for(file: Path, tmp_path: Path) -> None:
     verdict, events = parse(file.read_text())
-    for node, event in events:
-        (tmp_path / "nodes" / node).mkdir(parents=True, exist_ok=True)
-        with (tmp_path / "nodes" / node / "events.jsonl").open("a") as log:
-            log.write(json.dumps(event) + "\n")
-    table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
-    result = ReplicationChecker().check(
-        CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table)), InProcessEngine()
-    )
+    result = checked(events, tmp_path, RunUnderCheck())
     assert " ".join([result.verdict.value, *result.anomalies]) == verdict, result
     for summary in result.anomalies.values():
         assert summary.count == len(summary.examples) == 1
         assert summary.examples[0].because
+
+
+@pytest.mark.parametrize(("node", "verdict"), [("b2", Verdict.VALID), ("c1", Verdict.INVALID)])
+def test_what_lies_on_a_damaged_disk_contradicts_nobody(node: str, verdict: Verdict, tmp_path: Path) -> None:
+    (file,) = (file for file in FILES if file.stem == "diverging-logs")
+    rot = FaultWindow(kind="bit-rot", package="disk", nodes=(node,), start_ns=1, stop_ns=2)
+    run = RunUnderCheck(faults=FaultLog(windows=(rot,)), lasting_damage=("bit-rot",))
+    assert checked(parse(file.read_text())[1], tmp_path, run).verdict is verdict
 
 
 def test_there_are_events_with_and_without_each_anomaly() -> None:

@@ -3,8 +3,8 @@
 A message is lost legally if every broker that had to hold it when it was acknowledged lost it with its disk, or was
 taken away by another fault meanwhile (`damage` says who lost what). Where fewer acknowledgements than replicas are
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
-Slow links, slow disks and clocks excuse nothing, nor does a full disk. A controller whose disk loses what was synced
-may vote twice: then nothing is promised.
+Slow disks and clocks excuse nothing, nor does a full disk, nor do links where all had to acknowledge. A controller
+whose disk loses what was synced may vote twice: then nothing is promised.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ AWAY = {
     "full-disk": "unable to write",
 }
 """Kinds of faults that take a broker away for a while, in words."""
+
+APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
+"""Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
 
 UNREAD = ("lost-write", "unseen", "lost")
 """What becomes of messages that are lost."""
@@ -110,7 +113,7 @@ class _Table:
         return broker_names(self.settings)[: self.settings.brokers - self.settings.learners]
 
     def _around(
-        self, why: str, anomalies: tuple[str, ...], kinds: tuple[str, ...] = (*AWAY, *TAKEN)
+        self, why: str, anomalies: tuple[str, ...], kinds: tuple[str, ...] = (*AWAY, *TAKEN, *APART)
     ) -> Iterator[Excuse]:
         """Around each fault of these kinds on a broker."""
         margin = catch_up_ns(self.settings)

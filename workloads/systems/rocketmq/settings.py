@@ -49,9 +49,11 @@ class RocketmqSettings:
 
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "ack_durable": (True,),
+    "all_ack": (False,),
     "brokers": (1, 2, 4, 5),
     "controllers": (1, 5),
     "flush": ("async",),
+    "in_sync_replicas": (2,),
     "learners": (1,),
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),

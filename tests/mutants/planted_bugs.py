@@ -28,7 +28,7 @@ class PlantedBug:
     shown_by_nodes: frozenset[str] = frozenset()
     """What the nodes' own events show of it, whatever clients noticed; empty for a bug that they do not show."""
     first_seed: int = 0
-    """Of a storm that is known to expose it: `make test` begins with this one, `make mutants` with 0."""
+    """Of a storm that is known to expose it: `make gate` begins with this one, `make mutants` with 0."""
     workload: str = "log"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 

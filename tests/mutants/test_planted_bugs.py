@@ -20,7 +20,7 @@ def test_storms_are_written_for_bugs_that_are_planted() -> None:
     assert {bug.mutant for bug in PLANTED_BUGS} <= set(mutant_names())
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("bug", PLANTED_BUGS, ids=lambda bug: f"{bug.mutant}-{bug.workload}")
 def test_the_planted_bug_is_caught_and_shown_by_node_events_and_the_healthy_system_is_not_accused(
     bug: PlantedBug,

@@ -43,7 +43,7 @@ SCENARIOS = (
     ({"mutant": 5}, "scenario.json: mutant takes text, got 5"),
     ({"extra": 1}, "scenario.json: unknown field 'extra' of a scenario"),
     ({"facts": 5}, "scenario.json cannot be read: facts cannot be 5"),
-    ({"facts": {"reasons": [5]}}, "scenario.json: facts: reasons and panics must be text"),
+    ({"facts": {"reasons": [5]}}, "scenario.json: facts: reasons, nodes apart and panics must be text"),
     ({"facts": {"panics": []}}, "scenario.json: facts: panics cannot be []"),
     ({"facts": {"storm_from_ns": "x"}}, "scenario.json: facts: storm_from_ns cannot be 'x'"),
     ({"regime": {"latency": "x"}}, "scenario.json cannot be read: regime cannot be {'latency': 'x'}"),

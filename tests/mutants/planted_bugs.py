@@ -70,7 +70,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"confirmed-lost"}),
-        first_seed=1,
+        first_seed=2,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
@@ -85,6 +85,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"unclean-election"}),
+        first_seed=3,
         nemesis=("isolate one of brokers every 14 for 9", "kill majority of brokers every 6 for 4"),
     ),
     PlantedBug(
@@ -126,6 +127,7 @@ PLANTED_BUGS = (
         mutant="local-read",
         guarantee="a read sees every write completed before it (ST)",
         anomalies=NOT_LINEARIZABLE,
+        first_seed=15,
         nemesis=("isolate active-controller every 10 for 5",),
         workload="register",
     ),

@@ -29,6 +29,9 @@ SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
 SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
+SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
+KEEPING, ENDING = ("held-links", "partition"), ("kill", "power", "restarts")
+"""Packages of which one keeps what was sent from arriving, and one ends who sent it."""
 TRIGGER_SHARE = 0.35
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
@@ -175,6 +178,21 @@ def wave(faults: Faults, storm_s: float, first: int, draw: random.Random) -> lis
     return entries
 
 
+def late(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """What a node has sent arrives after it has ended and come back: its links keep it for so long."""
+    target = draw.choice(faults.targets)
+    keeping, ending = (faults.of_one(names, target, draw) for names in (KEEPING, ENDING))
+    if keeping is None or ending is None:
+        return sequence(faults, storm_s, first, draw)
+    at_s = draw.random() * storm_s
+    kept_s = log_uniform(draw, SHORTEST_KEPT_S, LONGEST_KEPT_S)
+    entries = [entry_of(at_s, kept_s, storm_s, first, *keeping)]
+    for place in range(1, draw.randint(2, 3)):
+        ended_s = log_uniform(draw, SHORTEST_FAULT_S, LONGEST_GAP_S)
+        entries.append(entry_of(at_s + draw.random() * kept_s, ended_s, storm_s, first + place, *ending))
+    return entries
+
+
 Motif = Callable[[Faults, float, int, random.Random], list[Entry]]
-MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave)
-WEIGHTS = (4.0, 3.0, 1.0, 2.0)
+MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late)
+WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0)

@@ -124,6 +124,8 @@ class Faults:
     """The shapes that strike one storm, by package, and the targets they can be aimed at."""
 
     packages: Mapping[str, tuple[tuple[float, Shape], ...]]
+    every: Mapping[str, tuple[tuple[float, Shape], ...]]
+    """Also of the packages that this storm does not draw from, but a motif may ask for."""
     targets: tuple[Target, ...]
     points: tuple[str, ...] = ()
     """At which a fault can strike, instead of at a time."""
@@ -136,6 +138,19 @@ class Faults:
         weights, shapes = zip(*self.packages[package], strict=True)
         (shape,) = draw.choices(shapes, weights=weights)
         return package, with_drawn_amounts(shape, draw)
+
+    def of_one(self, names: Sequence[str], target: Target, draw: random.Random) -> tuple[str, Shape] | None:
+        """A shape of one of these packages at this target; None where none can be aimed there."""
+        shapes = [
+            (name, aimed_at(shape, target))
+            for name in names
+            for _, shape in self.every.get(name, ())
+            if is_aimable(shape) and fits(aimed_at(shape, target), self.cluster)
+        ]
+        if not shapes:
+            return None
+        name, shape = draw.choice(shapes)
+        return name, with_drawn_amounts(shape, draw)
 
     def aimed(self, target: Target, draw: random.Random) -> tuple[str, Shape]:
         """A shape at a target of one's own choice; another one where none drawn can be aimed."""
@@ -176,11 +191,14 @@ def faults_of(
         if applicable.issuperset(package.fault.split("+")):
             shapes = tuple(each for each in package.shapes if fits(each[1], cluster))
             packages.update({name: shapes} if shapes else {})
+    every = packages
     if draw is not None:
         count = min(len(packages), draw.choice(KINDS_AT_ONCE))
         packages = {name: packages[name] for name in draw.sample(sorted(packages), count)}
     targets = _targets(declaration, vocabulary)
-    return Faults(packages=packages, targets=targets, points=tuple(sorted(declaration.points)), cluster=cluster)
+    return Faults(
+        packages=packages, every=every, targets=targets, points=tuple(sorted(declaration.points)), cluster=cluster
+    )
 
 
 def fits(shape: Shape, cluster: Cluster) -> bool:

@@ -224,6 +224,7 @@ LOSES = Scenario(
     mutant="flush-lie",
     rate=20.0,
     time_limit_s=9.0,
+    seed=1,
 )
 
 

@@ -25,7 +25,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.set_keeper import SetKeeper
-from system_under_test.rocketmq.broker.sync_state_set import SetView
+from system_under_test.rocketmq.broker.sync_state_set import controller_says
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
@@ -110,12 +110,10 @@ class ReplicasManager:
             return
         self._known = info
         mastership = self._ha.mastership
-        if (
-            mastership is not None
-            and info.master_epoch == mastership.master_epoch
-            and info.sync_state_set.epoch > mastership.view.confirmed.epoch
-        ):
-            mastership.change_view(SetView(confirmed=info.sync_state_set))
+        if mastership is not None and info.master_epoch == mastership.master_epoch:
+            view = controller_says(mastership.view, info.sync_state_set)
+            if view is not mastership.view:
+                mastership.change_view(view)
         if self._is_due(info):
             self._host.reached("role-due")
             self._depose()

@@ -3,8 +3,9 @@
     python benchmarks/searches.py [--masters local[1] local[2] local-cluster[2,1,2048]] [--storms 96] [--drawn]
 
 The storms are those of `storms.py`: 30 s, 6 nodes of `rocketmq`, partitions and kills, 100 operations/s; with `--drawn`
-those of a guided search, which are of all lengths. One round before them warms the workers up and does not count. Told
-as well: how many times as many as on the first master, processor seconds a storm, and whether the rows are equal.
+those of a guided search, which are of all lengths. A search of its own before them warms the workers up and does not
+count. Told as well: how many times as many as on the first master, processor seconds a storm, and whether the rows are
+equal.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
+
+import pyarrow as pa
 
 from checkers.spark.session import spark_session
 from harness.explore.guide import ROUND
 from harness.explore.on_spark import OnSpark
 from harness.explore.row import RANDOM, ROWS, Task
-from harness.explore.search import Search, searched
+from harness.explore.search import Search, Trier, searched
 from harness.explore.space import Space
 from harness.record.scenario import Scenario
 
@@ -33,46 +37,44 @@ ROOT = 1
 NOT_OF_THE_TASK = "processor_s"
 
 
-def rounds(spark: OnSpark, storms: int, is_drawn: bool) -> Iterator[list[dict[str, Any]]]:
-    """The rows of each round, the one that warms up first."""
-    if is_drawn:
-        search = Search(space=Space(system="rocketmq", settings={}), root=ROOT, numbers=range(ROUND + storms))
-        kept: list[list[dict[str, Any]]] = []
+def rows_of(trier: Trier, numbers: range, is_drawn: bool) -> list[dict[str, Any]]:
+    """What a search over these storms comes to; unless they are drawn, standard ones are tried in their places."""
+    search = Search(space=Space(system="rocketmq", settings={}), root=ROOT, numbers=numbers, is_guided=is_drawn)
+    rounds: list[Future[pa.Table]] = []
 
-        def trier(tasks: list[Task]) -> Any:
-            table = spark.tried(tasks)
-            kept.append(table.to_pylist())
-            return table
+    def recording(tasks: list[Task]) -> Future[pa.Table]:
+        chosen = tasks if is_drawn else [standard(task.number) for task in tasks]
+        rounds.append(trier(chosen))
+        return rounds[-1]
 
-        for _ in searched(search, None, trier):
-            yield kept.pop()
-        return
-    for first in range(0, ROUND + storms, ROUND):
-        tasks = [Task(number=n, origin=RANDOM, scenario=standard(n)) for n in range(first, first + ROUND)]
-        yield spark.tried(tasks).to_pylist()
+    for _ in searched(search, None, recording):
+        pass
+    return [row for of_round in rounds for row in of_round.result().to_pylist()]
 
 
-def standard(seed: int) -> Scenario:
-    return Scenario(
+def standard(number: int) -> Task:
+    scenario = Scenario(
         system="rocketmq",
         workload="log",
         nemesis=NEMESIS,
         environment="simulated",
         time_limit_s=STORM_S,
         rate=RATE,
-        seed=seed,
+        seed=number,
     )
+    return Task(number=number, origin=RANDOM, scenario=scenario)
 
 
 def measure(master: str, storms: int, is_drawn: bool) -> dict[str, Any]:
     spark = OnSpark(spark_session(master))
-    each = rounds(spark, storms, is_drawn)
-    next(each)
-    began = time.monotonic()
-    rows = [row for of_round in each for row in of_round]
+    with spark.trying() as trier:
+        rows_of(trier, range(ROUND), is_drawn)
+        began = time.monotonic()
+        rows = rows_of(trier, range(ROUND, ROUND + storms), is_drawn)
+        took_s = time.monotonic() - began
     return {
         "master": master,
-        "a_minute": 60 * len(rows) / (time.monotonic() - began),
+        "a_minute": 60 * len(rows) / took_s,
         "processor_s": sum(row[NOT_OF_THE_TASK] for row in rows) / len(rows),
         "simulated_s": sum(row["simulated_s"] for row in rows) / len(rows),
         "hash": digest(rows),

@@ -233,11 +233,12 @@ def _searched(search: Search, into: Path | None, bounds: _Bounds, spark: OnSpark
     console.say(f"rows      {directory}")
     goes_on = bounded(bounds.seconds, first=bounds.first)
     tally = None
-    for tally, findings in searched(search, store, spark.tried, goes_on=goes_on):
-        for row in findings:
-            _tell_finding(row, console)
-        last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
-        console.progress(Moment(tally.words()))
+    with spark.trying() as trier:
+        for tally, findings in searched(search, store, trier, goes_on=goes_on):
+            for row in findings:
+                _tell_finding(row, console)
+            last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
+            console.progress(Moment(tally.words()))
     files = _shrunk(tally, directory, spark, console) if tally is not None and tally.causes and bounds.shrink else []
     code = _verdict(tally)
     _tell_end(search, tally, files, code, console)

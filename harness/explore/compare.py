@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,8 +18,8 @@ import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness.explore.findings import Finding, shrunk_row
-from harness.explore.row import ROWS, Task, scenario_of, tried
-from harness.explore.search import Search, searched
+from harness.explore.row import Task, scenario_of, tried
+from harness.explore.search import Search, ended, searched
 from harness.record.scenario import Scenario
 
 Each = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Iterator[dict[str, Any]]]
@@ -95,7 +96,7 @@ class _UntilCaught:
         spent = self.most_processor_s is not None and self.processor_s >= self.most_processor_s
         return spent or self.catch is not None
 
-    def __call__(self, tasks: list[Task]) -> pa.Table:
+    def __call__(self, tasks: list[Task]) -> Future[pa.Table]:
         rows = []
         for task in tasks:
             if self.is_over:
@@ -106,7 +107,7 @@ class _UntilCaught:
             self.processor_s += row["processor_s"]
             if row["verdict"] == Verdict.INVALID.value and is_of_the_bug(task.scenario):
                 self.catch = row
-        return pa.Table.from_pylist(rows, schema=ROWS)
+        return ended(rows)
 
 
 def is_of_the_bug(scenario: Scenario) -> bool:

@@ -1,7 +1,8 @@
 """Which storms are tried next: random ones, and changes of those that led to something new.
 
-Rounds have a fixed size, and a guide learns from whole rounds, by the numbers of their storms: what it proposes follows
-from the search and the rows so far, whoever tried them in whatever order.
+Rounds have a fixed size, and a guide learns from whole rounds, in their order, by the numbers of their storms. When it
+proposes one it knows all rounds before it but the last LAG: what it proposes follows from the search and the rows that
+it knows, whoever tried them in whatever order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from harness.explore.space import Space
 from harness.seed import Seed
 
 ROUND = 16
-"""Storms that are tried before the guide learns of them."""
+"""Storms that the guide proposes, and learns of, together."""
+LAG = 1
+"""Rounds of which the guide knows nothing yet when it proposes the next: they are under way, and the next one's storms
+take the processors that they leave free."""
 RANDOM_SHARE = 0.2
 """Of a guided search, as a control."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from harness.explore.findings import SHRUNK, Finding, shrunk_row
+from harness.explore.guide import LAG
 from harness.explore.row import ROWS, Task, tried
+from harness.explore.search import Trier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,8 +32,14 @@ class OnSpark:
 
     session: SparkSession
 
-    def tried(self, tasks: list[Task]) -> pa.Table:
-        """`Trier`."""
+    @contextmanager
+    def trying(self) -> Iterator[Trier]:
+        """While inside: a job for each round. Spark gives its processors to the storms of the first round, and those
+        that are left to the storms of the next. Rounds under way at the end are cancelled."""
+        with self._jobs(LAG + 1) as jobs:
+            yield lambda tasks: jobs.submit(self._tried, tasks)
+
+    def _tried(self, tasks: list[Task]) -> pa.Table:
         return self._each([task.to_row() for task in tasks], _tried, ROWS).sort_by("number")
 
     def shrunk(self, findings: list[Finding]) -> list[dict[str, Any]]:
@@ -40,15 +49,20 @@ class OnSpark:
 
     def as_done(self, make: Made, given: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """`Each`: a job for each value, as many at once as there are processors."""
-        context = self.session.sparkContext
-        threads = ThreadPoolExecutor(context.defaultParallelism)
-        jobs = [threads.submit(self._each, [one], partial(_text, make), TEXTS) for one in given]
+        with self._jobs(self.session.sparkContext.defaultParallelism) as jobs:
+            made = [jobs.submit(self._each, [one], partial(_text, make), TEXTS) for one in given]
+            for one in as_completed(made):
+                yield json.loads(one.result().column("text")[0].as_py())
+
+    @contextmanager
+    def _jobs(self, at_once: int) -> Iterator[ThreadPoolExecutor]:
+        """A thread waits for each; those that have not ended at the end are cancelled."""
+        threads = ThreadPoolExecutor(at_once)
         try:
-            for job in as_completed(jobs):
-                yield json.loads(job.result().column("text")[0].as_py())
+            yield threads
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-            context.cancelAllJobs()
+            self.session.sparkContext.cancelAllJobs()
 
     def _each(self, given: list[Any], make: Made, schema: pa.Schema) -> pa.Table:
         from pyspark.sql.pandas.types import from_arrow_schema

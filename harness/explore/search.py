@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness import path_name
-from harness.explore.guide import ROUND, Guide
+from harness.explore.guide import LAG, ROUND, Guide
 from harness.explore.row import ROWS, Task, tried
 from harness.explore.space import Space
 from harness.explore.store import Store
 from harness.session import resolve as registry
 
-Trier = Callable[[list[Task]], pa.Table]
-"""Tries storms; rows of ROWS, in the order of their numbers."""
+Trier = Callable[[list[Task]], Future[pa.Table]]
+"""Begins to try storms, while others may be under way; rows of ROWS, in the order of their numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class Search:
             "first": 0 if self.numbers is None else self.numbers.start,
             "guided": self.is_guided,
             "round": ROUND,
+            "lag": LAG,
         }
 
     @property
@@ -133,9 +136,16 @@ class Tally:
         }
 
 
-def here(tasks: list[Task]) -> pa.Table:
-    """Try them in this process, one after the other."""
-    return pa.Table.from_pylist([tried(task) for task in tasks], schema=ROWS)
+def here(tasks: list[Task]) -> Future[pa.Table]:
+    """`Trier`: in this process, one after the other, all before it returns."""
+    return ended([tried(task) for task in tasks])
+
+
+def ended(rows: Sequence[Mapping[str, Any]]) -> Future[pa.Table]:
+    """A round whose storms were tried."""
+    future: Future[pa.Table] = Future()
+    future.set_result(pa.Table.from_pylist(rows, schema=ROWS))
+    return future
 
 
 def searched(
@@ -147,23 +157,35 @@ def searched(
 ) -> Iterator[tuple[Tally, list[Mapping[str, Any]]]]:
     """Round by round, what is known by then and what was new in it; begins with the rounds that were kept.
 
-    Ends with its numbers, or before a round at which `goes_on` says no.
+    A round is proposed when all rounds before it but the last LAG are learned, and no other, whatever has ended. Ends
+    with its numbers, or before a round at which `goes_on` says no; the rounds under way are learned then, too.
     """
     tally = Tally(guide=Guide(space=search.space, root=search.root, is_guided=search.is_guided))
     kept = iter(()) if store is None else store.rows()
+    under_way: deque[Callable[[], list[dict[str, Any]]]] = deque()
     for place, numbers in enumerate(search.rounds()):
+        if len(under_way) > LAG:
+            yield tally, tally.takes(under_way.popleft()())
         # Also where the round was kept: what was proposed decides which parents had children.
         tasks = tally.guide.proposed(numbers)
         rows = next(kept, None)
         if rows is not None and len(rows) >= len(tasks):
-            yield tally, tally.takes(rows)
-            continue
-        if not goes_on(tally):
-            return
-        table = trier(tasks)
-        if store is not None:
-            store.add(place, table)
-        yield tally, tally.takes(table.to_pylist())
+            under_way.append(partial(list, rows))
+        elif goes_on(tally):
+            under_way.append(partial(_kept, store, place, trier(tasks)))
+        else:
+            break
+    while under_way:
+        yield tally, tally.takes(under_way.popleft()())
+
+
+def _kept(store: Store | None, place: int, round_under_way: Future[pa.Table]) -> list[dict[str, Any]]:
+    """Its rows, once it has ended."""
+    table = round_under_way.result()
+    if store is not None:
+        store.add(place, table)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def bounded(seconds: float | None, *, first: bool = False) -> Callable[[Tally], bool]:

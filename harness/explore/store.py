@@ -5,7 +5,7 @@
       rounds/00000.parquet …
 
 `spark.read.parquet(".../rounds")` is a row a storm, as `harness.explore.row.ROWS` says. A round is there whole or not
-at all.
+at all, and after all rounds before it; those under way are lost when a search is interrupted.
 """
 
 from __future__ import annotations

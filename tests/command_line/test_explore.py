@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from checkers.spark.java import JavaMissing, require_java
+from checkers.spark.session import spark_session
 from harness.explore.compare import Chase, chased
-from harness.explore.guide import Guide
-from harness.explore.search import Search, here
+from harness.explore.guide import LAG, Guide
+from harness.explore.on_spark import OnSpark
+from harness.explore.row import GUIDED, ROWS
+from harness.explore.search import Search, here, searched
 from harness.explore.space import Space
+from harness.explore.store import Store
 from tests.command_line.answers import Stormproof
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -34,7 +41,7 @@ def test_storms_on_spark_are_those_of_this_process_and_are_kept(stormproof: Stor
     directory = Path("explored/rocketmq-11")
     kept = pq.read_table(directory / "rounds").drop_columns(["processor_s"])
     space = Space(system="rocketmq", settings={"time_scale": 0.1})
-    rows = here(Guide(space=space, root=11).proposed(range(2)))
+    rows = here(Guide(space=space, root=11).proposed(range(2))).result()
     assert kept.equals(rows.drop_columns(["processor_s"]))
     again = stormproof(*EXPLORE, "--seeds", "0..1", "--json")
     assert again.code == first.code
@@ -42,6 +49,48 @@ def test_storms_on_spark_are_those_of_this_process_and_are_kept(stormproof: Stor
     other = stormproof(*EXPLORE, "--seeds", "5..6", "--into", directory)
     assert other.code == 254
     assert "holds another search (first was 0, is 5); name another directory with --into" in other.err
+
+
+def test_a_search_on_spark_learns_what_one_in_this_process_learns(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    a_round = 2
+    monkeypatch.setattr("harness.explore.search.ROUND", a_round)
+    small = {"time_scale": 0.1, "brokers": 2, "controllers": 1}
+    space = Space(system="rocketmq", workload="log", settings=small, nemesis=("kill",))
+    search = Search(space=space, root=11, numbers=range((3 + LAG) * a_round))
+    rows = []
+    with OnSpark(spark_session("local[2]")).trying() as on_spark:
+        for name, trier in (("here", here), ("spark", on_spark)):
+            store = Store(tmp_path / name, search.to_json())
+            list(searched(search, store, trier))
+            rows.append(pq.read_table(store.rounds).drop_columns(["processor_s"]))
+    assert GUIDED in rows[0].column("origin").to_pylist()
+    assert rows[0].equals(rows[1])
+
+
+def test_a_round_is_under_way_on_spark_while_the_one_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_are_there = threading.Barrier(1 + LAG)
+
+    def waits(*given: Any) -> pa.Table:
+        all_are_there.wait(timeout=60)
+        return ROWS.empty_table()
+
+    monkeypatch.setattr(OnSpark, "_each", waits)
+    with OnSpark(spark_session("local[2]")).trying() as trier:
+        rounds = [trier([]) for _ in range(1 + LAG)]
+        assert all(each.result().num_rows == 0 for each in rounds)
+
+
+def test_rounds_under_way_are_cancelled_where_a_search_ends_without_them() -> None:
+    spark = spark_session("local[2]")
+    space = Space(system="rocketmq", settings={})
+    with OnSpark(spark).trying() as trier:
+        under_way = trier(Guide(space=space, root=11).proposed(range(200)))
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            assert not under_way.done()
+    with pytest.raises(Exception, match="cancelled"):
+        under_way.result(timeout=60)
 
 
 def test_searches_are_compared_on_spark_as_they_end_in_this_process(stormproof: Stormproof) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from harness.errors import UsageError
-from harness.explore.guide import ROUND, Guide
+from harness.explore.guide import LAG, ROUND, Guide
 from harness.explore.points import seconds_in
 from harness.explore.row import GUIDED, RANDOM, ROWS, Task, tried
-from harness.explore.search import Search, searched
+from harness.explore.search import Search, bounded, ended, searched
 from harness.explore.space import Space
 from harness.explore.store import Store
 from harness.explore.storm import blow
@@ -49,10 +52,29 @@ class Tries:
         self.tasks: list[Task] = []
         self.invalid = invalid
 
-    def __call__(self, tasks: list[Task]) -> pa.Table:
+    def __call__(self, tasks: list[Task]) -> Future[pa.Table]:
         self.tasks += tasks
-        rows = [row_of(task, verdict="invalid" if task.number in self.invalid else "valid") for task in tasks]
-        return pa.Table.from_pylist(rows, schema=ROWS)
+        return ended([row_of(task, verdict="invalid" if task.number in self.invalid else "valid") for task in tasks])
+
+
+class TriesLate(Tries):
+    """Its rounds end when they are waited for, as late as can be."""
+
+    def __init__(self, *, invalid: frozenset[int] = frozenset()) -> None:
+        super().__init__(invalid=invalid)
+        self.course: list[str] = []
+
+    def __call__(self, tasks: list[Task]) -> Future[pa.Table]:
+        place = tasks[0].number // ROUND
+        self.course.append(f"{place} begins")
+        begun = super().__call__(tasks)
+
+        class Late(Future[pa.Table]):
+            def result(late, timeout: float | None = None) -> pa.Table:
+                self.course.append(f"{place} ends")
+                return begun.result()
+
+        return Late()
 
 
 def search(count: int, *, is_guided: bool = True) -> Search:
@@ -71,17 +93,55 @@ def test_one_storm_gives_one_row_however_often_it_is_tried() -> None:
 
 def test_a_guided_search_begins_at_random_and_then_changes_what_led_somewhere_new() -> None:
     tries = Tries()
-    list(searched(search(3 * ROUND), None, tries))
+    list(searched(search(4 * ROUND), None, tries))
     origins = [task.origin for task in tries.tasks]
-    assert set(origins[:ROUND]) == {RANDOM}
-    assert origins[ROUND:].count(GUIDED) > ROUND
-    assert RANDOM in origins[ROUND:]
+    first_led = (1 + LAG) * ROUND
+    assert set(origins[:first_led]) == {RANDOM}
+    assert origins[first_led:].count(GUIDED) > ROUND
+    assert RANDOM in origins[first_led:]
     assert all((task.parent is not None) == (task.origin == GUIDED) for task in tries.tasks)
+
+
+def test_a_round_is_proposed_knowing_all_rounds_but_the_lag() -> None:
+    tries = Tries()
+    list(searched(search(6 * ROUND), None, tries))
+    youngest = [-1] * 6
+    for task in tries.tasks:
+        if task.parent is not None:
+            youngest[task.number // ROUND] = max(youngest[task.number // ROUND], task.parent // ROUND)
+    assert youngest == [max(place - 1 - LAG, -1) for place in range(6)]
+
+
+def test_a_round_begins_before_the_one_before_it_ends() -> None:
+    tries = TriesLate()
+    for _ in searched(search(4 * ROUND), None, tries):
+        tries.course.append("learned")
+    assert ", ".join(tries.course) == (
+        "0 begins, 1 begins, 0 ends, learned, 2 begins, 1 ends, learned, 3 begins, 2 ends, learned, 3 ends, learned"
+    )
+
+
+def test_what_is_proposed_does_not_depend_on_when_rounds_end() -> None:
+    at_once, late = Tries(), TriesLate()
+    for tries in (at_once, late):
+        list(searched(search(5 * ROUND), None, tries))
+    assert GUIDED in {task.origin for task in at_once.tasks}
+    assert at_once.tasks == late.tasks
+
+
+@pytest.mark.parametrize("made", [Tries, TriesLate])
+def test_a_search_for_the_first_finding_ends_with_the_rounds_under_way(made: Callable[..., Tries]) -> None:
+    tries = made(invalid=frozenset({ROUND + 3, 2 * ROUND + 1}))
+    learned = list(searched(search(9 * ROUND), None, tries, goes_on=bounded(None, first=True)))
+    assert [task.number for task in tries.tasks] == list(range((2 + LAG) * ROUND))
+    (*_, (tally, _)) = learned
+    assert tally.storms == len(tries.tasks)
+    assert tally.causes == {("lost-write",): [ROUND + 3, 2 * ROUND + 1]}
 
 
 def test_a_random_search_is_not_led() -> None:
     tries = Tries()
-    list(searched(search(2 * ROUND, is_guided=False), None, tries))
+    list(searched(search(3 * ROUND, is_guided=False), None, tries))
     assert {task.origin for task in tries.tasks} == {RANDOM}
 
 
@@ -134,16 +194,18 @@ def test_looking_at_points_leaves_the_trace_as_it_is() -> None:
 
 def test_a_search_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     whole = Tries()
-    list(searched(search(3 * ROUND), None, whole))
+    list(searched(search(6 * ROUND), None, whole))
     first, second = Tries(), Tries()
-    store = Store(tmp_path / "search", search(3 * ROUND).to_json())
-    for _, _ in zip(range(2), searched(search(3 * ROUND), store, first), strict=False):
+    store = Store(tmp_path / "search", search(6 * ROUND).to_json())
+    for _, _ in zip(range(3), searched(search(6 * ROUND), store, first), strict=False):
         pass
-    again = Store(tmp_path / "search", search(3 * ROUND).to_json())
-    (*_, (tally, _)) = searched(search(3 * ROUND), again, second)
-    assert [task.number for task in second.tasks] == list(range(2 * ROUND, 3 * ROUND))
-    assert first.tasks + second.tasks == whole.tasks
-    assert tally.storms == 3 * ROUND
+    assert len(first.tasks) == (3 + LAG) * ROUND, "the rounds that were learned, and those under way, which are lost"
+    again = Store(tmp_path / "search", search(6 * ROUND).to_json())
+    (*_, (tally, _)) = searched(search(6 * ROUND), again, second)
+    assert [task.number for task in second.tasks] == list(range(3 * ROUND, 6 * ROUND))
+    assert first.tasks == whole.tasks[: len(first.tasks)]
+    assert second.tasks == whole.tasks[3 * ROUND :]
+    assert tally.storms == 6 * ROUND
 
 
 def test_a_cause_is_found_once_and_counted(tmp_path: Path) -> None:
@@ -158,6 +220,9 @@ def test_a_directory_holds_one_search(tmp_path: Path) -> None:
     Store(tmp_path / "search", search(16).to_json())
     with pytest.raises(UsageError, match=r"holds another search .guided was True, is False."):
         Store(tmp_path / "search", search(16, is_guided=False).to_json())
+    (tmp_path / "search" / "search.json").write_text(json.dumps(search(16).to_json() | {"lag": LAG + 1}))
+    with pytest.raises(UsageError, match=rf"holds another search .lag was {LAG + 1}, is {LAG}."):
+        Store(tmp_path / "search", search(16).to_json())
     (tmp_path / "search" / "search.json").write_text("no JSON")
     with pytest.raises(UsageError, match="is no search; name another directory with --into"):
         Store(tmp_path / "search", search(16).to_json())

@@ -125,14 +125,12 @@ def gathered_findings(
                 )
             )
     return {
-        name: _summary(
-            counts[name], examples.get((name, True), []), examples.get((name, False), [])[:EXAMPLES], excuses
-        )
+        name: summary(counts[name], examples.get((name, True), []), examples.get((name, False), [])[:EXAMPLES], excuses)
         for name in sorted(counts)
     }
 
 
-def _summary(
+def summary(
     counts: Mapping[int | None, int], broken: Sequence[Anomaly], legal: Sequence[Anomaly], excuses: Sequence[Excuse]
 ) -> AnomalySummary:
     """Of one anomaly; `counts` by the number of the excuse."""

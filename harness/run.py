@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.client import Client
-from harness.environments.environment import Environment
+from harness.environments.environment import Environment, Moments
 from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
+from harness.invariants import Breaches, invariants_of
 from harness.operation import NEMESIS, Operation
 from harness.progress import Progress, RunProgress
 from harness.record.facts import RunFacts
@@ -73,6 +74,7 @@ class FactsSoFar:
     healed_ns: int | None = None
     serves_ns: int | None = None
     apart: tuple[str, ...] = ()
+    breaches: Breaches | None = None
     final_from_ns: int | None = None
     complete: bool = False
 
@@ -84,6 +86,7 @@ class FactsSoFar:
             healed_ns=self.healed_ns,
             serves_ns=self.serves_ns,
             apart=self.apart,
+            breaches=() if self.breaches is None else self.breaches.kept(),
             final_from_ns=self.final_from_ns,
             complete=self.complete,
         )
@@ -126,7 +129,7 @@ class _Course:
         observer: Any = None
         watch = plan.watch or watch_of(plan.system, plan.system_settings)
         if environment.moments is not None:
-            environment.moments.watch = watch.saw
+            self._keep_watch(environment.moments, watch)
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)
@@ -170,6 +173,19 @@ class _Course:
                 self.facts.panics.update(environment.panics())
             finally:
                 await environment.stop()
+
+    def _keep_watch(self, moments: Moments, watch: Watch) -> None:
+        plan, breaches = self.plan, Breaches(self.environment.timeline.now_ns)
+        invariants = invariants_of(plan.system, plan.system_settings, breaches)
+        if invariants is None:
+            moments.watch = watch.saw
+            return
+
+        def saw(node: str, event: str, fields: Mapping[str, object]) -> None:
+            watch.saw(node, event, fields)
+            invariants.saw(node, event, fields)
+
+        moments.watch, moments.values, self.facts.breaches = saw, invariants.told, breaches
 
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan

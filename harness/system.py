@@ -88,6 +88,9 @@ class Declaration:
     down while it demands progress."""
     explored: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
     """Setting -> values beside the given one that storms draw where `stormproof explore` searches."""
+    paces: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
+    """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
+    waits before it acts. The less, the more of what can happen does so within a storm."""
 
     def __post_init__(self) -> None:
         for group in (*self.data, *self.voters, *self.roles.values()):

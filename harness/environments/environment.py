@@ -49,6 +49,8 @@ class Moments(Protocol):
 
     watch: Callable[[str, str, Mapping[str, object]], None] | None
     """Called as `Watch.saw` for every event of a node; to be set before nodes are started."""
+    values: Callable[[str, str, Mapping[str, int]], None] | None
+    """Called as `Invariants.told` wherever a node reaches a point and says what it holds there; as `watch`."""
 
     def on_point(self, callback: Callable[[str, str], None]) -> None:
         """Call it with node and point each time a node reaches a point, in the midst of that node's step.

@@ -25,6 +25,8 @@ from nemesis.target import Target
 from nemesis.trigger import Trigger
 
 SHORTEST_FAULT_S, LONGEST_FAULT_S = 0.005, 30.0
+TOWARDS_LONG = 0.6
+"""1 would make all orders of magnitude equally likely."""
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
 SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
@@ -106,10 +108,11 @@ def with_trigger(entry: Entry, trigger: Trigger, draw: random.Random) -> Entry:
 
 
 def fault_length_s(draw: random.Random, left_s: float) -> float:
-    """Log-uniform, or all that is left."""
+    """Of any order of magnitude, long ones likelier than short ones; or all that is left."""
     if draw.random() < HELD_SHARE:
         return left_s
-    return min(left_s, log_uniform(draw, SHORTEST_FAULT_S, LONGEST_FAULT_S))
+    orders = math.log(LONGEST_FAULT_S / SHORTEST_FAULT_S)
+    return min(left_s, SHORTEST_FAULT_S * math.exp(orders * draw.random() ** TOWARDS_LONG))
 
 
 def log_uniform(draw: random.Random, low: float, high: float) -> float:
@@ -166,7 +169,8 @@ def repeated(faults: Faults, storm_s: float, first: int, draw: random.Random) ->
 def wave(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
     """Different targets one after the other, each struck before the one before it is back, or just after."""
     at_s = draw.random() * storm_s
-    targets: list[Target] = draw.sample(faults.targets, min(len(faults.targets), draw.randint(2, 3)))
+    different = sorted(set(faults.targets), key=str)
+    targets: list[Target] = draw.sample(different, min(len(different), draw.randint(2, 3)))
     length_s = log_uniform(draw, 0.1, LONGEST_FAULT_S / 2)
     entries = []
     for place, target in enumerate(targets):

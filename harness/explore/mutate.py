@@ -209,7 +209,7 @@ def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw
     """One setting drawn anew, or the load."""
     if draw.random() < 0.4:
         return replace(scenario, rate=draw.choice(RATES), concurrency=draw.choice(CONCURRENCIES))
-    drawn = space.drawn_settings(scenario.workload, draw)
+    drawn = space.drawn_settings(scenario.workload, scenario.world, draw)
     names = sorted(drawn.keys() | (scenario.settings.keys() - space.settings.keys()))
     if not names:
         return scenario

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from harness.errors import UsageError
-from harness.record.scenario import Scenario, SettingValue
+from harness.record.scenario import DRAWN, NEAR, Scenario, SettingValue
 from harness.session import resolve as registry
 from harness.system import Declaration
 from nemesis.cluster import Cluster
@@ -22,15 +22,25 @@ from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
 from nemesis.vocabulary import IT, Vocabulary
 
-UNUSUAL_SETTING = 0.25
-"""How often a setting is not the usual one."""
+UNUSUAL_SETTINGS = (0, 0, 1, 1, 2, 3)
+"""How many settings of a storm are not the usual ones: with many at once it is easily the storm that is unusual."""
 KINDS_AT_ONCE = (1, 2, 2, 3, 3, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
+NEAR_SHARE = 0.75
+"""How often hosts are near each other, so that a system may be quick to act."""
+WEIGHTS = {
+    **dict.fromkeys(("kill", "partition"), 4.0),
+    **dict.fromkeys(("pause", "power"), 3.0),
+    **dict.fromkeys(("flapping-links", "held-links", "links", "restarts"), 2.0),
+    **dict.fromkeys(("disk-damage", "strobe"), 0.5),
+}
+"""Package of faults -> how likely a storm draws from it, 1 for all others: without any that takes nodes from each
+other, nobody has to take over, and the rest is noise."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first."""
 RATES = (25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
-SHORTEST_STORM_S, LONGEST_STORM_S = 6.0, 30.0
+SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
 LIVENESS_SHARE = 0.2
 """How often progress is demanded of a quorum after the storm."""
 THE_NODE = Role(IT)
@@ -55,7 +65,8 @@ class Space:
         is_demanding = draw.random() < LIVENESS_SHARE
         storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
         workload = self.workload or _workload(registry.system(self.system).workloads, draw)
-        settings = {**self.drawn_settings(workload, draw), **self.settings}
+        world = NEAR if draw.random() < NEAR_SHARE else DRAWN
+        settings = {**self.drawn_settings(workload, world, draw), **self.settings}
         liveness_s = self._progresses_within_s(settings) if is_demanding else 0.0
         return Scenario(
             system=self.system,
@@ -67,6 +78,7 @@ class Space:
             time_limit_s=storm_s + liveness_s,
             liveness_s=liveness_s,
             seed=seed,
+            world=world,
         )
 
     def _progresses_within_s(self, settings: Mapping[str, SettingValue]) -> float:
@@ -74,22 +86,18 @@ class Space:
         typed = registry.typed_settings(system.settings_type, settings)
         return float(system.cluster(typed).progresses_within_s)
 
-    def drawn_settings(self, workload: str, draw: random.Random) -> dict[str, SettingValue]:
+    def drawn_settings(self, workload: str, world: str, draw: random.Random) -> dict[str, SettingValue]:
         """Settings of system and workload that go together; usually the usual ones."""
         system = registry.system(self.system)
-        explored = {
-            **system.cluster(registry.typed_settings(system.settings_type, self.settings)).explored,
-            **registry.workload(workload).explored,
-        }
+        declared = system.cluster(registry.typed_settings(system.settings_type, self.settings))
+        explored = {**declared.explored, **registry.workload(workload).explored}
+        paces = {name: draw.choice(values) for name, values in sorted(declared.paces.items())} if world == NEAR else {}
         for _ in range(MOST_TRIES):
-            drawn = {
-                name: draw.choice(values)
-                for name, values in sorted(explored.items())
-                if draw.random() < UNUSUAL_SETTING
-            }
-            if self.is_possible(workload, drawn):
-                return drawn
-        return {}
+            count = min(len(explored), draw.choice(UNUSUAL_SETTINGS))
+            drawn = {name: draw.choice(explored[name]) for name in draw.sample(sorted(explored), count)}
+            if self.is_possible(workload, {**paces, **drawn}):
+                return {**paces, **drawn}
+        return paces
 
     def require_possible(self) -> None:
         """Raises UsageError for a mutant, a workload or settings that the system does not have, and for a system that
@@ -194,11 +202,16 @@ def faults_of(
     every = packages
     if draw is not None:
         count = min(len(packages), draw.choice(KINDS_AT_ONCE))
-        packages = {name: packages[name] for name in draw.sample(sorted(packages), count)}
+        packages = {name: packages[name] for name in _sample(sorted(packages), count, draw)}
     targets = _targets(declaration, vocabulary)
     return Faults(
         packages=packages, every=every, targets=targets, points=tuple(sorted(declaration.points)), cluster=cluster
     )
+
+
+def _sample(names: Sequence[str], count: int, draw: random.Random) -> list[str]:
+    """Different ones, by their weights."""
+    return sorted(names, key=lambda name: draw.random() ** (1 / WEIGHTS.get(name, 1.0)), reverse=True)[:count]
 
 
 def fits(shape: Shape, cluster: Cluster) -> bool:
@@ -213,9 +226,11 @@ def _whole_cluster(declaration: Declaration, vocabulary: Vocabulary) -> Cluster:
 
 
 def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:
-    """Roles, nodes, one of a group, groups: where sequences of faults are aimed."""
+    """Roles, nodes, one of a group, groups: where sequences of faults are aimed. Roles are as many as nodes, for with
+    them most depends on one node."""
+    roles = tuple(Role(role) for role in declaration.roles)
     return (
-        *(Role(role) for role in declaration.roles),
+        *(roles * max(1, len(vocabulary.nodes) // max(1, len(roles)))),
         *(Nodes((node,)) for node in vocabulary.nodes),
         *(One(group) for group in declaration.groups),
         *(Group(group) for group in declaration.groups),

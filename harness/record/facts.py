@@ -11,6 +11,28 @@ from harness.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
+class Breach:
+    """An invariant of the system that did not hold at some moment of the run."""
+
+    name: str
+    """One of `checkers.invariants`."""
+    nodes: tuple[str, ...]
+    time_ns: int
+    because: str
+
+    @classmethod
+    def from_json(cls, data: Any) -> Breach:
+        """Raises UsageError."""
+        try:
+            name, nodes, time_ns, because = (data[key] for key in ("name", "nodes", "time_ns", "because"))
+        except (TypeError, KeyError):
+            raise UsageError(f"facts: a breach has name, nodes, time_ns and because, not {shown(data)}") from None
+        if not (isinstance(time_ns, int) and all(isinstance(word, str) for word in (name, because, *nodes))):
+            raise UsageError(f"facts: a breach cannot be {shown(data)}")
+        return cls(name=name, nodes=tuple(nodes), time_ns=time_ns, because=because)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFacts:
     """Times are those of the run's own clock."""
 
@@ -27,6 +49,8 @@ class RunFacts:
     apart: tuple[str, ...] = ()
     """Nodes whose disks were damaged for good and on whom no other node depended any more: without them the system had
     to serve again."""
+    breaches: tuple[Breach, ...] = ()
+    """Invariants of the system that did not hold, in the order of their times; the first few of each name."""
     final_from_ns: int | None = None
     """When the final reads began; None where they did not."""
     complete: bool = False
@@ -51,6 +75,7 @@ class RunFacts:
             healed_ns=data.get("healed_ns"),
             serves_ns=data.get("serves_ns"),
             apart=tuple(data.get("apart", ())),
+            breaches=tuple(Breach.from_json(each) for each in data.get("breaches", ())),
             final_from_ns=data.get("final_from_ns"),
             complete=data.get("complete", False),
         )
@@ -63,6 +88,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "healed_ns": (int, type(None)),
     "serves_ns": (int, type(None)),
     "apart": (list,),
+    "breaches": (list,),
     "final_from_ns": (int, type(None)),
     "complete": (bool,),
 }

@@ -24,9 +24,10 @@ SLOWEST_RATE = 1e-5
 """Below it, not even the longest storm sees a handful of operations."""
 _WEEK_S = 7 * 24 * 3600
 
-DRAWN, CALM = "drawn", "calm"
-WORLDS = (DRAWN, CALM)
-"""What the simulator makes: a world drawn from the seed, or a quiet rack in which nothing unusual happens."""
+DRAWN, NEAR, CALM = "drawn", "near", "calm"
+WORLDS = (DRAWN, NEAR, CALM)
+"""What the simulator makes: a world drawn from the seed, one whose hosts are a few milliseconds apart at most, or a
+quiet rack in which nothing unusual happens."""
 
 NONE = "none"
 """No faults, or no planted bug, where a name of one could stand. Nothing at all does not mean it: see `Scenario`."""

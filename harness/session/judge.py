@@ -11,6 +11,7 @@ from typing import Any
 
 from checkers.availability import Availability
 from checkers.history_batches import Source
+from checkers.invariants import Invariants
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.recovery import Recovery
@@ -218,5 +219,6 @@ def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHIN
         **({"availability": Availability()} if shows is Shows.EVERYTHING or scenario.max_outage_s else {}),
         "cluster": ReplicationChecker(),
         "recovery": Recovery(),
+        "invariants": Invariants(),
     }
     return {**checkers, "liveness": Liveness(scenario.liveness_s)} if scenario.liveness_s else checkers

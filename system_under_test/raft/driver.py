@@ -304,7 +304,7 @@ class RaftNode:
     def _answer(self, effects: Effects) -> None:
         for entry in effects.committed:
             if entry.data:
-                self._host.reached("about-to-apply")
+                self._host.reached("about-to-apply", index=entry.index, term=entry.term)
             result = self._apply(entry) if entry.data else None
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():

@@ -156,6 +156,7 @@ class Host(Protocol):
     def unusual(self, point: str) -> bool:
         """True where the simulator wants the legal but rare path at this named point; False in reality."""
 
-    def reached(self, point: str) -> None:
+    def reached(self, point: str, **values: int) -> None:
         """Say that this point was reached, by a constant name in kebab-case: the simulator counts it, and a fault may
-        strike in this very moment. Costs next to nothing."""
+        strike in this very moment. What the node holds then, `values`, is held against what other nodes hold. Costs
+        next to nothing."""

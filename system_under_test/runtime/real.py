@@ -264,7 +264,7 @@ class RealHost:
     def unusual(self, point: str) -> bool:
         return False
 
-    def reached(self, point: str) -> None:
+    def reached(self, point: str, **values: int) -> None:
         pass
 
     async def close(self) -> None:

@@ -115,9 +115,11 @@ class SimulatedHost:
         self._trace.event(self._process.loop.now_ns, self.name, "unusual", point)
         return True
 
-    def reached(self, point: str) -> None:
+    def reached(self, point: str, **values: int) -> None:
         if self._process.alive:
             self._counts[point] += 1
+            if values and self._moments.values is not None and self._record is not None:
+                self._moments.told(self.name, point, values)
             if self._moments.heeds_points and self._record is not None:
                 self._moments.reached(self.name, point)
                 if not self._process.alive:

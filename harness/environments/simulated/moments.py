@@ -10,15 +10,17 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from harness.errors import HarnessError
 
 Saw = Callable[[str, str, Mapping[str, object]], None]
+Told = Callable[[str, str, Mapping[str, int]], None]
 
 
 class Moments:
     """Callbacks run outside of every process; an error of one ends the simulation, never a node."""
 
-    __slots__ = ("_counts", "_kernel", "_loop", "_on_point", "heeds_points", "watch")
+    __slots__ = ("_counts", "_kernel", "_loop", "_on_point", "heeds_points", "values", "watch")
 
     def __init__(self, loop: VirtualTimeLoop, kernel: Context) -> None:
         self.watch: Saw | None = None
+        self.values: Told | None = None
         self.heeds_points = False
         """Whether anybody is to be called at points."""
         self._loop = loop
@@ -56,6 +58,10 @@ class Moments:
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
         if self.watch is not None:
             self._run(self.watch, node, event, fields)
+
+    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+        if self.values is not None:
+            self._run(self.values, node, point, values)
 
     def _run(self, callback: Callable[..., object], *args: object) -> None:
         try:

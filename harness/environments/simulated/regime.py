@@ -13,12 +13,16 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from harness.record.scenario import CALM
+from harness.record.scenario import CALM, DRAWN, NEAR
 from harness.seed import Seed
 
 LONGEST_SPIKE_MS = 1000.0
 """About the shortest election timeout. With longer ones on a slow link bytes stand still half of the time, nobody
 leads for long, and a run proves nothing; what lasts longer is for the nemesis to do."""
+
+
+LONGEST_NEAR_MS = 3.0
+"""Where hosts are near each other."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,8 +84,8 @@ class Regime:
         )
 
     @classmethod
-    def drawn(cls, seed: Seed) -> Regime:
-        """The regime of this root seed."""
+    def drawn(cls, seed: Seed, world: str = DRAWN) -> Regime:
+        """The regime of this root seed, in a world that is drawn or near."""
         draw = seed.child("regime").stream()
 
         def rarely(probability: float, low: float, high: float) -> float:
@@ -92,6 +96,8 @@ class Regime:
 
         near = draw.random() < 0.7
         latency_ms = _log_uniform(draw, 0.1, 20.0) if near else _log_uniform(draw, 20.0, 150.0)
+        if world == NEAR:
+            latency_ms = _log_uniform(draw, 0.1, LONGEST_NEAR_MS)
         return cls(
             latency_ms=latency_ms,
             link_spread=_log_uniform(draw, 1.0, 2.0),
@@ -115,7 +121,7 @@ class Regime:
     @classmethod
     def of_world(cls, world: str, seed: Seed) -> Regime:
         """That of a scenario's `world`."""
-        return cls.calm() if world == CALM else cls.drawn(seed)
+        return cls.calm() if world == CALM else cls.drawn(seed, world)
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -70,7 +70,7 @@ async def enter_epoch(host: Host, epochs: EpochFile, master_epoch: int, start_of
     if newest is None or newest.master_epoch < master_epoch:
         host.reached("about-to-persist-epoch")
         await epochs.append(master_epoch, start_offset)
-        host.reached("epoch-persisted")
+        host.reached("epoch-persisted", epoch=master_epoch, start=start_offset)
         newest = epochs.map.last
     assert newest is not None and newest.master_epoch == master_epoch
     return newest

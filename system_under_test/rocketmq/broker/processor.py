@@ -101,12 +101,15 @@ class Processor:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended")
+        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
         replicated = mastership.replicated(put.end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")
         code, remark = await self._acknowledged(mastership, put, replicated)
-        self._host.reached("put-confirmed" if code is ResponseCode.SUCCESS else "put-unconfirmed")
+        if code is ResponseCode.SUCCESS:
+            self._host.reached("put-confirmed", end=put.end_offset)
+        else:
+            self._host.reached("put-unconfirmed")
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
         return answer.encode(code, remark)
 

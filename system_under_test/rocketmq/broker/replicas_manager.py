@@ -307,7 +307,10 @@ class ReplicasManager:
             broker_id=self.broker_id,
             start_offset=None if newest is None or role is not Role.MASTER else newest.start_offset,
         )
-        self._host.reached("became-master" if role is Role.MASTER else "became-slave")
+        if role is Role.MASTER:
+            self._host.reached("became-master", end=self._store.max_offset, confirmed=self._store.confirm_offset)
+        else:
+            self._host.reached("became-slave")
         self._on_role()
 
     def _report(self) -> BrokerReport:

@@ -101,6 +101,8 @@ class Controller:
         self._look_now = asyncio.Event()
         self._notices: dict[int, asyncio.Task[None]] = {}
         self._notice_serial = 0
+        self._agreed: dict[str, tuple[object, ...]] = {}
+        """Group -> its master and SyncStateSet as they were told last."""
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -359,6 +361,8 @@ class Controller:
             self._host.reached("alter-decided")
         before = self._state.groups.get(group_of(request))
         unclean_allowed = self._config.enable_elect_unclean_master
+        members = () if before is None else before.sync_state_set
+        living = [member for member in members if before is not None and before.living(member, self._liveness)]
         group: Group | None = await self._propose(event_entry(decision))
         if isinstance(decision, events.MasterElected) and group is not None and before is not None:
             self._host.log(
@@ -366,7 +370,8 @@ class Controller:
                 group=group.name,
                 master=group.master,
                 master_epoch=group.master_epoch,
-                in_sync=list(before.sync_state_set),
+                in_sync=list(members),
+                in_sync_alive=living,
                 unclean_allowed=unclean_allowed,
             )
             self._host.reached("elected-master")
@@ -379,7 +384,25 @@ class Controller:
         return self._parts.propose(self._host, self._raft, self._replicated, entry)
 
     def _apply(self, entry: Entry) -> Any:
-        return self._replicated.apply(entry.data)
+        applied = self._replicated.apply(entry.data)
+        if isinstance(applied, Group):
+            self._tell_agreed(entry.index, applied)
+        return applied
+
+    def _tell_agreed(self, index: int, group: Group) -> None:
+        agreed = (group.master, group.master_epoch, group.sync_state_set, group.sync_state_set_epoch)
+        if self._agreed.get(group.name) == agreed:
+            return
+        self._agreed[group.name] = agreed
+        self._host.log(
+            "set_agreed",
+            group=group.name,
+            index=index,
+            master=group.master,
+            master_epoch=group.master_epoch,
+            members=list(group.sync_state_set),
+            epoch=group.sync_state_set_epoch,
+        )
 
     # -- the active controller's own business
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.client import Client
 from harness.errors import UsageError
+from harness.invariants import Breaches
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
@@ -24,6 +25,7 @@ from workloads.systems.rocketmq.clients.log import LogClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
+from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
@@ -32,6 +34,7 @@ from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
     CONTROLLER_PORT,
     EXPLORED,
+    PACES,
     TOPIC,
     RocketmqSettings,
     addresses,
@@ -83,6 +86,7 @@ class Rocketmq:
             lasting_damage=LASTING_DAMAGE,
             spare="dispensable",
             explored=EXPLORED,
+            paces=PACES,
         )
 
     def require_fitting(self, settings: RocketmqSettings, workload_settings: Any) -> None:
@@ -170,6 +174,9 @@ class Rocketmq:
 
     def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
         return RocketmqWatch(settings)
+
+    def invariants(self, settings: RocketmqSettings, breaches: Breaches) -> RocketmqInvariants:
+        return RocketmqInvariants(settings, breaches)
 
     def narrator(self, settings: RocketmqSettings) -> RocketmqNarrator:
         return RocketmqNarrator()

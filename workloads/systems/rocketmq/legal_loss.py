@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
 from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confir
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 
+OF_DISKS = ("not-durable", "unheld-ack", "beyond-log", "diverging-epochs")
+"""Invariants that a broker breaks legally which lost what it had synced."""
+
 CATCH_UP_S = 15.0
 """How long after a fault its replica may still be catching up, at time scale 1."""
 LEAST_CATCH_UP_S = 5.0
@@ -98,6 +101,7 @@ class _Table:
 
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
+        yield from self._of_invariants()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -107,6 +111,18 @@ class _Table:
             few = f"inSyncReplicas is {settings.in_sync_replicas} of {len(self._voters)}, and a laggard may be elected"
             yield from self._around(few, (*UNREAD, *UNREAD_TRACES))
             yield from self._around(few, (*READ, *READ_TRACES), kinds=tuple(TAKEN))
+
+    def _of_invariants(self) -> Iterator[Excuse]:
+        """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice."""
+        for fault in self.struck:
+            lost = [kind for kind in fault.kinds if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED]
+            if lost and not set(self._voters).isdisjoint(fault.nodes):
+                reason = f"{' and '.join(lost)} at {_seconds(fault.start_ns)} took what was synced"
+                yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
+            if "slow-nodes" in fault.kinds:
+                reason = f"nodes were slow at {_seconds(fault.start_ns)}"
+                until_ns = fault.stop_ns + catch_up_ns(self.settings)
+                yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property
     def _voters(self) -> list[str]:

@@ -19,6 +19,7 @@ from workloads.systems.rocketmq.settings import (
     broker_names,
     controller_names,
     milliseconds,
+    raft_milliseconds,
 )
 
 
@@ -48,9 +49,9 @@ def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str
                 "notifyBrokerRoleChanged": settings.notify_role_changed,
                 "brokerHeartbeatTimeout": milliseconds(10_000, settings),
                 "scanInactiveMasterInterval": milliseconds(5_000, settings),
-                "raftHeartbeatInterval": 200,
-                "raftMinElectionTimeout": 1_000,
-                "raftMaxElectionTimeout": 2_000,
+                "raftHeartbeatInterval": raft_milliseconds(200, settings),
+                "raftMinElectionTimeout": raft_milliseconds(1_000, settings),
+                "raftMaxElectionTimeout": raft_milliseconds(2_000, settings),
                 **planted,
             },
         ),

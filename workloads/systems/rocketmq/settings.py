@@ -58,9 +58,10 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
     "segment_bytes": (4_096, 65_536),
-    "time_scale": (0.1, 1.0),
 }
 """What storms are drawn from, beside the defaults: nothing under which an acknowledged message may always be lost."""
+
+PACES: Mapping[str, tuple[SettingValue, ...]] = {"time_scale": (0.1, 0.1, 0.15, 0.2, 0.3)}
 
 
 def controller_names(settings: RocketmqSettings) -> list[str]:
@@ -77,6 +78,11 @@ def addresses(names: list[str], port: int) -> list[str]:
 
 def milliseconds(default_ms: int, settings: RocketmqSettings) -> int:
     return max(1, round(default_ms * settings.time_scale))
+
+
+def raft_milliseconds(default_ms: int, settings: RocketmqSettings) -> int:
+    """Raft's periods shrink only below the usual time scale."""
+    return max(1, round(default_ms * min(1.0, settings.time_scale / RocketmqSettings.time_scale)))
 
 
 def node_of(address: str) -> str:

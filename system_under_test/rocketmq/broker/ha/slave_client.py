@@ -186,14 +186,14 @@ class SlaveClient:
         if newest is None or transfer.master_epoch > newest.master_epoch:
             self._host.reached("about-to-learn-epoch")
             await store.epochs.append(transfer.master_epoch, transfer.epoch_start_offset)
-            self._host.reached("epoch-learnt")
+            self._host.reached("epoch-learnt", epoch=transfer.master_epoch, start=transfer.epoch_start_offset)
         elif (transfer.master_epoch, transfer.epoch_start_offset) != newest:
             raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset}, own newest is {newest}")
         end_offset = self._acked_offset
         if body:
-            self._host.reached("batch-received")
+            self._host.reached("batch-received", end=store.max_offset, confirmed=store.confirm_offset)
             end_offset = await appender.append(transfer.offset, body)
-            self._host.reached("batch-appended")
+            self._host.reached("batch-appended", end=store.max_offset)
         self._ack(connection, end_offset)
         self._host.reached("ack-sent")
         store.advance_confirm_offset(

@@ -20,18 +20,24 @@ from workloads.systems.rocketmq.settings import (
     node_of,
 )
 
-REQUEST_TIMEOUT_S = 3.0
+REQUEST_TIMEOUT_S, SCALED_TIMEOUT_S = 3.0, 10.0
+"""At most, and at time scale 1: clients of a system that soon elects another master wait for the old one no longer."""
 
 
-def message_client(host: Any, settings: RocketmqSettings, timeout_s: float = REQUEST_TIMEOUT_S) -> MessageClient:
-    return MessageClient(host, addresses(controller_names(settings), NAMESERVER_PORT), timeout_s)
+def request_timeout_s(settings: RocketmqSettings) -> float:
+    return min(REQUEST_TIMEOUT_S, SCALED_TIMEOUT_S * settings.time_scale)
+
+
+def message_client(host: Any, settings: RocketmqSettings, timeout_s: float | None = None) -> MessageClient:
+    limit_s = request_timeout_s(settings) if timeout_s is None else timeout_s
+    return MessageClient(host, addresses(controller_names(settings), NAMESERVER_PORT), limit_s)
 
 
 def key_value_client(host: Any, settings: RocketmqSettings, process: int) -> KeyValueClient:
     """Each process asks one controller first, leader or not; so clients see all of them."""
     names = controller_names(settings)
     prefer = f"{names[process % len(names)]}:{CONTROLLER_PORT}"
-    return KeyValueClient(host, addresses(names, CONTROLLER_PORT), REQUEST_TIMEOUT_S, prefer=prefer)
+    return KeyValueClient(host, addresses(names, CONTROLLER_PORT), request_timeout_s(settings), prefer=prefer)
 
 
 def operation_error(error: ClientError) -> OperationError:

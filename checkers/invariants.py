@@ -1,0 +1,116 @@
+"""The invariants checker: what the system's adapter watched held at every moment.
+
+Clients may have noticed nothing: a replica that lacks what was acknowledged harms nobody until it is elected. What was
+found broken while the run went on is among the run's facts (`harness.invariants`); here it gets its meaning, and is
+held against what is legal, by the time at which it was found.
+
+What breaks it, by name:
+  unheld-ack         a replica that may be elected lacked what had been acknowledged
+  not-durable        a node that started again lacked what it had vouched for as durable
+  too-few-in-sync    a write was taken while fewer replicas were in sync than it demands
+  laggard-in-sync    a replica counted as in sync long after it had fallen behind
+  beyond-log         a node took more for confirmed than its log held
+  diverging-epochs   two nodes disagreed on where one epoch begins
+  diverging-commands two nodes applied different commands at one place of a replicated log
+  shared-identity    two living nodes went by one identity
+  learner-elected    a replica that may never lead was elected
+  needlessly-unclean who was not in sync was elected, where that is allowed, though one that was in sync lived
+
+A run whose environment cannot watch (any but the simulator), or of a system that brings no invariants, has none broken.
+It does not establish that what the adapter watches is all that can go wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from checkers.anomaly import Anomaly, Meaning
+from checkers.findings import judged, summary
+from checkers.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
+from harness.record.excuse import Excuse
+from harness.record.facts import Breach
+
+
+class Invariants:
+    """Judges what a system's adapter found broken while the run went on."""
+
+    name = "invariants"
+    meanings: ClassVar[Mapping[str, Meaning]] = {
+        "unheld-ack": Meaning(
+            says="A replica that may be elected lacked what had been acknowledged.",
+            usually="It joined the in-sync set too early, or writes were acknowledged without its acknowledgement.",
+        ),
+        "not-durable": Meaning(
+            says="A node that started again lacked what it had vouched for as durable.",
+            usually="It answered before the fsync, or took a failed one for a success.",
+        ),
+        "too-few-in-sync": Meaning(
+            says="A write was taken while fewer replicas were in sync than it demands.",
+            usually="The demand is not checked, or against a set that is not the current one.",
+        ),
+        "laggard-in-sync": Meaning(
+            says="A replica counted as in sync long after it had fallen behind.",
+            usually="Being caught up is measured by a wrong clock, or against less than the whole log.",
+        ),
+        "beyond-log": Meaning(
+            says="A node took more for confirmed than its log held.",
+            usually="It believes what it is told of the confirmed offset, however far its own log reaches.",
+        ),
+        "diverging-epochs": Meaning(
+            says="Two nodes disagreed on where one epoch begins.",
+            usually="An epoch was used before it was durable, twice, or without being recorded.",
+        ),
+        "diverging-commands": Meaning(
+            says="Two nodes applied different commands at one place of a replicated log.",
+            usually="Something counted as committed that a majority did not hold, or that was overwritten later.",
+        ),
+        "shared-identity": Meaning(
+            says="Two living nodes went by one identity.",
+            usually="Who applies for an identity is not compared with who has it.",
+        ),
+        "learner-elected": Meaning(
+            says="A replica that may never lead was elected.",
+            usually="The election looks at all replicas alike where no other lives.",
+        ),
+        "needlessly-unclean": Meaning(
+            says="A replica that was not in sync was elected although one that was in sync lived.",
+            usually="Where unclean elections are allowed, all that live are taken for equals.",
+        ),
+    }
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        run = request.run or RunUnderCheck()
+        names = sorted({breach.name for breach in run.facts.breaches})
+        anomalies = {
+            name: _summary([breach for breach in run.facts.breaches if breach.name == name], request.excuses)
+            for name in names
+        }
+        return judged(anomalies, legal=request.legal, undecided=(), statistics={})
+
+
+def _summary(breaches: Sequence[Breach], excuses: Sequence[Excuse]) -> AnomalySummary:
+    """Of one name."""
+    placed = [(_excuse(breach, excuses), _anomaly(breach)) for breach in breaches]
+    counts = Counter(number for number, _ in placed)
+    broken = [anomaly for number, anomaly in placed if number is None]
+    legal = [anomaly for number, anomaly in placed if number is not None]
+    return summary(counts, broken[:EXAMPLES], legal[:EXAMPLES], excuses)
+
+
+def _excuse(breach: Breach, excuses: Sequence[Excuse]) -> int | None:
+    """The number of the first that holds for it."""
+    for number, one in enumerate(excuses):
+        if breach.name in one.anomalies and one.from_ns <= breach.time_ns <= one.until_ns:
+            return number
+    return None
+
+
+def _anomaly(breach: Breach) -> Anomaly:
+    return Anomaly(
+        name=breach.name,
+        because=f"at {breach.time_ns / 1e9:.3f} s {breach.because}",
+        details={"nodes": list(breach.nodes), "time_ns": breach.time_ns},
+    )

@@ -1,0 +1,62 @@
+"""What holds of a system at every moment, whatever its clients notice, while a storm goes on.
+
+Clients see a broken promise only if luck leads them there: a replica that lacks what was acknowledged must be elected
+first. A system's adapter may bring its `Invariants`: they are fed every event of every node, and what nodes hold where
+they reach points (`host.reached` with values), as it happens, and say what contradicts what. As with a `Watch`, only
+an environment in which everything happens in one place and in one order can feed them: the simulator.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from harness.record.facts import Breach
+
+MOST_OF_A_NAME: Final = 100
+"""So many breaches of one name are kept."""
+
+
+class Invariants(Protocol):
+    """Kept by a system's adapter for one run. Both methods are called in the midst of what happens, so they must be
+    quick, and must not wait for anything."""
+
+    def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
+        """As `Watch.saw`."""
+
+    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+        """A node reached this point and holds this."""
+
+
+class Guarded(Protocol):
+    """A system that brings invariants: beside the methods of `System` it has this one."""
+
+    def invariants(self, settings: Any, breaches: Breaches) -> Invariants:
+        """That say to `breaches` what they find broken."""
+
+
+def invariants_of(system: Any, settings: Any, breaches: Breaches) -> Invariants | None:
+    """The system's own; None where it brings none."""
+    guarded = getattr(system, "invariants", None)
+    found: Invariants | None = None if guarded is None else guarded(settings, breaches)
+    return found
+
+
+class Breaches:
+    """What was found broken so far, with the time of the run at which it was: `now_ns`."""
+
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        self.now_ns = now_ns
+        self._kept: list[Breach] = []
+        self._counts: Counter[str] = Counter()
+
+    def says(self, name: str, nodes: tuple[str, ...], because: str) -> None:
+        """Take in the name of what is broken (of `checkers.invariants`), the nodes that show it, and how they do."""
+        self._counts[name] += 1
+        if self._counts[name] <= MOST_OF_A_NAME:
+            self._kept.append(Breach(name=name, nodes=nodes, time_ns=self.now_ns(), because=because))
+
+    def kept(self) -> tuple[Breach, ...]:
+        """In the order of their times."""
+        return tuple(self._kept)

@@ -1,0 +1,290 @@
+"""What holds of RocketMQ at every moment, held against what its nodes say and do.
+
+The rule on which all else rests: whoever may be elected, by the SyncStateSet that the controllers have agreed on, holds
+all that was acknowledged (where all of the set must acknowledge). It is looked at whenever a message is acknowledged
+and whenever the set becomes another one, whether or not anybody is elected then.
+
+Logs are compared by where they end; that the same offsets hold the same bytes is for the checker of node events. What
+a loss of power took is legal to lack: a broker that starts again with a shorter log may be in the set, and may even be
+elected; from then on what it lacks counts as lost, and is judged where clients see it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.invariants import Breaches
+from harness.watch import BOOTED, ENDED, RESUMED
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
+
+CAUGHT_UP_S = 15.0
+"""A member that was not caught up for so long has to leave, at time scale 1."""
+LOOKS_S = 5.0
+"""So often a master looks at its set, at time scale 1."""
+PATIENCE, PATIENCE_S = 2.0, 1.0
+"""How much longer all that may take: clocks of nodes may be slow."""
+PIECES = 4_096
+"""Of a master's log, whose times are remembered."""
+
+
+@dataclass(slots=True)
+class _Broker:
+    """What is known of one broker."""
+
+    broker_id: int | None = None
+    is_up: bool = False
+    end: int = 0
+    """Of its log, whole messages or not."""
+    had: int = 0
+    """Where its log ended before it started again with less, until it has as much as was acknowledged."""
+    vouched: int = 0
+    """As a master with synchronous flush: it has answered that all before this is durable."""
+    members: tuple[int, ...] = ()
+    """The SyncStateSet as this master knows it."""
+    is_altering: bool = False
+    pieces: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=PIECES))
+    """(end of the log, time in ns) of each message that it appended as a master."""
+    late_ns: dict[str, int] = field(default_factory=dict)
+    """As a master: members that have lagged for too long -> since when that was seen."""
+
+    @property
+    def ever_held(self) -> int:
+        return max(self.end, self.had)
+
+    def begin_life(self) -> None:
+        self.members, self.is_altering = (), False
+        self.pieces.clear()
+        self.late_ns.clear()
+
+
+class RocketmqInvariants:
+    """`Invariants` of the harness."""
+
+    def __init__(self, settings: RocketmqSettings, breaches: Breaches) -> None:
+        names = broker_names(settings)
+        self._settings = settings
+        self._says = breaches.says
+        self._now_ns = breaches.now_ns
+        self._brokers = {name: _Broker() for name in names}
+        self._learners = frozenset(names[settings.brokers - settings.learners :])
+        self._all_ack = settings.all_ack and not settings.unclean_election
+        self._index = -1
+        """Of the controllers' log, where the set was last changed."""
+        self._agreed: tuple[int, ...] = ()
+        self._agreed_epoch = 0
+        self._acknowledged = 0
+        """All before this offset was acknowledged, and not legally lost since."""
+        self._epochs: dict[int, tuple[int, str]] = {}
+        """Master epoch -> where it begins, and who said so first."""
+        self._commands: dict[int, tuple[int, str]] = {}
+        """Index in the controllers' log -> the term of what was applied there, and who was first."""
+        self._lag_ns = round(PATIENCE * CAUGHT_UP_S * settings.time_scale * 1e9)
+        self._look_ns = round((PATIENCE * LOOKS_S * settings.time_scale + PATIENCE_S) * 1e9)
+
+    def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
+        handle = _EVENTS.get(event)
+        if handle is not None:
+            handle(self, node, fields)
+
+    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+        handle = _POINTS.get(point)
+        if handle is not None:
+            handle(self, node, **values)
+
+    # Events -----------------------------------------------------------------------------------------------------
+
+    def _booted(self, node: str, fields: Mapping[str, Any]) -> None:
+        if node in self._brokers:
+            self._brokers[node].is_up = True
+
+    def _ended(self, node: str, fields: Mapping[str, Any]) -> None:
+        if node in self._brokers:
+            self._brokers[node].is_up = False
+            self._brokers[node].begin_life()
+
+    def _identity(self, node: str, fields: Mapping[str, Any]) -> None:
+        broker_id = fields["broker_id"]
+        for name, other in self._brokers.items():
+            if name != node and other.is_up and other.broker_id == broker_id:
+                self._says("shared-identity", (name, node), f"both {name} and {node} are broker {broker_id}")
+        self._brokers[node].broker_id = broker_id
+
+    def _resumed(self, node: str, fields: Mapping[str, Any]) -> None:
+        if node in self._brokers:
+            self._brokers[node].late_ns.clear()
+
+    def _recovered(self, node: str, fields: Mapping[str, Any]) -> None:
+        broker, end = self._brokers[node], int(fields["end"])
+        if end < broker.vouched:
+            self._says(
+                "not-durable",
+                (node,),
+                f"{node} started again with its log up to {end}, though as master with synchronous flush it had "
+                f"answered that all before {broker.vouched} is safe",
+            )
+            broker.vouched = end
+        broker.had = broker.ever_held if end < broker.ever_held else 0
+        broker.end = end
+
+    def _truncated(self, node: str, fields: Mapping[str, Any]) -> None:
+        broker, end = self._brokers[node], int(fields["to"])
+        broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
+        broker.had = 0
+
+    def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
+        self._brokers[node].members = tuple(fields["members"])
+
+    def _alter(self, node: str, fields: Mapping[str, Any]) -> None:
+        broker = self._brokers[node]
+        broker.is_altering = fields["proposed"] is not None
+        broker.late_ns.clear()
+
+    def _deposed(self, node: str, fields: Mapping[str, Any]) -> None:
+        self._brokers[node].begin_life()
+
+    def _set_agreed(self, node: str, fields: Mapping[str, Any]) -> None:
+        """Whoever applies it first, it holds from there on."""
+        if fields["index"] <= self._index:
+            return
+        self._index = fields["index"]
+        before, self._agreed = self._agreed, tuple(fields["members"])
+        is_election = fields["master_epoch"] > self._agreed_epoch
+        self._agreed_epoch = fields["master_epoch"]
+        master = self._named(fields["master"])
+        if is_election and master in self._learners:
+            self._says("learner-elected", (master,), f"the controllers elected {master}, which is a learner")
+        if not self._all_ack:
+            return
+        newcomers = self._agreed if is_election else tuple(set(self._agreed) - set(before))
+        for name in self._lacking(newcomers, self._acknowledged):
+            how = "were elected" if is_election else "joined the SyncStateSet"
+            self._says(
+                "unheld-ack",
+                (name,),
+                f"{self._agreed} {how}, though the log of {name} ends at {self._brokers[name].end} and all before "
+                f"{self._acknowledged} was acknowledged",
+            )
+        if is_election and master is not None:
+            # What it lacks is lost, legally or not, and its offsets are given out again.
+            self._acknowledged = min(self._acknowledged, self._brokers[master].end)
+
+    def _elected(self, node: str, fields: Mapping[str, Any]) -> None:
+        living, master = fields["in_sync_alive"], self._named(fields["master"])
+        if fields["unclean_allowed"] and master is not None and living and fields["master"] not in fields["in_sync"]:
+            self._says(
+                "needlessly-unclean",
+                (master,),
+                f"{node} had {master} elected, which was not in sync, though {living} of {fields['in_sync']} lived",
+            )
+
+    # Points -----------------------------------------------------------------------------------------------------
+
+    def _put_appended(self, node: str, end: int, in_sync: int) -> None:
+        broker, demanded = self._brokers[node], self._settings.min_in_sync_replicas
+        broker.end = end
+        broker.pieces.append((end, self._now_ns()))
+        if in_sync < demanded:
+            self._says(
+                "too-few-in-sync", (node,), f"{node} wrote a message with {in_sync} in sync, though {demanded} must be"
+            )
+        self._look_for_laggards(node, broker)
+
+    def _batch_appended(self, node: str, end: int) -> None:
+        broker = self._brokers[node]
+        broker.end = end
+        if broker.had and end >= self._acknowledged:
+            broker.had = 0
+
+    def _put_confirmed(self, node: str, end: int) -> None:
+        if self._settings.flush == "sync":
+            self._brokers[node].vouched = max(self._brokers[node].vouched, end)
+        if not self._all_ack:
+            return
+        for name in self._lacking(self._agreed, end):
+            self._says(
+                "unheld-ack",
+                (node, name),
+                f"{node} acknowledged a message that ends at {end}, though {name}, which may be elected, holds only "
+                f"what is before {self._brokers[name].end}",
+            )
+        self._acknowledged = max(self._acknowledged, end)
+
+    def _holds(self, node: str, end: int, confirmed: int) -> None:
+        if confirmed > end:
+            self._says("beyond-log", (node,), f"{node} takes all before {confirmed} for confirmed, and holds {end}")
+
+    def _epoch_begins(self, node: str, epoch: int, start: int) -> None:
+        known, by = self._epochs.setdefault(epoch, (start, node))
+        if known != start:
+            self._says(
+                "diverging-epochs",
+                (by, node),
+                f"{node} noted that master epoch {epoch} begins at {start}, and {by} had noted {known}",
+            )
+
+    def _command(self, node: str, index: int, term: int) -> None:
+        known, by = self._commands.setdefault(index, (term, node))
+        if known != term:
+            self._says(
+                "diverging-commands",
+                (by, node),
+                f"{node} applied a command of term {term} at {index}, and {by} one of term {known}",
+            )
+
+    # Aids -------------------------------------------------------------------------------------------------------
+
+    def _named(self, broker_id: int | None) -> str | None:
+        """The broker that goes by this id now."""
+        if broker_id is None:
+            return None
+        return next((name for name, broker in self._brokers.items() if broker.broker_id == broker_id), None)
+
+    def _lacking(self, members: tuple[int, ...], end: int) -> list[str]:
+        """Of these members, those whose log never reached so far."""
+        names = (self._named(member) for member in sorted(members))
+        return [name for name in names if name is not None and self._brokers[name].ever_held < end]
+
+    def _look_for_laggards(self, node: str, master: _Broker) -> None:
+        """A member that lags must be proposed to leave, once its master has had time to look."""
+        now_ns = self._now_ns()
+        for name, broker in self._brokers.items():
+            if name == node or broker.broker_id not in master.members:
+                continue
+            behind_since = next((at_ns for end, at_ns in master.pieces if end > broker.end), now_ns)
+            if now_ns - behind_since <= self._lag_ns:
+                master.late_ns.pop(name, None)
+            elif now_ns - master.late_ns.setdefault(name, now_ns) > self._look_ns and not master.is_altering:
+                self._says(
+                    "laggard-in-sync",
+                    (node, name),
+                    f"{name} is in the SyncStateSet of {node}, and has lagged behind it for "
+                    f"{(now_ns - behind_since) / 1e9:.1f} s",
+                )
+
+
+_EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], None]] = {
+    BOOTED: RocketmqInvariants._booted,
+    ENDED: RocketmqInvariants._ended,
+    RESUMED: RocketmqInvariants._resumed,
+    "identity": RocketmqInvariants._identity,
+    "recovered": RocketmqInvariants._recovered,
+    "truncated": RocketmqInvariants._truncated,
+    "sync_state_set": RocketmqInvariants._own_set,
+    "alter": RocketmqInvariants._alter,
+    "deposed": RocketmqInvariants._deposed,
+    "set_agreed": RocketmqInvariants._set_agreed,
+    "elected": RocketmqInvariants._elected,
+}
+_POINTS: Mapping[str, Callable[..., None]] = {
+    "put-appended": RocketmqInvariants._put_appended,
+    "batch-appended": RocketmqInvariants._batch_appended,
+    "put-confirmed": RocketmqInvariants._put_confirmed,
+    "batch-received": RocketmqInvariants._holds,
+    "became-master": RocketmqInvariants._holds,
+    "epoch-persisted": RocketmqInvariants._epoch_begins,
+    "epoch-learnt": RocketmqInvariants._epoch_begins,
+    "about-to-apply": RocketmqInvariants._command,
+}

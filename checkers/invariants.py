@@ -13,6 +13,7 @@ What breaks it, by name:
   diverging-epochs   two nodes disagreed on where one epoch begins
   diverging-commands two nodes applied different commands at one place of a replicated log
   shared-identity    two living nodes went by one identity
+  overrated-candidate who was elected was ranked by a log longer than its own
   learner-elected    a replica that may never lead was elected
   needlessly-unclean who was not in sync was elected, where that is allowed, though one that was in sync lived
 
@@ -74,6 +75,10 @@ class Invariants:
         "learner-elected": Meaning(
             says="A replica that may never lead was elected.",
             usually="The election looks at all replicas alike where no other lives.",
+        ),
+        "overrated-candidate": Meaning(
+            says="Who was elected was ranked by a log longer than its own.",
+            usually="The election goes by what a node reported before it started again with less.",
         ),
         "needlessly-unclean": Meaning(
             says="A replica that was not in sync was elected although one that was in sync lived.",

@@ -167,7 +167,7 @@ class ReplicasManager:
                 self._host.log("not_registered", reason=str(error))
                 await self._host.clock.sleep(self._config.retry_s)
                 continue
-            self._host.reached("registered-with-controller")
+            self._host.reached("registered-with-controller", end=self._store.max_offset)
             return info
 
     async def _beat(self, controller: str) -> None:

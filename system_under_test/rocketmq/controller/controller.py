@@ -362,6 +362,7 @@ class Controller:
         before = self._state.groups.get(group_of(request))
         unclean_allowed = self._config.enable_elect_unclean_master
         members = () if before is None else before.sync_state_set
+        ranked = _ranked(before, decision, self._liveness)
         living = [member for member in members if before is not None and before.living(member, self._liveness)]
         group: Group | None = await self._propose(event_entry(decision))
         if isinstance(decision, events.MasterElected) and group is not None and before is not None:
@@ -372,6 +373,7 @@ class Controller:
                 master_epoch=group.master_epoch,
                 in_sync=list(members),
                 in_sync_alive=living,
+                max_offset=ranked,
                 unclean_allowed=unclean_allowed,
             )
             self._host.reached("elected-master")
@@ -472,3 +474,11 @@ def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> R
 
 def _unknown(remark: str) -> RemotingCommand:
     return RemotingCommand.response(ResponseCode.CONTROLLER_APPLY_TIMEOUT, remark=remark)
+
+
+def _ranked(group: Group | None, decision: events.Event, liveness: LivenessTable) -> int | None:
+    """The end of the log by which the new master was ranked in the election."""
+    if group is None or not isinstance(decision, events.MasterElected) or decision.master is None:
+        return None
+    report = group.living(decision.master, liveness)
+    return None if report is None else report.max_offset

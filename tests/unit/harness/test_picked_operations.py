@@ -54,7 +54,7 @@ def test_picking_ends_with_the_last_number_or_with_the_load() -> None:
 
 def test_a_scenario_takes_no_other_world_and_no_other_operations() -> None:
     for wrong, words in (
-        ({"world": "wild"}, "world takes one of drawn, calm, got 'wild'"),
+        ({"world": "wild"}, "world takes one of drawn, near, calm, got 'wild'"),
         ({"world": "calm", "environment": "docker"}, "only the simulated environment makes a world that is calm"),
         ({"operations": 3}, "operations takes text, got 3"),
         ({"operations": "few"}, "operations takes numbers and ranges"),

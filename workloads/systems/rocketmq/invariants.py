@@ -40,6 +40,8 @@ class _Broker:
     """Of its log, whole messages or not."""
     had: int = 0
     """Where its log ended before it started again with less, until it has as much as was acknowledged."""
+    has_reported: bool = False
+    """Whether the controllers know of the end of its log since it started, and it was not cut since."""
     vouched: int = 0
     """As a master with synchronous flush: it has answered that all before this is durable."""
     members: tuple[int, ...] = ()
@@ -126,6 +128,7 @@ class RocketmqInvariants:
                 f"answered that all before {broker.vouched} is safe",
             )
             broker.vouched = end
+        broker.has_reported = False
         broker.had = broker.ever_held if end < broker.ever_held else 0
         broker.end = end
 
@@ -133,6 +136,7 @@ class RocketmqInvariants:
         broker, end = self._brokers[node], int(fields["to"])
         broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
         broker.had = 0
+        broker.has_reported = False
 
     def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].members = tuple(fields["members"])
@@ -179,8 +183,21 @@ class RocketmqInvariants:
                 (master,),
                 f"{node} had {master} elected, which was not in sync, though {living} of {fields['in_sync']} lived",
             )
+        ranked = fields["max_offset"]
+        if master is None or ranked is None or not self._brokers[master].has_reported:
+            return
+        if ranked > self._brokers[master].end:
+            self._says(
+                "overrated-candidate",
+                (master,),
+                f"{node} had {master} elected for a log up to {ranked}, though it ends at "
+                f"{self._brokers[master].end}, and {master} has told so since it started",
+            )
 
     # Points -----------------------------------------------------------------------------------------------------
+
+    def _registered(self, node: str, end: int) -> None:
+        self._brokers[node].has_reported = True
 
     def _put_appended(self, node: str, end: int, in_sync: int) -> None:
         broker, demanded = self._brokers[node], self._settings.min_in_sync_replicas
@@ -279,6 +296,7 @@ _EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], Non
     "elected": RocketmqInvariants._elected,
 }
 _POINTS: Mapping[str, Callable[..., None]] = {
+    "registered-with-controller": RocketmqInvariants._registered,
     "put-appended": RocketmqInvariants._put_appended,
     "batch-appended": RocketmqInvariants._batch_appended,
     "put-confirmed": RocketmqInvariants._put_confirmed,

@@ -1,0 +1,266 @@
+"""What contradicts what in a RocketMQ cluster, as it happens: each rule kept, and each broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.invariants import MOST_OF_A_NAME, Breaches
+from harness.watch import BOOTED, ENDED, RESUMED
+from workloads.systems.rocketmq.invariants import RocketmqInvariants
+from workloads.systems.rocketmq.settings import RocketmqSettings
+
+SECOND_NS = 1_000_000_000
+
+
+class Cluster:
+    """b1 is master and broker 1, b2 is broker 2, b3 is broker 3; all are in the set, and hold 1,000 bytes."""
+
+    def __init__(self, settings: RocketmqSettings | None = None) -> None:
+        self.now_ns = 0
+        self.breaches = Breaches(lambda: self.now_ns)
+        self.invariants = RocketmqInvariants(settings or RocketmqSettings(), self.breaches)
+        self.index = 0
+        for number, node in enumerate(("b1", "b2", "b3"), 1):
+            self.saw(node, BOOTED)
+            self.saw(node, "recovered", end=0)
+            self.saw(node, "identity", broker_id=number)
+        self.agrees(1, 1, [1])
+        self.saw("b1", "sync_state_set", members=[1, 2, 3])
+        self.agrees(1, 1, [1, 2, 3])
+        self.writes(1_000, "b1", "b2", "b3")
+        assert self.names() == []
+
+    def saw(self, node: str, event: str, **fields: object) -> None:
+        self.invariants.saw(node, event, fields)
+
+    def told(self, node: str, point: str, **values: int) -> None:
+        self.invariants.told(node, point, values)
+
+    def agrees(self, master: int | None, master_epoch: int, members: list[int]) -> None:
+        self.index += 1
+        for controller in ("c1", "c2"):
+            self.saw(
+                controller, "set_agreed", index=self.index, master=master, master_epoch=master_epoch, members=members
+            )
+
+    def writes(self, end: int, master: str, *nodes: str) -> None:
+        """And acknowledges."""
+        self.appends(end, master, *nodes)
+        self.told(master, "put-confirmed", end=end)
+
+    def appends(self, end: int, master: str, *nodes: str, in_sync: int = 3) -> None:
+        self.told(master, "put-appended", end=end, in_sync=in_sync)
+        for node in nodes:
+            if node != master:
+                self.told(node, "batch-appended", end=end)
+
+    def names(self) -> list[str]:
+        return [breach.name for breach in self.breaches.kept()]
+
+
+def test_what_all_of_the_set_hold_may_be_acknowledged() -> None:
+    cluster = Cluster()
+    cluster.writes(2_000, "b1", "b2", "b3")
+    cluster.agrees(1, 1, [1, 2])
+    cluster.writes(3_000, "b1", "b2")
+    assert cluster.names() == []
+
+
+def test_an_acknowledgement_that_a_member_does_not_hold_is_told_with_who_lacks_what() -> None:
+    cluster = Cluster()
+    cluster.now_ns = 7 * SECOND_NS
+    cluster.writes(2_000, "b1", "b2")
+    (breach,) = cluster.breaches.kept()
+    assert (breach.name, breach.nodes, breach.time_ns) == ("unheld-ack", ("b1", "b3"), 7 * SECOND_NS)
+    assert "b3" in breach.because
+    assert "2000" in breach.because
+    assert "1000" in breach.because
+
+
+def test_who_joins_the_set_must_hold_all_that_was_acknowledged() -> None:
+    cluster = Cluster()
+    cluster.agrees(1, 1, [1, 2])
+    cluster.writes(2_000, "b1", "b2")
+    cluster.told("b3", "batch-appended", end=1_900)
+    cluster.agrees(1, 1, [1, 2, 3])
+    assert cluster.names() == ["unheld-ack"]
+
+
+def test_who_is_elected_must_hold_it_too_and_the_rest_is_told_once() -> None:
+    cluster = Cluster()
+    cluster.agrees(1, 1, [1, 2])
+    cluster.writes(2_000, "b1", "b2")
+    cluster.agrees(3, 2, [3])
+    assert cluster.names() == ["unheld-ack"]
+    cluster.writes(1_500, "b3", "b3")
+    assert cluster.names() == ["unheld-ack"]
+
+
+def test_an_older_state_of_the_set_that_another_controller_applies_later_is_no_change() -> None:
+    cluster = Cluster()
+    cluster.agrees(1, 1, [1, 2])
+    cluster.writes(2_000, "b1", "b2")
+    cluster.saw("c3", "set_agreed", index=2, master=1, master_epoch=1, members=[1, 2, 3])
+    cluster.writes(3_000, "b1", "b2")
+    assert cluster.names() == []
+
+
+@pytest.mark.parametrize(
+    "settings", [RocketmqSettings(all_ack=False, in_sync_replicas=2), RocketmqSettings(unclean_election=True)]
+)
+def test_where_not_all_must_hold_it_nothing_is_asked_of_the_set(settings: RocketmqSettings) -> None:
+    cluster = Cluster(settings)
+    cluster.writes(2_000, "b1", "b2")
+    assert cluster.names() == []
+
+
+def test_what_a_loss_of_power_took_may_be_lacked_until_it_is_there_again() -> None:
+    cluster = Cluster()
+    cluster.saw("b3", ENDED, how="power lost")
+    cluster.saw("b3", BOOTED)
+    cluster.saw("b3", "recovered", end=500)
+    cluster.agrees(1, 1, [1, 2])
+    cluster.agrees(1, 1, [1, 2, 3])
+    assert cluster.names() == []
+    cluster.told("b3", "batch-appended", end=1_000)
+    cluster.writes(2_000, "b1", "b2")
+    assert cluster.names() == ["unheld-ack"]
+
+
+def test_what_was_cut_is_held_no_more() -> None:
+    cluster = Cluster()
+    cluster.saw("b2", "truncated", to=900)
+    cluster.writes(2_000, "b1", "b3")
+    assert cluster.names() == ["unheld-ack"]
+
+
+def test_a_master_that_starts_again_has_what_it_answered_to_be_safe() -> None:
+    cluster = Cluster()
+    cluster.appends(1_200, "b1")
+    cluster.saw("b1", "recovered", end=1_000)
+    assert cluster.names() == []
+    cluster.saw("b1", "recovered", end=999)
+    assert cluster.names() == ["not-durable"]
+
+
+def test_a_master_that_does_not_flush_vouches_for_nothing() -> None:
+    cluster = Cluster(RocketmqSettings(flush="async"))
+    cluster.saw("b1", "recovered", end=500)
+    assert cluster.names() == []
+
+
+def test_a_cut_takes_back_what_was_vouched_for() -> None:
+    cluster = Cluster()
+    cluster.saw("b1", "truncated", to=800)
+    cluster.saw("b1", "recovered", end=800)
+    assert cluster.names() == []
+
+
+def test_fewer_in_sync_than_demanded_take_no_write() -> None:
+    cluster = Cluster()
+    cluster.appends(1_100, "b1", in_sync=2)
+    assert cluster.names() == []
+    cluster.appends(1_200, "b1", in_sync=1)
+    assert cluster.names() == ["too-few-in-sync"]
+
+
+def test_a_laggard_must_be_proposed_to_leave() -> None:
+    cluster = Cluster()
+    for second in range(1, 60):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + second, "b1", "b2")
+    assert set(cluster.names()) == {"laggard-in-sync"}
+    assert {breach.nodes for breach in cluster.breaches.kept()} == {("b1", "b3")}
+
+
+@pytest.mark.parametrize("excuse", ["caught up", "proposed", "away"])
+def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
+    cluster = Cluster()
+    for second in range(1, 60):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + second, "b1", "b2", *(["b3"] if excuse == "caught up" and second % 5 == 0 else []))
+        if excuse == "proposed" and second == 3:
+            cluster.saw("b1", "alter", proposed=[1, 2])
+        if excuse == "away":
+            cluster.saw("b1", RESUMED)
+    assert cluster.names() == []
+
+
+def test_what_counts_as_confirmed_is_held() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000)
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_000)
+    assert cluster.names() == []
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_001)
+    assert cluster.names() == ["beyond-log"]
+
+
+def test_an_epoch_begins_at_one_place() -> None:
+    cluster = Cluster()
+    cluster.told("b1", "epoch-persisted", epoch=3, start=1_000)
+    cluster.told("b2", "epoch-learnt", epoch=3, start=1_000)
+    assert cluster.names() == []
+    cluster.told("b3", "epoch-learnt", epoch=3, start=900)
+    assert cluster.names() == ["diverging-epochs"]
+
+
+def test_controllers_apply_one_command_at_one_place() -> None:
+    cluster = Cluster()
+    cluster.told("c1", "about-to-apply", index=9, term=4)
+    cluster.told("c2", "about-to-apply", index=9, term=4)
+    assert cluster.names() == []
+    cluster.told("c3", "about-to-apply", index=9, term=5)
+    assert cluster.names() == ["diverging-commands"]
+
+
+def test_an_identity_belongs_to_one_living_broker() -> None:
+    cluster = Cluster()
+    cluster.saw("b2", ENDED, how="killed")
+    cluster.saw("b3", "identity", broker_id=2)
+    assert cluster.names() == []
+    cluster.saw("b2", BOOTED)
+    cluster.saw("b2", "identity", broker_id=2)
+    assert cluster.names() == ["shared-identity"]
+
+
+def test_a_learner_is_never_elected() -> None:
+    cluster = Cluster(replace(RocketmqSettings(), learners=1, unclean_election=True))
+    cluster.agrees(2, 2, [2])
+    assert cluster.names() == []
+    cluster.agrees(3, 3, [3])
+    assert cluster.names() == ["learner-elected"]
+
+
+@pytest.mark.parametrize(("living", "allowed", "broken"), [([], True, False), ([1], True, True), ([1], False, False)])
+def test_an_outsider_is_elected_only_where_no_member_lives(living: list[int], allowed: bool, broken: bool) -> None:
+    cluster = Cluster(RocketmqSettings(unclean_election=True))
+    fields = {"in_sync": [1, 2], "in_sync_alive": living, "unclean_allowed": allowed, "max_offset": 1_000}
+    cluster.saw("c1", "elected", master=3, **fields)
+    assert cluster.names() == ["needlessly-unclean"] * broken
+
+
+@pytest.mark.parametrize(
+    ("ends_at", "ranked", "has_registered", "broken"),
+    [(600, 1_000, True, True), (600, 1_000, False, False), (600, 600, True, False), (1_000, 1_000, True, False)],
+)
+def test_who_is_elected_is_ranked_by_no_more_than_it_told(
+    ends_at: int, ranked: int, has_registered: bool, broken: bool
+) -> None:
+    cluster = Cluster()
+    cluster.saw("b2", "recovered", end=ends_at)
+    if has_registered:
+        cluster.told("b2", "registered-with-controller", end=ends_at)
+    fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False, "max_offset": ranked}
+    cluster.saw("c1", "elected", master=2, **fields)
+    assert cluster.names() == ["overrated-candidate"] * broken
+
+
+def test_of_one_name_so_many_are_kept() -> None:
+    breaches = Breaches(lambda: 5)
+    for number in range(MOST_OF_A_NAME + 10):
+        breaches.says("unheld-ack", ("b1",), f"number {number}")
+    breaches.says("not-durable", ("b2",), "the other")
+    assert len(breaches.kept()) == MOST_OF_A_NAME + 1
+    assert breaches.kept()[-1].name == "not-durable"

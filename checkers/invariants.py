@@ -13,6 +13,8 @@ What breaks it, by name:
   diverging-epochs   two nodes disagreed on where one epoch begins
   diverging-commands two nodes applied different commands at one place of a replicated log
   shared-identity    two living nodes went by one identity
+  dead-newcomer      a replica that counts as dead joined the in-sync set
+  stale-route        clients were led back to an older master, or to two masters of one epoch
   overrated-candidate who was elected was ranked by a log longer than its own
   learner-elected    a replica that may never lead was elected
   needlessly-unclean who was not in sync was elected, where that is allowed, though one that was in sync lived
@@ -75,6 +77,14 @@ class Invariants:
         "learner-elected": Meaning(
             says="A replica that may never lead was elected.",
             usually="The election looks at all replicas alike where no other lives.",
+        ),
+        "dead-newcomer": Meaning(
+            says="A replica that counts as dead joined the in-sync set.",
+            usually="Whether who is proposed lives is not looked at when the proposal is decided.",
+        ),
+        "stale-route": Meaning(
+            says="Clients were led back to an older master, or to two masters of one epoch.",
+            usually="Whoever claims to be master last is believed, or a deposed one goes on claiming it.",
         ),
         "overrated-candidate": Meaning(
             says="Who was elected was ranked by a log longer than its own.",

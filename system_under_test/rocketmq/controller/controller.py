@@ -358,7 +358,10 @@ class Controller:
         if isinstance(decision, events.MasterElected):
             self._host.reached("election-decided")
         elif isinstance(decision, events.SyncStateSetAltered):
-            self._host.reached("alter-decided")
+            group_now = self._state.groups[decision.group]
+            newcomers = set(decision.members) - set(group_now.sync_state_set)
+            dead = sum(group_now.living(member, self._liveness) is None for member in newcomers)
+            self._host.reached("alter-decided", dead=dead)
         before = self._state.groups.get(group_of(request))
         unclean_allowed = self._config.enable_elect_unclean_master
         members = () if before is None else before.sync_state_set

@@ -21,6 +21,8 @@ class NameServer:
         self._table = RouteTable(config.broker_expiry_s, (parts or NameServerParts()).outranks)
         self._server = RemotingServer(host, self.handle, self.on_close)
         self._scan: asyncio.Task[None] | None = None
+        self._told: dict[str, Registration | None] = {}
+        """Group -> its master as it was told last."""
 
     async def start(self) -> None:
         """Raises OSError if the port is taken."""
@@ -50,6 +52,7 @@ class NameServer:
                 address = _field(command, "brokerAddr")
                 self._table.unregister(address)
                 self._host.log("broker_unregistered", address=address)
+                self._tell_masters()
                 return RemotingCommand.response(ResponseCode.SUCCESS)
             case RequestCode.GET_BROKER_CLUSTER_INFO:
                 return RemotingCommand.response(ResponseCode.SUCCESS, body=self._table.encoded_cluster_info())
@@ -59,9 +62,13 @@ class NameServer:
     def on_close(self, peer: Peer) -> None:
         for address in self._table.disconnected(peer):
             self._host.log("broker_disconnected", address=address)
+        self._tell_masters()
 
     def _register(self, registration: Registration, peer: Peer, now_ns: int) -> RemotingCommand:
-        if not self._table.register(registration, peer, now_ns):
+        is_taken = self._table.register(registration, peer, now_ns)
+        self._told.setdefault(registration.broker_name, None)
+        self._tell_masters()
+        if not is_taken:
             self._host.log("registration_refused", address=registration.address, version=registration.state_version)
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "register broker failed: its id is held by a newer claim")
         self._host.reached("broker-announced")
@@ -71,12 +78,26 @@ class NameServer:
             fields = {"masterAddr": master.address, "haServerAddr": master.ha_address}
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
+    def _tell_masters(self) -> None:
+        """To the event log: to whom clients are led from here on, where that has changed."""
+        for group, told in self._told.items():
+            master = self._table.master(group)
+            if _claim(master) != _claim(told):
+                self._told[group] = master
+                address, version = _claim(master)
+                self._host.log("route", group=group, master=address, version=version)
+
     async def _expire_brokers(self) -> None:
         while True:
             await self._host.clock.sleep(self._config.scan_interval_s)
             for address in self._table.expire(self._host.clock.monotonic_ns()):
                 self._host.reached("announcement-expired")
                 self._host.log("broker_expired", address=address)
+            self._tell_masters()
+
+
+def _claim(master: Registration | None) -> tuple[str, int] | tuple[None, None]:
+    return (None, None) if master is None else (master.address, master.state_version)
 
 
 def _field(command: RemotingCommand, name: str) -> str:

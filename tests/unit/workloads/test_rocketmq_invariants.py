@@ -257,6 +257,39 @@ def test_who_is_elected_is_ranked_by_no_more_than_it_told(
     assert cluster.names() == ["overrated-candidate"] * broken
 
 
+def test_who_counts_as_dead_does_not_join() -> None:
+    cluster = Cluster()
+    cluster.told("c1", "alter-decided", dead=0)
+    assert cluster.names() == []
+    cluster.told("c1", "alter-decided", dead=1)
+    assert cluster.names() == ["dead-newcomer"]
+
+
+ROUTES = {
+    "to a newer one": ([("b1", 1), ("b2", 2)], []),
+    "to none and to an older one": ([("b2", 2), (None, None), ("b1", 1)], []),
+    "back": ([("b1", 1), ("b2", 2), ("b1", 1)], ["stale-route"]),
+    "to two of one version": ([("b1", 1), ("b2", 1)], ["stale-route"]),
+}
+
+
+@pytest.mark.parametrize("way", ROUTES)
+def test_routes_lead_to_newer_masters_only(way: str) -> None:
+    cluster = Cluster()
+    steps, names = ROUTES[way]
+    for master, version in steps:
+        cluster.saw("c1", "route", group="g", master=None if master is None else f"{master}:10911", version=version)
+    assert cluster.names() == names
+
+
+def test_a_name_server_that_starts_again_has_led_nobody() -> None:
+    cluster = Cluster()
+    cluster.saw("c1", "route", group="g", master="b2:10911", version=2)
+    cluster.saw("c1", BOOTED)
+    cluster.saw("c1", "route", group="g", master="b1:10911", version=1)
+    assert cluster.names() == []
+
+
 def test_of_one_name_so_many_are_kept() -> None:
     breaches = Breaches(lambda: 5)
     for number in range(MOST_OF_A_NAME + 10):

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.invariants import Breaches
 from harness.watch import BOOTED, ENDED, RESUMED
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, node_of
 
 CAUGHT_UP_S = 15.0
 """A member that was not caught up for so long has to leave, at time scale 1."""
@@ -83,6 +83,10 @@ class RocketmqInvariants:
         """Master epoch -> where it begins, and who said so first."""
         self._commands: dict[int, tuple[int, str]] = {}
         """Index in the controllers' log -> the term of what was applied there, and who was first."""
+        self._routes: dict[str, tuple[str | None, int | None]] = {}
+        """NameServer -> the master to whom it leads clients, and the version of its claim."""
+        self._claims: dict[int, str] = {}
+        """Version of a claim -> the master that was first led to under it."""
         self._lag_ns = round(PATIENCE * CAUGHT_UP_S * settings.time_scale * 1e9)
         self._look_ns = round((PATIENCE * LOOKS_S * settings.time_scale + PATIENCE_S) * 1e9)
 
@@ -99,6 +103,7 @@ class RocketmqInvariants:
     # Events -----------------------------------------------------------------------------------------------------
 
     def _booted(self, node: str, fields: Mapping[str, Any]) -> None:
+        self._routes.pop(node, None)
         if node in self._brokers:
             self._brokers[node].is_up = True
 
@@ -194,6 +199,27 @@ class RocketmqInvariants:
                 f"{self._brokers[master].end}, and {master} has told so since it started",
             )
 
+    def _route(self, node: str, fields: Mapping[str, Any]) -> None:
+        master, version = fields["master"], fields["version"]
+        before, before_version = self._routes.get(node, (None, None))
+        self._routes[node] = (master, version)
+        if master is None or version is None:
+            return
+        first = self._claims.setdefault(version, master)
+        if first != master:
+            self._says(
+                "stale-route",
+                (node, node_of(first), node_of(master)),
+                f"{node} leads clients to {master} as the master of version {version}, under which {first} was master",
+            )
+        elif before not in (None, master) and before_version is not None and version < before_version:
+            self._says(
+                "stale-route",
+                (node, node_of(master)),
+                f"{node} led clients to {before}, whose claim has version {before_version}, and then back to {master}, "
+                f"whose claim has {version}",
+            )
+
     # Points -----------------------------------------------------------------------------------------------------
 
     def _registered(self, node: str, end: int) -> None:
@@ -232,6 +258,10 @@ class RocketmqInvariants:
     def _holds(self, node: str, end: int, confirmed: int) -> None:
         if confirmed > end:
             self._says("beyond-log", (node,), f"{node} takes all before {confirmed} for confirmed, and holds {end}")
+
+    def _alter_decided(self, node: str, dead: int) -> None:
+        if dead:
+            self._says("dead-newcomer", (node,), f"{node} let {dead} join the SyncStateSet that it takes for dead")
 
     def _epoch_begins(self, node: str, epoch: int, start: int) -> None:
         known, by = self._epochs.setdefault(epoch, (start, node))
@@ -294,6 +324,7 @@ _EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], Non
     "deposed": RocketmqInvariants._deposed,
     "set_agreed": RocketmqInvariants._set_agreed,
     "elected": RocketmqInvariants._elected,
+    "route": RocketmqInvariants._route,
 }
 _POINTS: Mapping[str, Callable[..., None]] = {
     "registered-with-controller": RocketmqInvariants._registered,
@@ -302,6 +333,7 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "put-confirmed": RocketmqInvariants._put_confirmed,
     "batch-received": RocketmqInvariants._holds,
     "became-master": RocketmqInvariants._holds,
+    "alter-decided": RocketmqInvariants._alter_decided,
     "epoch-persisted": RocketmqInvariants._epoch_begins,
     "epoch-learnt": RocketmqInvariants._epoch_begins,
     "about-to-apply": RocketmqInvariants._command,

@@ -86,7 +86,8 @@ class MessageStore:
         await self._cut_consumer_offsets()
         await self._recover_epochs()
         self._host.reached("recovered")
-        self._host.log("recovered", start=self.min_offset, end=self.max_offset)
+        epoch, epoch_start = self.epochs.map.last or (None, None)
+        self._host.log("recovered", start=self.min_offset, end=self.max_offset, epoch=epoch, epoch_start=epoch_start)
         await self._write_checkpoint()
         await self._mark_running()
         self._tasks = [

@@ -308,7 +308,13 @@ class ReplicasManager:
             start_offset=None if newest is None or role is not Role.MASTER else newest.start_offset,
         )
         if role is Role.MASTER:
-            self._host.reached("became-master", end=self._store.max_offset, confirmed=self._store.confirm_offset)
+            self._host.reached(
+                "became-master",
+                end=self._store.max_offset,
+                confirmed=self._store.confirm_offset,
+                epoch=info.master_epoch,
+                noted=0 if newest is None else newest.master_epoch,
+            )
         else:
             self._host.reached("became-slave")
         self._on_role()

@@ -24,7 +24,7 @@ class Cluster:
         self.index = 0
         for number, node in enumerate(("b1", "b2", "b3"), 1):
             self.saw(node, BOOTED)
-            self.saw(node, "recovered", end=0)
+            self.saw(node, "recovered", epoch=None, epoch_start=None, end=0)
             self.saw(node, "identity", broker_id=number)
         self.agrees(1, 1, [1])
         self.saw("b1", "sync_state_set", members=[1, 2, 3])
@@ -120,7 +120,7 @@ def test_what_a_loss_of_power_took_may_be_lacked_until_it_is_there_again() -> No
     cluster = Cluster()
     cluster.saw("b3", ENDED, how="power lost")
     cluster.saw("b3", BOOTED)
-    cluster.saw("b3", "recovered", end=500)
+    cluster.saw("b3", "recovered", epoch=None, epoch_start=None, end=500)
     cluster.agrees(1, 1, [1, 2])
     cluster.agrees(1, 1, [1, 2, 3])
     assert cluster.names() == []
@@ -139,22 +139,22 @@ def test_what_was_cut_is_held_no_more() -> None:
 def test_a_master_that_starts_again_has_what_it_answered_to_be_safe() -> None:
     cluster = Cluster()
     cluster.appends(1_200, "b1")
-    cluster.saw("b1", "recovered", end=1_000)
+    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=1_000)
     assert cluster.names() == []
-    cluster.saw("b1", "recovered", end=999)
+    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=999)
     assert cluster.names() == ["not-durable"]
 
 
 def test_a_master_that_does_not_flush_vouches_for_nothing() -> None:
     cluster = Cluster(RocketmqSettings(flush="async"))
-    cluster.saw("b1", "recovered", end=500)
+    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=500)
     assert cluster.names() == []
 
 
 def test_a_cut_takes_back_what_was_vouched_for() -> None:
     cluster = Cluster()
     cluster.saw("b1", "truncated", to=800)
-    cluster.saw("b1", "recovered", end=800)
+    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=800)
     assert cluster.names() == []
 
 
@@ -191,9 +191,9 @@ def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
 def test_what_counts_as_confirmed_is_held() -> None:
     cluster = Cluster()
     cluster.told("b2", "batch-received", end=1_000, confirmed=1_000)
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_000)
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=2, noted=2)
     assert cluster.names() == []
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_001)
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_001, epoch=2, noted=2)
     assert cluster.names() == ["beyond-log"]
 
 
@@ -204,6 +204,40 @@ def test_an_epoch_begins_at_one_place() -> None:
     assert cluster.names() == []
     cluster.told("b3", "epoch-learnt", epoch=3, start=900)
     assert cluster.names() == ["diverging-epochs"]
+
+
+def test_a_master_has_noted_its_epoch() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=3, noted=3)
+    assert cluster.names() == []
+    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=4, noted=3)
+    assert cluster.names() == ["wrong-epochs"]
+
+
+RECOVERED = {
+    "as it was": ({"end": 1_000, "epoch": 3, "epoch_start": 900}, []),
+    "without the epoch and its bytes": ({"end": 900, "epoch": 2, "epoch_start": 500}, []),
+    "without the epoch, with its bytes": ({"end": 950, "epoch": 2, "epoch_start": 500}, ["wrong-epochs"]),
+    "without any epoch, with bytes": ({"end": 950, "epoch": None, "epoch_start": None}, ["wrong-epochs"]),
+    "with the epoch, without its bytes": ({"end": 850, "epoch": 3, "epoch_start": 900}, ["wrong-epochs"]),
+}
+
+
+@pytest.mark.parametrize("how", RECOVERED)
+def test_what_a_broker_has_noted_of_epochs_fits_its_log_when_it_starts_again(how: str) -> None:
+    cluster = Cluster(RocketmqSettings(flush="async"))
+    cluster.told("b2", "epoch-learnt", epoch=3, start=900)
+    fields, names = RECOVERED[how]
+    cluster.saw("b2", "recovered", **fields)
+    assert cluster.names() == names
+
+
+def test_an_epoch_that_was_cut_off_is_not_missed() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "epoch-learnt", epoch=3, start=900)
+    cluster.saw("b2", "truncated", to=900)
+    cluster.saw("b2", "recovered", end=950, epoch=2, epoch_start=500)
+    assert cluster.names() == []
 
 
 def test_controllers_apply_one_command_at_one_place() -> None:
@@ -249,7 +283,7 @@ def test_who_is_elected_is_ranked_by_no_more_than_it_told(
     ends_at: int, ranked: int, has_registered: bool, broken: bool
 ) -> None:
     cluster = Cluster()
-    cluster.saw("b2", "recovered", end=ends_at)
+    cluster.saw("b2", "recovered", epoch=None, epoch_start=None, end=ends_at)
     if has_registered:
         cluster.told("b2", "registered-with-controller", end=ends_at)
     fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False, "max_offset": ranked}

@@ -42,6 +42,8 @@ class _Broker:
     """Where its log ended before it started again with less, until it has as much as was acknowledged."""
     has_reported: bool = False
     """Whether the controllers know of the end of its log since it started, and it was not cut since."""
+    epoch: tuple[int, int] | None = None
+    """The newest that it has noted durably, and where it begins."""
     vouched: int = 0
     """As a master with synchronous flush: it has answered that all before this is durable."""
     members: tuple[int, ...] = ()
@@ -125,6 +127,7 @@ class RocketmqInvariants:
 
     def _recovered(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["end"])
+        self._recovered_epochs(node, broker, end, fields["epoch"], fields["epoch_start"])
         if end < broker.vouched:
             self._says(
                 "not-durable",
@@ -137,11 +140,29 @@ class RocketmqInvariants:
         broker.had = broker.ever_held if end < broker.ever_held else 0
         broker.end = end
 
+    def _recovered_epochs(self, node: str, broker: _Broker, end: int, epoch: int | None, start: int | None) -> None:
+        before, broker.epoch = broker.epoch, None if epoch is None or start is None else (epoch, start)
+        if start is not None and start > end:
+            self._says(
+                "wrong-epochs",
+                (node,),
+                f"{node} started again with its log up to {end}, and has noted that epoch {epoch} begins at {start}",
+            )
+        if before is not None and before[1] < end and (epoch is None or epoch < before[0]):
+            self._says(
+                "wrong-epochs",
+                (node,),
+                f"{node} started again with epoch {epoch or 'none'} as its newest, though it had noted that epoch "
+                f"{before[0]} begins at {before[1]}, and its log goes on to {end}",
+            )
+
     def _truncated(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["to"])
         broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
         broker.had = 0
         broker.has_reported = False
+        if broker.epoch is not None and end <= broker.epoch[1]:
+            broker.epoch = None
 
     def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].members = tuple(fields["members"])
@@ -263,7 +284,15 @@ class RocketmqInvariants:
         if dead:
             self._says("dead-newcomer", (node,), f"{node} let {dead} join the SyncStateSet that it takes for dead")
 
+    def _became_master(self, node: str, end: int, confirmed: int, epoch: int, noted: int) -> None:
+        self._holds(node, end, confirmed)
+        if noted != epoch:
+            self._says(
+                "wrong-epochs", (node,), f"{node} became master of epoch {epoch}, and has noted {noted} as newest"
+            )
+
     def _epoch_begins(self, node: str, epoch: int, start: int) -> None:
+        self._brokers[node].epoch = (epoch, start)
         known, by = self._epochs.setdefault(epoch, (start, node))
         if known != start:
             self._says(
@@ -332,7 +361,7 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "batch-appended": RocketmqInvariants._batch_appended,
     "put-confirmed": RocketmqInvariants._put_confirmed,
     "batch-received": RocketmqInvariants._holds,
-    "became-master": RocketmqInvariants._holds,
+    "became-master": RocketmqInvariants._became_master,
     "alter-decided": RocketmqInvariants._alter_decided,
     "epoch-persisted": RocketmqInvariants._epoch_begins,
     "epoch-learnt": RocketmqInvariants._epoch_begins,

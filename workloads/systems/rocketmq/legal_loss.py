@@ -61,7 +61,7 @@ READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confir
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 
-OF_DISKS = ("not-durable", "unheld-ack", "beyond-log", "diverging-epochs", "overrated-candidate")
+OF_DISKS = ("not-durable", "unheld-ack", "beyond-log", "diverging-epochs", "wrong-epochs", "overrated-candidate")
 """Invariants that a broker breaks legally which lost what it had synced."""
 
 CATCH_UP_S = 15.0

@@ -365,5 +365,6 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "alter-decided": RocketmqInvariants._alter_decided,
     "epoch-persisted": RocketmqInvariants._epoch_begins,
     "epoch-learnt": RocketmqInvariants._epoch_begins,
+    "epochs-taken-over": RocketmqInvariants._epoch_begins,
     "about-to-apply": RocketmqInvariants._command,
 }

@@ -72,6 +72,7 @@ _REPLICATION: Mapping[str, str] = {
     "handshake-received": "a master has read a slave's handshake, and is about to answer",
     "handshake-answered": "a slave knows the master's epochs, and has not compared them with its own",
     "about-to-cut-to-master": "a slave has found that its log reaches beyond what it has in common with the master's",
+    "epochs-taken-over": "a slave has the master's epochs durably, as far as both logs are equal",
     "first-ack-received": "a master knows where a slave's log ends, and has sent it nothing yet",
     "about-to-learn-epoch": "a slave is about to write a new epoch of the master's to its epoch file",
     "epoch-learnt": "a slave has the new epoch durably, and not yet its first bytes",

@@ -169,6 +169,9 @@ class SlaveClient:
             self._host.reached("about-to-cut-to-master")
             await store.truncate(point)
         await store.epochs.replace(theirs.entries_up_to(point))
+        newest = store.epochs.map.last
+        if newest is not None:
+            self._host.reached("epochs-taken-over", epoch=newest.master_epoch, start=newest.start_offset)
 
     def _partial_log(self, theirs: EpochMap) -> bool:
         """Whether the own log begins behind the master's, whose first epoch entry begins with its log."""

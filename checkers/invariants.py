@@ -10,6 +10,7 @@ What breaks it, by name:
   too-few-in-sync    a write was taken while fewer replicas were in sync than it demands
   laggard-in-sync    a replica counted as in sync long after it had fallen behind
   beyond-log         a node took more for confirmed than its log held
+  torn-log           a log that ends within a message was compared with another
   wrong-epochs       what a node had noted of epochs did not fit its log
   diverging-epochs   two nodes disagreed on where one epoch begins
   diverging-commands two nodes applied different commands at one place of a replicated log
@@ -66,6 +67,10 @@ class Invariants:
         "diverging-epochs": Meaning(
             says="Two nodes disagreed on where one epoch begins.",
             usually="An epoch was used before it was durable, twice, or without being recorded.",
+        ),
+        "torn-log": Meaning(
+            says="A log that ends within a message was compared with another.",
+            usually="The rest of a message that a crash cut short is taken for there, and nobody sends it again.",
         ),
         "wrong-epochs": Meaning(
             says="What a node had noted of epochs did not fit its log.",

@@ -41,7 +41,7 @@ FIRST_WORKLOAD_SHARE = 0.6
 RATES = (25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
-LIVENESS_SHARE = 0.2
+LIVENESS_SHARE = 0.3
 """How often progress is demanded of a quorum after the storm."""
 THE_NODE = Role(IT)
 """That reached the point."""

@@ -206,6 +206,14 @@ def test_an_epoch_begins_at_one_place() -> None:
     assert cluster.names() == ["diverging-epochs"]
 
 
+def test_a_follower_begins_with_whole_messages() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "handshake-sent", end=1_000, whole=1_000)
+    assert cluster.names() == []
+    cluster.told("b2", "handshake-sent", end=1_000, whole=990)
+    assert cluster.names() == ["torn-log"]
+
+
 def test_a_master_has_noted_its_epoch() -> None:
     cluster = Cluster()
     cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=3, noted=3)

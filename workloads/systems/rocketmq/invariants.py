@@ -280,6 +280,15 @@ class RocketmqInvariants:
         if confirmed > end:
             self._says("beyond-log", (node,), f"{node} takes all before {confirmed} for confirmed, and holds {end}")
 
+    def _follows(self, node: str, end: int, whole: int) -> None:
+        if whole < end:
+            self._says(
+                "torn-log",
+                (node,),
+                f"{node} began to follow a master with a log up to {end}, of which only all before {whole} is whole "
+                "messages",
+            )
+
     def _alter_decided(self, node: str, dead: int) -> None:
         if dead:
             self._says("dead-newcomer", (node,), f"{node} let {dead} join the SyncStateSet that it takes for dead")
@@ -362,6 +371,7 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "put-confirmed": RocketmqInvariants._put_confirmed,
     "batch-received": RocketmqInvariants._holds,
     "became-master": RocketmqInvariants._became_master,
+    "handshake-sent": RocketmqInvariants._follows,
     "alter-decided": RocketmqInvariants._alter_decided,
     "epoch-persisted": RocketmqInvariants._epoch_begins,
     "epoch-learnt": RocketmqInvariants._epoch_begins,

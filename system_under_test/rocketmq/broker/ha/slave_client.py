@@ -127,7 +127,7 @@ class SlaveClient:
         connection.write(
             encode_slave_handshake(SlaveHandshake(self._partial, self._config.async_learner, self._own_id))
         )
-        self._host.reached("handshake-sent")
+        self._host.reached("handshake-sent", end=store.max_offset, whole=store.last_message_boundary())
         header = decode_master_handshake_header(await connection.read_exactly(MASTER_HANDSHAKE_HEADER_SIZE))
         entries = decode_epoch_entries(await connection.read_exactly(header.body_size) if header.body_size else b"")
         if header.master_epoch != self._master_epoch:

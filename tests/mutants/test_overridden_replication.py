@@ -22,7 +22,7 @@ from tests.mutants.planted_parts import parts_of
 from tests.unit.storage.storage_machine import Machine, async_config, simulate
 
 HEALTHY = BrokerParts()
-QUIET = cast(Host, SimpleNamespace(reached=lambda point: None, log=lambda event, **fields: None))
+QUIET = cast(Host, SimpleNamespace(reached=lambda point, **values: None, log=lambda event, **fields: None))
 EPOCHS = EpochMap([(1, 0), (2, 900)])
 
 

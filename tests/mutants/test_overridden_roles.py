@@ -68,7 +68,7 @@ class Slave:
 
 def mastership_of(parts: BrokerParts, store: MessageStore, clock: Clock, *members: int) -> Mastership:
     """b1 as master; `members` are in its SyncStateSet."""
-    host = SimpleNamespace(clock=clock, log=lambda event, **fields: None, reached=lambda point: None)
+    host = SimpleNamespace(clock=clock, log=lambda event, **fields: None, reached=lambda point, **values: None)
     return parts.mastership(
         cast(Host, host),
         store,

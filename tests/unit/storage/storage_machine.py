@@ -91,7 +91,7 @@ class Machine:
             random=random.Random(1),
             spawn=self._spawn,
             log=lambda event, **fields: None,
-            reached=lambda point: None,
+            reached=lambda point, **values: None,
         )
         return MessageStore(cast(Host, host), self.config, parts)
 

@@ -9,7 +9,8 @@ What breaks it, by name:
   not-durable        a node that started again lacked what it had vouched for as durable
   too-few-in-sync    a write was taken while fewer replicas were in sync than it demands
   laggard-in-sync    a replica counted as in sync long after it had fallen behind
-  beyond-log         a node took more for confirmed than its log held
+  beyond-log         a node took more for confirmed, or had more in its queues, than its log held
+  passing-offset     a consumer's offset stayed beyond the end of its queue when the log had become shorter
   torn-log           a log that ends within a message was compared with another
   wrong-epochs       what a node had noted of epochs did not fit its log
   diverging-epochs   two nodes disagreed on where one epoch begins
@@ -61,8 +62,12 @@ class Invariants:
             usually="Being caught up is measured by a wrong clock, or against less than the whole log.",
         ),
         "beyond-log": Meaning(
-            says="A node took more for confirmed than its log held.",
-            usually="It believes what it is told of the confirmed offset, however far its own log reaches.",
+            says="A node took more for confirmed, or had more in its queues, than its log held.",
+            usually="It believes what it is told of the confirmed offset, or does not cut its queues with its log.",
+        ),
+        "passing-offset": Meaning(
+            says="A consumer's offset stayed beyond the end of its queue when the log had become shorter.",
+            usually="Offsets are not lowered where a log is cut, so that the group passes over what is written next.",
         ),
         "diverging-epochs": Meaning(
             says="Two nodes disagreed on where one epoch begins.",

@@ -79,6 +79,8 @@ class RunUnderCheck:
     """After so long without any fault the system serves, and all its replicas; None: it does not say."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults on a node under which it may end by itself."""
+    contagious: tuple[str, ...] = ()
+    """Kinds of faults that, on any node, let every node end by itself."""
     lasting_damage: tuple[str, ...] = ()
     """Kinds of faults whose damage to a disk no healing undoes. Whoever they struck need not be whole again, and the
     others only if it is known that they depend on none of these (`RunFacts.apart`)."""
@@ -110,6 +112,9 @@ class RunUnderCheck:
 
     def unexplained_panics(self) -> Iterator[tuple[str, str]]:
         """(node, its last words) of those that ended by themselves under no fault that may do that."""
+        everywhere = {kind for window in self.faults.struck for kind in window.kinds}
+        if not everywhere.isdisjoint(self.contagious):
+            return
         for node, panic in sorted(self.facts.panics.items()):
             kinds = {kind for window in self.faults.struck if node in window.nodes for kind in window.kinds}
             if kinds.isdisjoint(self.may_panic):

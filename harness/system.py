@@ -80,6 +80,8 @@ class Declaration:
     the storms that `stormproof explore` draws."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
+    contagious: tuple[str, ...] = ()
+    """Kinds of faults whose damage a node may hand on: whoever took it over may end by itself as well."""
     lasting_damage: tuple[str, ...] = ()
     """Kinds of faults that leave a disk damaged for ever: whoever they struck need not be whole again. Nor need the
     others, unless the system is `Separable`."""

@@ -187,6 +187,7 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
             recovery_limit_s=scenario.max_outage_s or None,
             recovers_within_s=parts.declaration.recovers_within_s,
             may_panic=parts.declaration.may_panic,
+            contagious=parts.declaration.contagious,
             lasting_damage=parts.declaration.lasting_damage,
             node_events=run.node_events,
         ),

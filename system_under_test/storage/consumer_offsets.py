@@ -55,6 +55,10 @@ class ConsumerOffsets:
                 self._offsets[group, topic, queue_id] = end
                 self._changed = True
 
+    def beyond(self, queue_end: Callable[[str, int], int]) -> int:
+        """How many offsets lie beyond the end of their queue."""
+        return sum(offset > queue_end(topic, queue_id) for (_, topic, queue_id), offset in self._offsets.items())
+
     async def persist(self) -> None:
         """Durable on return; nothing is written if nothing changed. Raises StorageFailed."""
         if self._changed:

@@ -85,7 +85,7 @@ class MessageStore:
         self.consumer_offsets.load()
         await self._cut_consumer_offsets()
         await self._recover_epochs()
-        self._host.reached("recovered")
+        self._reached_whole("recovered")
         epoch, epoch_start = self.epochs.map.last or (None, None)
         self._host.log("recovered", start=self.min_offset, end=self.max_offset, epoch=epoch, epoch_start=epoch_start)
         await self._write_checkpoint()
@@ -332,7 +332,16 @@ class MessageStore:
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
         self._cut_at = None
-        self._host.reached("truncated")
+        self._reached_whole("truncated")
+
+    def _reached_whole(self, point: str) -> None:
+        """At which the log, its queues and the consumers' offsets go together again."""
+        queued = max((queue.end_of_last_message for queue in self._queues), default=0)
+        passing = self.consumer_offsets.beyond(self._queue_end)
+        self._host.reached(point, end=self._log.max_offset, queued=queued, passing=passing)
+
+    def _queue_end(self, topic: str, queue_id: int) -> int:
+        return self._queue_offsets.get((topic, queue_id), 0)
 
     async def _lower_checkpoint(self, offset: int) -> None:
         last = self._checkpoint
@@ -348,7 +357,7 @@ class MessageStore:
         )
 
     async def _cut_consumer_offsets(self) -> None:
-        self.consumer_offsets.clamp(lambda topic, queue_id: self._queue_offsets.get((topic, queue_id), 0))
+        self.consumer_offsets.clamp(self._queue_end)
         await self.consumer_offsets.persist()
 
     # files

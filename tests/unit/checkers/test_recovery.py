@@ -21,7 +21,9 @@ from harness.record.history import history_schema
 S = 1_000_000_000
 STUCK = RunFacts(storm_from_ns=0, healed_ns=40 * S, final_from_ns=70 * S, complete=True)
 SERVES = replace(STUCK, serves_ns=62 * S)
-DECLARED = RunUnderCheck(recovers_within_s=30.0, may_panic=("full-disk",), lasting_damage=("bit-rot",))
+DECLARED = RunUnderCheck(
+    recovers_within_s=30.0, may_panic=("full-disk",), contagious=("bit-rot",), lasting_damage=("bit-rot",)
+)
 ROT = FaultLog(windows=(FaultWindow(kind="bit-rot", nodes=("b2",), start_ns=5, stop_ns=9),))
 NOTHING = pa.table({"index": pa.array([], pa.int64())})
 
@@ -62,6 +64,7 @@ def test_otherwise_nothing_is_decided_here(run: RunUnderCheck | None) -> None:
         (FaultWindow(kind="full-disk", nodes=("b1",), start_ns=5, stop_ns=9), True),
         (FaultWindow(kind="kill+full-disk", nodes=("b1", "b2"), start_ns=5, stop_ns=9), True),
         (FaultWindow(kind="full-disk", nodes=("b2",), start_ns=5, stop_ns=9), False),
+        (FaultWindow(kind="bit-rot", nodes=("b2",), start_ns=5, stop_ns=9), True),
         (FaultWindow(kind="kill", nodes=("b1",), start_ns=5, stop_ns=9), False),
         (FaultWindow(kind="full-disk", nodes=("b1",), start_ns=5, stop_ns=9, happened=False), False),
     ],

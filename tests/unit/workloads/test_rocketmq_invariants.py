@@ -206,6 +206,15 @@ def test_an_epoch_begins_at_one_place() -> None:
     assert cluster.names() == ["diverging-epochs"]
 
 
+@pytest.mark.parametrize("point", ["recovered", "truncated"])
+def test_queues_and_offsets_are_cut_with_the_log(point: str) -> None:
+    cluster = Cluster()
+    cluster.told("b2", point, end=1_000, queued=1_000, passing=0)
+    assert cluster.names() == []
+    cluster.told("b2", point, end=1_000, queued=1_001, passing=2)
+    assert cluster.names() == ["beyond-log", "passing-offset"]
+
+
 def test_a_follower_begins_with_whole_messages() -> None:
     cluster = Cluster()
     cluster.told("b2", "handshake-sent", end=1_000, whole=1_000)

@@ -56,6 +56,8 @@ LASTING_DAMAGE = ("bit-rot", "short-files", "lost-disk")
 """A broker whose disk was lost comes back as another replica: where the whole SyncStateSet was, nobody may lead."""
 MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "old-disk", "bit-rot", "short-files")
 """A broker that cannot write, or reads what it did not write, ends itself rather than go on."""
+CONTAGIOUS = ("bit-rot",)
+"""A slave finds rotten bytes that its master sent it only when it starts again, or becomes master."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Rocketmq:
             recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
             progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,
             may_panic=MAY_PANIC,
+            contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,
             spare="dispensable",
             explored=EXPLORED,

@@ -289,6 +289,14 @@ class RocketmqInvariants:
                 "messages",
             )
 
+    def _is_whole(self, node: str, end: int, queued: int, passing: int) -> None:
+        if queued > end:
+            self._says("beyond-log", (node,), f"the queues of {node} lead to {queued}, and its log ends at {end}")
+        if passing:
+            self._says(
+                "passing-offset", (node,), f"{passing} consumers' offsets at {node} lie beyond the ends of their queues"
+            )
+
     def _alter_decided(self, node: str, dead: int) -> None:
         if dead:
             self._says("dead-newcomer", (node,), f"{node} let {dead} join the SyncStateSet that it takes for dead")
@@ -371,6 +379,8 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "put-confirmed": RocketmqInvariants._put_confirmed,
     "batch-received": RocketmqInvariants._holds,
     "became-master": RocketmqInvariants._became_master,
+    "recovered": RocketmqInvariants._is_whole,
+    "truncated": RocketmqInvariants._is_whole,
     "handshake-sent": RocketmqInvariants._follows,
     "alter-decided": RocketmqInvariants._alter_decided,
     "epoch-persisted": RocketmqInvariants._epoch_begins,

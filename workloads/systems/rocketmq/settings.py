@@ -58,8 +58,9 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
     "segment_bytes": (4_096, 65_536),
+    "unclean_election": (True,),
 }
-"""What storms are drawn from, beside the defaults: nothing under which an acknowledged message may always be lost."""
+"""What storms are drawn from, beside the defaults."""
 
 PACES: Mapping[str, tuple[SettingValue, ...]] = {"time_scale": (0.1, 0.1, 0.15, 0.2, 0.3)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness import path_name
@@ -69,6 +69,8 @@ class Declaration:
     """Groups that decide by majority."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Role -> the group whose nodes play it; `System.roles` finds out who does."""
+    serving: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Workload -> the groups whose nodes serve it, where these are not all: searches aim faults at them alone."""
     points: Mapping[str, str] = field(default_factory=dict)
     """Point -> what it means that a node reached it (`host.reached`), in kebab-case: moments at which faults may
     strike."""
@@ -94,8 +96,21 @@ class Declaration:
     """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
     waits before it acts. The less, the more of what can happen does so within a storm."""
 
+    def serving_alone(self, workload: str) -> Declaration:
+        """The same without the groups that have no part in this workload, and without their roles."""
+        groups = self.serving.get(workload, self.groups)
+        return replace(
+            self,
+            groups=groups,
+            data=tuple(group for group in self.data if group in groups),
+            voters=tuple(group for group in self.voters if group in groups),
+            roles={role: group for role, group in self.roles.items() if group in groups},
+            serving={},
+        )
+
     def __post_init__(self) -> None:
-        for group in (*self.data, *self.voters, *self.roles.values()):
+        serving = [group for groups in self.serving.values() for group in groups]
+        for group in (*self.data, *self.voters, *self.roles.values(), *serving):
             if group not in self.groups:
                 raise UsageError(f"the system declares no group {group!r}; it declares: {', '.join(self.groups)}")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.bounds import shown
 from harness.errors import UsageError
@@ -44,6 +44,14 @@ class Vocabulary:
         for point in self.points:
             if not _POINT.fullmatch(point):
                 raise UsageError(f"{shown(point)} cannot be the name of a point: it reads like alter-proposed")
+
+    def of_groups(self, groups: Iterable[str], roles: Iterable[str]) -> Vocabulary:
+        """The part of it that tells of these; where no group is named, all of it."""
+        some = {group: self.groups[group] for group in groups if group in self.groups}
+        if not some:
+            return self
+        everybody = tuple(sorted({node for nodes in some.values() for node in nodes}))
+        return replace(self, groups={**some, EVERYBODY: everybody}, roles=tuple(roles))
 
     @property
     def nodes(self) -> tuple[str, ...]:

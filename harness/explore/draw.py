@@ -58,8 +58,9 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     """The shapes that can strike this storm; with `draw`, those of some kinds only."""
     system = registry.system(scenario.system)
     settings = registry.typed_settings(system.settings_type, scenario.settings)
-    vocabulary = registry.vocabulary(system, settings, scenario.mutant)
-    return faults_of(system.cluster(settings), vocabulary, SimulatedEnvironment.faults, space.nemesis, draw)
+    declaration = system.cluster(settings).serving_alone(scenario.workload)
+    vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
+    return faults_of(declaration, vocabulary, SimulatedEnvironment.faults, space.nemesis, draw)
 
 
 def drawn_entries(scenario: Scenario, space: Space, draw: random.Random) -> tuple[Entry, ...]:

@@ -163,3 +163,17 @@ def test_splicing_keeps_each_random_stream_once() -> None:
         child = mutated(parent, parents[number - 1], SPACE, NOTHING_KNOWN, Seed(number).stream())
         streams = [(entry.package, entry.number) for entry in entries_in(child)]
         assert len(streams) == len(set(streams))
+
+
+def test_faults_are_aimed_at_those_who_serve_the_workload() -> None:
+    served_by_controllers = replace(SPACE, workload="register")
+    struck = set()
+    for number in range(40):
+        storm = drawn_storm(served_by_controllers, 3, number)
+        faults = faults_for(storm, served_by_controllers)
+        targets = {str(target) for target in faults.targets}
+        assert not any("broker" in target or target.startswith("b") or target == "primary" for target in targets)
+        struck.update(line for line in storm.schedule if " primary" in line or " b1" in line or " brokers" in line)
+    assert struck == set()
+    everybody = faults_for(drawn_storm(replace(SPACE, workload="log"), 3, 1), SPACE)
+    assert {"primary", "brokers", "controllers"} <= {str(target) for target in everybody.targets}

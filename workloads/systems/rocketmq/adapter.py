@@ -81,6 +81,7 @@ class Rocketmq:
             data=("brokers",),
             voters=("controllers",),
             roles={"primary": "brokers", "active-controller": "controllers"},
+            serving={workload: ("controllers",) for workload in self.workloads if workload not in ON_BROKERS},
             points=POINTS,
             recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
             progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,

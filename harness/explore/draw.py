@@ -38,8 +38,8 @@ TRIGGER_SHARE = 0.35
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
-MEAN_MOTIFS_A_SECOND = 0.25
-MOST_MOTIFS = 8
+MEAN_MOTIFS_A_SECOND = 0.8
+MOST_MOTIFS = 14
 
 
 def drawn_storm(space: Space, root: int, number: int) -> Scenario:

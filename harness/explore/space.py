@@ -24,13 +24,13 @@ from nemesis.vocabulary import IT, Vocabulary
 
 UNUSUAL_SETTINGS = (0, 0, 1, 1, 2, 3)
 """How many settings of a storm are not the usual ones: with many at once it is easily the storm that is unusual."""
-KINDS_AT_ONCE = (1, 2, 2, 3, 3, 4, 6)
+KINDS_AT_ONCE = (1, 2, 3, 3, 4, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
 NEAR_SHARE = 0.75
 """How often hosts are near each other, so that a system may be quick to act."""
 WEIGHTS = {
-    **dict.fromkeys(("kill", "partition"), 4.0),
-    **dict.fromkeys(("pause", "power"), 3.0),
+    **dict.fromkeys(("kill", "partition", "power"), 4.0),
+    **dict.fromkeys(("pause",), 3.0),
     **dict.fromkeys(("flapping-links", "held-links", "links", "restarts"), 2.0),
     **dict.fromkeys(("disk-damage", "strobe"), 0.5),
 }

@@ -37,7 +37,7 @@ WEIGHTS = {
 """Package of faults -> how likely a storm draws from it, 1 for all others: without any that takes nodes from each
 other, nobody has to take over, and the rest is noise."""
 FIRST_WORKLOAD_SHARE = 0.6
-"""How often the clients do what the system lists first."""
+"""How often the clients do what the system lists first; what it lists later is the rarer."""
 RATES = (25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
@@ -124,7 +124,10 @@ class Space:
 
 
 def _workload(workloads: tuple[str, ...], draw: random.Random) -> str:
-    return workloads[0] if draw.random() < FIRST_WORKLOAD_SHARE else draw.choice(workloads)
+    if draw.random() < FIRST_WORKLOAD_SHARE or len(workloads) == 1:
+        return workloads[0]
+    others = workloads[1:]
+    return draw.choices(others, weights=[1 / place for place in range(1, len(others) + 1)])[0]
 
 
 @dataclass(frozen=True, kw_only=True)

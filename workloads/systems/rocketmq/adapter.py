@@ -64,7 +64,7 @@ CONTAGIOUS = ("bit-rot",)
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = (*ON_BROKERS, "register", *sorted(REQUESTS))
+    workloads: tuple[str, ...] = ("log", "register", "queue", *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:

@@ -85,7 +85,7 @@ class MessageStore:
         self.consumer_offsets.load()
         await self._cut_consumer_offsets()
         await self._recover_epochs()
-        self._reached_whole("recovered")
+        self._host.reached("recovered", **self._whole())
         epoch, epoch_start = self.epochs.map.last or (None, None)
         self._host.log("recovered", start=self.min_offset, end=self.max_offset, epoch=epoch, epoch_start=epoch_start)
         await self._write_checkpoint()
@@ -332,13 +332,13 @@ class MessageStore:
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
         self._cut_at = None
-        self._reached_whole("truncated")
+        self._host.reached("truncated", **self._whole())
 
-    def _reached_whole(self, point: str) -> None:
-        """At which the log, its queues and the consumers' offsets go together again."""
+    def _whole(self) -> dict[str, int]:
+        """How the log, its queues and the consumers' offsets go together, for whoever watches."""
         queued = max((queue.end_of_last_message for queue in self._queues), default=0)
         passing = self.consumer_offsets.beyond(self._queue_end)
-        self._host.reached(point, end=self._log.max_offset, queued=queued, passing=passing)
+        return {"end": self._log.max_offset, "queued": queued, "passing": passing}
 
     def _queue_end(self, topic: str, queue_id: int) -> int:
         return self._queue_offsets.get((topic, queue_id), 0)

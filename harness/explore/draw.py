@@ -32,8 +32,8 @@ SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
-KEEPING, ENDING = ("held-links", "partition"), ("kill", "power", "restarts")
-"""Packages of which one keeps what was sent from arriving, and one ends who sent it."""
+KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
+"""Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
 TRIGGER_SHARE = 0.35
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
@@ -185,8 +185,20 @@ def wave(faults: Faults, storm_s: float, first: int, draw: random.Random) -> lis
 
 def late(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
     """What a node has sent arrives after it has ended and come back: its links keep it for so long."""
+    return _until_after_its_end(KEEPING, faults, storm_s, first, draw)
+
+
+def harmed(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """What a disk did wrong shows once its node has ended: until then it is in memory."""
+    return _until_after_its_end(HARMING, faults, storm_s, first, draw)
+
+
+def _until_after_its_end(
+    names: Sequence[str], faults: Faults, storm_s: float, first: int, draw: random.Random
+) -> list[Entry]:
+    """A fault of one of these packages at a node, in the midst of which the node ends, perhaps twice."""
     target = draw.choice(faults.targets)
-    keeping, ending = (faults.of_one(names, target, draw) for names in (KEEPING, ENDING))
+    keeping, ending = (faults.of_one(of, target, draw) for of in (names, ENDING))
     if keeping is None or ending is None:
         return sequence(faults, storm_s, first, draw)
     at_s = draw.random() * storm_s
@@ -199,5 +211,5 @@ def late(faults: Faults, storm_s: float, first: int, draw: random.Random) -> lis
 
 
 Motif = Callable[[Faults, float, int, random.Random], list[Entry]]
-MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late)
-WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0)
+MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late, harmed)
+WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0, 0.7)

@@ -22,7 +22,7 @@ from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
 from nemesis.vocabulary import IT, Vocabulary
 
-UNUSUAL_SETTINGS = (0, 0, 1, 1, 2, 3)
+UNUSUAL_SETTINGS = (0, 1, 1, 2, 2, 3)
 """How many settings of a storm are not the usual ones: with many at once it is easily the storm that is unusual."""
 KINDS_AT_ONCE = (1, 2, 3, 3, 4, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness.explore.findings import Finding, shrunk_row
+from harness.explore.guide import LAG, ROUND
 from harness.explore.row import Task, scenario_of, tried
 from harness.explore.search import Search, ended, searched
 from harness.record.scenario import Scenario
@@ -147,6 +148,12 @@ class Compared:
             "guided": [chase.to_json() for chase in self.guided],
             "random": [chase.to_json() for chase in self.random],
         }
+
+
+def learned_nothing(chase: Chase) -> bool:
+    """Whether a guided search caught its bug before the guide knew of any round: until then it tries the storms that
+    the random search of its root seed tries."""
+    return chase.is_caught and chase.storms <= ROUND * (LAG + 1)
 
 
 def both_ways(search: Search, roots: int) -> list[Search]:

@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.explore.compare import Chase, Each, both_ways, chase_words, chased_row, shrunk_catch
+from harness.explore.compare import Chase, Each, both_ways, chase_words, chased_row, learned_nothing, shrunk_catch
 from harness.explore.mutate import entries_in
 from harness.explore.row import scenario_of
 from harness.explore.search import Search
@@ -107,11 +107,19 @@ def left(searches: Sequence[Search], chases: Sequence[Chase], most_processor_s: 
 def search_all(
     searches: Sequence[Search], most_processor_s: float | None, kept: Kept, each: Each, say: Callable[[str], object]
 ) -> None:
+    """The guided ones first: where one caught its bug before it had learned anything, the random one is the same."""
     todo = left(searches, kept.chases(), most_processor_s)
     say(f"{len(searches)} searches, {len(searches) - len(todo)} of them made before")
-    for place, row in enumerate(each(partial(chased_row, most_processor_s), todo), 1):
-        chase = kept.add_chase(row)
-        say(f"{place}/{len(todo)} {chase_words(chase, str(chase.mutant))}")
+    for is_guided in (True, False):
+        some = [search for search in todo if search.is_guided is is_guided]
+        same = {} if is_guided else {(c.mutant, c.root): c for c in kept.chases() if c.is_guided and learned_nothing(c)}
+        for search in some:
+            if (search.space.mutant, search.root) in same:
+                kept.add_chase(replace(same[search.space.mutant, search.root], is_guided=False).to_json())
+        some = [search for search in some if (search.space.mutant, search.root) not in same]
+        for place, row in enumerate(each(partial(chased_row, most_processor_s), some), 1):
+            chase = kept.add_chase(row)
+            say(f"{place}/{len(some)} {chase_words(chase, str(chase.mutant))}")
 
 
 def shrink_all(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.explore.compare import Chase, chased_row
+from harness.explore.guide import LAG, ROUND
 from harness.explore.row import scenario_text
 from harness.explore.search import Search
 from harness.explore.space import Space
@@ -24,6 +25,8 @@ SHALLOW = "fractured-read"
 """Nearly every storm shows it, whatever it is made of."""
 PROMISES = {EASY: "what was flushed stays", HARD: "whoever is elected has acked", MISSED: "reads are new"}
 KILL = "1 for 2 kill b1 [kill 0]"
+LEARNED = ROUND * (LAG + 1) + 1
+"""A guided search that catches its bug by this storm has learned something."""
 
 
 def storm(mutant: str, *lines: str) -> Scenario:
@@ -66,8 +69,9 @@ def small_row(of: Chase, *, operations: int, of_the_bug: bool = True) -> dict[st
 class MakesUp:
     """Results of searches and of shrinking, in any order; ends as an interruption does."""
 
-    def __init__(self, ends_after: int | None = None) -> None:
+    def __init__(self, ends_after: int | None = None, storms: int = LEARNED) -> None:
         self.ends_after = ends_after
+        self.storms = storms
         self.given: list[Any] = []
 
     def __call__(self, make: Callable[[Any], dict[str, Any]], given: Sequence[Any]) -> Iterator[dict[str, Any]]:
@@ -77,7 +81,7 @@ class MakesUp:
             self.given.append(one)
             if isinstance(one, Search):
                 mutant = str(one.space.mutant)
-                yield chase(mutant, 3, guided=one.is_guided, root=one.root, caught=mutant != MISSED).to_json()
+                yield chase(mutant, self.storms, guided=one.is_guided, root=one.root, caught=mutant != MISSED).to_json()
             else:
                 yield small_row(one, operations=30 if one.root == 0 else 2)
 
@@ -94,10 +98,21 @@ def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     search_all(searches(), 6.0, Kept(tmp_path), second, said.append)
     assert len(first.given) == 3
     assert sorted((*first.given, *second.given), key=repr) == sorted(searches(), key=repr)
-    assert said[-6] == "8 searches, 3 of them made before"
+    assert "8 searches, 3 of them made before" in said
     third = MakesUp()
     search_all(searches(), 6.0, Kept(tmp_path), third, said.append)
     assert third.given == []
+
+
+def test_a_random_search_that_would_try_the_same_storms_is_not_made(tmp_path: Path) -> None:
+    made = MakesUp(storms=LEARNED - 1)
+    kept = Kept(tmp_path)
+    search_all(searches(), 6.0, kept, made, lambda line: None)
+    assert [one for one in made.given if one.space.mutant == EASY and not one.is_guided] == []
+    of_easy = [one for one in kept.chases() if one.mutant == EASY]
+    assert len(of_easy) == 4
+    assert {(one.storms, one.is_caught) for one in of_easy} == {(LEARNED - 1, True)}
+    assert len([one for one in made.given if one.space.mutant == MISSED and not one.is_guided]) == 2
 
 
 def test_a_search_that_caught_nothing_is_made_again_once_it_may_cost_more() -> None:

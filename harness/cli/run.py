@@ -43,7 +43,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default=DRAWN,
     show_default=True,
     metavar="W",
-    help="Of the simulator: drawn from the seed, or calm, a quiet rack.",
+    help="Of the simulator: drawn from the seed; near, drawn with hosts milliseconds apart; or calm, a quiet rack.",
     shell_complete=one_of(lambda context: WORLDS),
 )
 @click.option(

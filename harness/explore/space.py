@@ -29,7 +29,8 @@ KINDS_AT_ONCE = (1, 2, 3, 3, 4, 4, 6)
 NEAR_SHARE = 0.75
 """How often hosts are near each other, so that a system may be quick to act."""
 WEIGHTS = {
-    **dict.fromkeys(("kill", "partition", "power"), 4.0),
+    "power": 6.0,
+    **dict.fromkeys(("kill", "partition"), 4.0),
     **dict.fromkeys(("pause",), 3.0),
     **dict.fromkeys(("flapping-links", "held-links", "links", "restarts"), 2.0),
     **dict.fromkeys(("disk-damage", "strobe"), 0.5),

@@ -190,7 +190,7 @@ def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
 
 def test_what_counts_as_confirmed_is_held() -> None:
     cluster = Cluster()
-    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000)
+    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000, until=1_100)
     cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=2, noted=2)
     assert cluster.names() == []
     cluster.told("b2", "became-master", end=1_000, confirmed=1_001, epoch=2, noted=2)
@@ -339,6 +339,17 @@ def test_a_name_server_that_starts_again_has_led_nobody() -> None:
     cluster.saw("c1", BOOTED)
     cluster.saw("c1", "route", group="g", master="b1:10911", version=1)
     assert cluster.names() == []
+
+
+def test_what_is_being_written_counts_for_a_candidate() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "registered-with-controller", end=1_000)
+    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000, until=1_200)
+    fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False}
+    cluster.saw("c1", "elected", master=2, max_offset=1_200, **fields)
+    assert cluster.names() == []
+    cluster.saw("c1", "elected", master=2, max_offset=1_201, **fields)
+    assert cluster.names() == ["overrated-candidate"]
 
 
 def test_of_one_name_so_many_are_kept() -> None:

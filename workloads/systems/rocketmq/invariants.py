@@ -38,6 +38,8 @@ class _Broker:
     is_up: bool = False
     end: int = 0
     """Of its log, whole messages or not."""
+    incoming: int = 0
+    """Where its log ends once what it has received is written, which may be some time before it says so."""
     had: int = 0
     """Where its log ended before it started again with less, until it has as much as was acknowledged."""
     has_reported: bool = False
@@ -138,7 +140,7 @@ class RocketmqInvariants:
             broker.vouched = end
         broker.has_reported = False
         broker.had = broker.ever_held if end < broker.ever_held else 0
-        broker.end = end
+        broker.end, broker.incoming = end, 0
 
     def _recovered_epochs(self, node: str, broker: _Broker, end: int, epoch: int | None, start: int | None) -> None:
         before, broker.epoch = broker.epoch, None if epoch is None or start is None else (epoch, start)
@@ -159,7 +161,7 @@ class RocketmqInvariants:
     def _truncated(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["to"])
         broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
-        broker.had = 0
+        broker.had = broker.incoming = 0
         broker.has_reported = False
         if broker.epoch is not None and end <= broker.epoch[1]:
             broker.epoch = None
@@ -212,7 +214,7 @@ class RocketmqInvariants:
         ranked = fields["max_offset"]
         if master is None or ranked is None or not self._brokers[master].has_reported:
             return
-        if ranked > self._brokers[master].end:
+        if ranked > max(self._brokers[master].end, self._brokers[master].incoming):
             self._says(
                 "overrated-candidate",
                 (master,),
@@ -275,6 +277,10 @@ class RocketmqInvariants:
                 f"what is before {self._brokers[name].end}",
             )
         self._acknowledged = max(self._acknowledged, end)
+
+    def _batch_received(self, node: str, end: int, confirmed: int, until: int) -> None:
+        self._brokers[node].incoming = until
+        self._holds(node, end, confirmed)
 
     def _holds(self, node: str, end: int, confirmed: int) -> None:
         if confirmed > end:
@@ -377,7 +383,7 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "put-appended": RocketmqInvariants._put_appended,
     "batch-appended": RocketmqInvariants._batch_appended,
     "put-confirmed": RocketmqInvariants._put_confirmed,
-    "batch-received": RocketmqInvariants._holds,
+    "batch-received": RocketmqInvariants._batch_received,
     "became-master": RocketmqInvariants._became_master,
     "recovered": RocketmqInvariants._is_whole,
     "truncated": RocketmqInvariants._is_whole,

@@ -194,7 +194,12 @@ class SlaveClient:
             raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset}, own newest is {newest}")
         end_offset = self._acked_offset
         if body:
-            self._host.reached("batch-received", end=store.max_offset, confirmed=store.confirm_offset)
+            self._host.reached(
+                "batch-received",
+                end=store.max_offset,
+                confirmed=store.confirm_offset,
+                until=transfer.offset + len(body),
+            )
             end_offset = await appender.append(transfer.offset, body)
             self._host.reached("batch-appended", end=store.max_offset)
         self._ack(connection, end_offset)

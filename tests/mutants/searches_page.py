@@ -24,7 +24,10 @@ SOON_S = 60.0
 EASY_STORMS = 20
 """What needs no more storms than that at random shows nothing of a guide."""
 
-WHY_NOT: Mapping[str, str] = {}
+WHY_NOT: Mapping[str, str] = dict.fromkeys(
+    ("caught-up-by-batch", "wall-clock-catch-up"),
+    "where all of the set must acknowledge, a laggard in it loses nothing; it has to lag longer than most faults last",
+)
 """Bug -> why no search caught it, where somebody found out."""
 
 

@@ -28,15 +28,16 @@ It does not establish that what the adapter watches is all that can go wrong.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from checkers.anomaly import Anomaly, Meaning
+from checkers.excuses import Excuses
 from checkers.findings import judged, summary
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
-from harness.record.excuse import Excuse
 from harness.record.facts import Breach
 
 
@@ -113,29 +114,27 @@ class Invariants:
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         run = request.run or RunUnderCheck()
+        excuses = Excuses.by_time(request.excuses)
         names = sorted({breach.name for breach in run.facts.breaches})
         anomalies = {
-            name: _summary([breach for breach in run.facts.breaches if breach.name == name], request.excuses)
+            name: _summary(name, [breach for breach in run.facts.breaches if breach.name == name], excuses)
             for name in names
         }
         return judged(anomalies, legal=request.legal, undecided=(), statistics={})
 
 
-def _summary(breaches: Sequence[Breach], excuses: Sequence[Excuse]) -> AnomalySummary:
+def _summary(name: str, breaches: Sequence[Breach], excuses: Excuses) -> AnomalySummary:
     """Of one name."""
-    placed = [(_excuse(breach, excuses), _anomaly(breach)) for breach in breaches]
-    counts = Counter(number for number, _ in placed)
-    broken = [anomaly for number, anomaly in placed if number is None]
-    legal = [anomaly for number, anomaly in placed if number is not None]
-    return summary(counts, broken[:EXAMPLES], legal[:EXAMPLES], excuses)
-
-
-def _excuse(breach: Breach, excuses: Sequence[Excuse]) -> int | None:
-    """The number of the first that holds for it."""
-    for number, one in enumerate(excuses):
-        if breach.name in one.anomalies and one.from_ns <= breach.time_ns <= one.until_ns:
-            return number
-    return None
+    times = np.array([breach.time_ns for breach in breaches], dtype=np.int64)
+    placed = {number: places.tolist() for number, places in excuses.split(name, times, times) if len(places)}
+    broken = placed.get(None, [])
+    legal = sorted(place for number, places in placed.items() if number is not None for place in places)
+    return summary(
+        {number: len(places) for number, places in placed.items()},
+        [_anomaly(breaches[place]) for place in broken[:EXAMPLES]],
+        [_anomaly(breaches[place]) for place in legal[:EXAMPLES]],
+        excuses.of,
+    )
 
 
 def _anomaly(breach: Breach) -> Anomaly:

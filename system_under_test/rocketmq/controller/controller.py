@@ -355,35 +355,34 @@ class Controller:
             if isinstance(decision, Refusal):
                 return decision
             return self._state.groups.get(group_of(request))
+        before = self._state.groups.get(group_of(request))
+        grounds: dict[str, object] = {}
         if isinstance(decision, events.MasterElected):
             self._host.reached("election-decided")
-        elif isinstance(decision, events.SyncStateSetAltered):
-            group_now = self._state.groups[decision.group]
-            newcomers = set(decision.members) - set(group_now.sync_state_set)
-            dead = sum(group_now.living(member, self._liveness) is None for member in newcomers)
+            if before is not None:
+                grounds = self._grounds(before, decision.master)
+        elif isinstance(decision, events.SyncStateSetAltered) and before is not None:
+            newcomers = set(decision.members) - set(before.sync_state_set)
+            dead = sum(before.living(member, self._liveness) is None for member in newcomers)
             self._host.reached("alter-decided", dead=dead)
-        before = self._state.groups.get(group_of(request))
-        unclean_allowed = self._config.enable_elect_unclean_master
-        members = () if before is None else before.sync_state_set
-        ranked = _ranked(before, decision, self._liveness)
-        living = [member for member in members if before is not None and before.living(member, self._liveness)]
         group: Group | None = await self._propose(event_entry(decision))
         if isinstance(decision, events.MasterElected) and group is not None and before is not None:
-            self._host.log(
-                "elected",
-                group=group.name,
-                master=group.master,
-                master_epoch=group.master_epoch,
-                in_sync=list(members),
-                in_sync_alive=living,
-                max_offset=ranked,
-                unclean_allowed=unclean_allowed,
-            )
+            self._host.log("elected", group=group.name, master=group.master, master_epoch=group.master_epoch, **grounds)
             self._host.reached("elected-master")
             self._notify(group)
         elif isinstance(decision, events.SyncStateSetAltered):
             self._host.reached("alter-applied")
         return group
+
+    def _grounds(self, group: Group, master: int | None) -> dict[str, object]:
+        """On which this one, or nobody, is elected: who was in sync and lived, and by which end of its log it ranks."""
+        report = None if master is None else group.living(master, self._liveness)
+        return {
+            "in_sync": list(group.sync_state_set),
+            "in_sync_alive": [member for member in group.sync_state_set if group.living(member, self._liveness)],
+            "max_offset": None if report is None else report.max_offset,
+            "unclean_allowed": self._config.enable_elect_unclean_master,
+        }
 
     def _propose(self, entry: bytes) -> Awaitable[Any]:
         return self._parts.propose(self._host, self._raft, self._replicated, entry)
@@ -477,11 +476,3 @@ def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> R
 
 def _unknown(remark: str) -> RemotingCommand:
     return RemotingCommand.response(ResponseCode.CONTROLLER_APPLY_TIMEOUT, remark=remark)
-
-
-def _ranked(group: Group | None, decision: events.Event, liveness: LivenessTable) -> int | None:
-    """The end of the log by which the new master was ranked in the election."""
-    if group is None or not isinstance(decision, events.MasterElected) or decision.master is None:
-        return None
-    report = group.living(decision.master, liveness)
-    return None if report is None else report.max_offset

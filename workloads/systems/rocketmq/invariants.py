@@ -11,9 +11,11 @@ elected; from then on what it lacks counts as lost, and is judged where clients 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from harness.invariants import Breaches
@@ -352,7 +354,8 @@ class RocketmqInvariants:
         for name, broker in self._brokers.items():
             if name == node or broker.broker_id not in master.members:
                 continue
-            behind_since = next((at_ns for end, at_ns in master.pieces if end > broker.end), now_ns)
+            lacking = bisect_right(master.pieces, broker.end, key=itemgetter(0))
+            behind_since = master.pieces[lacking][1] if lacking < len(master.pieces) else now_ns
             if now_ns - behind_since <= self._lag_ns:
                 master.late_ns.pop(name, None)
             elif now_ns - master.late_ns.setdefault(name, now_ns) > self._look_ns and not master.is_altering:

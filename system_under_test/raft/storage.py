@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from system_under_test.raft.message import Entry, HardState
 from system_under_test.runtime.host import Disk, File
+from system_under_test.runtime.rewrite import write_again
 
 _VOTE = struct.Struct(">IQH")
 _ENTRY = struct.Struct(">IIQQ")
@@ -48,11 +49,14 @@ class RaftStorage:
         self._log_is_dirty = False
 
     async def open(self) -> Recovered:
-        """Read what is there, cut torn tails, and make durable what is left. Raises DiskError."""
+        """Read what is there, cut torn tails, write what is left once more and make it durable. Raises DiskError."""
         hard_state = await self._open_vote()
         entries = self._open_log()
         # A killed process leaves bytes that are readable but not yet durable; whoever reads them will
         # acknowledge them, and a later loss of power must not take them back.
+        for file in (self._vote_file, self._log_file):
+            assert file is not None
+            write_again(file, 0, file.size)
         self._vote_is_dirty = self._log_is_dirty = True
         await self.sync()
         return Recovered(hard_state=hard_state, entries=entries)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from system_under_test.runtime.host import Disk, DiskError, File
+from system_under_test.runtime.rewrite import write_again
 from system_under_test.storage.errors import BadOffset, MessageTooLarge, StorageCorrupt, StorageFailed
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import (
@@ -343,8 +344,20 @@ class CommitLog:
         if self._note_file is None and self._disk.exists(self._note_path):
             self._note_file = self._disk.open(self._note_path)
         await self._remove_strays()
+        self._write_again(checked_offset, whole_end)
         await self.truncate(self.recovered_end(whole_end), whole_end)
         self._boundary = whole_end
+
+    def _write_again(self, start: int, end: int) -> None:
+        """What was found between these offsets, and the note: an fsync of theirs may have failed."""
+        try:
+            if self._note_file is not None:
+                write_again(self._note_file, 0, self._note_file.size)
+            for segment in self._segments:
+                write_again(segment.file, max(0, start - segment.start), min(segment.size, end - segment.start))
+        except DiskError as error:
+            self.failed = True
+            raise StorageFailed(f"commit log: {error}") from error
 
     def recovered_end(self, whole_end: int) -> int:
         """Where recovery cuts the log, whose last whole, unharmed message ends at `whole_end`."""

@@ -6,6 +6,8 @@ import random
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from harness.environments.simulated.disk import SimulatedDisk
 from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.loop import VirtualTimeLoop
@@ -152,3 +154,21 @@ def test_the_mutant_forgets_its_vote_with_the_power():
     for seed in range(10):
         run(seed, life)
     assert any(forgotten)
+
+
+def test_what_a_failed_fsync_left_in_the_page_cache_alone_is_durable_once_it_was_read_again():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(HardState(3, "c2"), [Entry(1, 3, b"x"), Entry(2, 3, b"y")])
+        machine.store.faults.fsync_error_probability = 1.0
+        with pytest.raises(OSError, match="fsync failed"):
+            await storage.sync()
+        machine.store.faults.fsync_error_probability = 0.0
+        machine.process.alive = False
+        read = await RaftStorage(machine.disk(), "raft").open()
+        assert (read.hard_state, len(read.entries)) == (HardState(3, "c2"), 2)
+        machine.lose_power()
+        assert await RaftStorage(machine.disk(), "raft").open() == read
+
+    run(1, life)

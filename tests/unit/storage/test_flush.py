@@ -84,6 +84,25 @@ def test_a_failed_fsync_reaches_every_waiter_and_ends_the_process() -> None:
     simulate(body)
 
 
+def test_what_a_failed_fsync_left_in_the_page_cache_alone_is_durable_once_the_next_process_vouches_for_it() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, sync_config())
+        store = await machine.boot()
+        machine.faults.fsync_error_probability = 1.0
+        with pytest.raises(StorageFailed):
+            await store.flush_to(store.put("t", 0, b"x").end_offset, 5)
+        machine.faults.fsync_error_probability = 0.0
+        await machine.kill()
+        store = await machine.boot()
+        found = store.read_for_transfer(0, store.max_offset)
+        assert found
+        await machine.lose_power()
+        again = await machine.boot()
+        assert again.read_for_transfer(0, again.max_offset) == found
+
+    simulate(body)
+
+
 def test_a_wait_for_bytes_that_are_cut_fails_though_others_take_their_place() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())

@@ -21,6 +21,10 @@ What breaks it, by name:
   overrated-candidate who was elected was ranked by a log longer than its own
   learner-elected    a replica that may never lead was elected
   needlessly-unclean who was not in sync was elected, where that is allowed, though one that was in sync lived
+  needless-shrink    a replica that had just said that it holds everything was put out of the in-sync set
+  stale-change       the in-sync set was replaced by who knew an older one, or led no more
+  stale-answer       a request was answered by a state older than what was decided before it was made
+  returned-tail      what a node had cut from its log, durably, was there again when it started again
 
 A run whose environment cannot watch (any but the simulator), or of a system that brings no invariants, has none broken.
 It does not establish that what the adapter watches is all that can go wrong.
@@ -109,6 +113,22 @@ class Invariants:
         "needlessly-unclean": Meaning(
             says="A replica that was not in sync was elected although one that was in sync lived.",
             usually="Where unclean elections are allowed, all that live are taken for equals.",
+        ),
+        "needless-shrink": Meaning(
+            says="A replica that had just said that it holds everything was put out of the in-sync set.",
+            usually="Since when it lags is measured by a clock that jumps.",
+        ),
+        "stale-change": Meaning(
+            says="The in-sync set was replaced by a node that knew an older one, or led no more.",
+            usually="The epochs that a proposal rests on are not compared with those that hold when it is decided.",
+        ),
+        "stale-answer": Meaning(
+            says="A request was answered by a state older than what was decided before it was made.",
+            usually="A leader answers without asking whether it still leads, or before it knows what others decided.",
+        ),
+        "returned-tail": Meaning(
+            says="What a node had cut from its log was there again when it started again.",
+            usually="The cut is not durable, or only in memory.",
         ),
     }
 

@@ -335,10 +335,12 @@ class MessageStore:
         self._host.reached("truncated", **self._whole())
 
     def _whole(self) -> dict[str, int]:
-        """How the log, its queues and the consumers' offsets go together, for whoever watches."""
+        """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""
         queued = max((queue.end_of_last_message for queue in self._queues), default=0)
         passing = self.consumer_offsets.beyond(self._queue_end)
-        return {"end": self._log.max_offset, "queued": queued, "passing": passing}
+        newest = self.epochs.map.last
+        begun = 0 if newest is None else newest.start_offset
+        return {"end": self._log.max_offset, "begun": begun, "queued": queued, "passing": passing}
 
     def _queue_end(self, topic: str, queue_id: int) -> int:
         return self._queue_offsets.get((topic, queue_id), 0)

@@ -52,7 +52,11 @@ class SetKeeper:
     async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
         """Whether the controller has confirmed `wanted`."""
         set_epoch = mastership.view.confirmed.epoch
-        self._host.reached("expand-begins" if set(wanted) - set(mastership.view.members) else "shrink-begins")
+        if set(wanted) - set(mastership.view.members):
+            self._host.reached("expand-begins")
+        else:
+            leaving = set(mastership.view.members) - set(wanted)
+            self._host.reached("shrink-begins", whole=sum(map(mastership.has_just_shown_all, sorted(leaving))))
         mastership.change_view(self._parts.begin_alter(mastership.view, wanted))
         self._host.reached("alter-proposed")
         try:

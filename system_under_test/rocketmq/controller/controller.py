@@ -64,6 +64,10 @@ _KEY_VALUE_COMMANDS = frozenset(
 )
 
 
+class _Busy(Exception):
+    """Too many requests wait to be decided."""
+
+
 @dataclass(slots=True)
 class _Undecided:
     request: Request
@@ -101,6 +105,10 @@ class Controller:
         self._look_now = asyncio.Event()
         self._notices: dict[int, asyncio.Task[None]] = {}
         self._notice_serial = 0
+        self._asked_before = 0
+        """How many requests were taken up."""
+        self._applied = 0
+        """Index of the entry that was applied last."""
         self._agreed: dict[str, tuple[object, ...]] = {}
         """Group -> its master and SyncStateSet as they were told last."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -207,14 +215,15 @@ class Controller:
     # -- reads and key-value commands
 
     def _get(self, key: str) -> Answer | Coroutine[Any, Any, Answer]:
+        serial = self._take_up()
         try:
             barrier = self._parts.read_barrier(self._raft)
         except NotLeader as error:
             return self._not_leader(error.leader)
-        return self._get_behind(barrier, key)
+        return self._get_behind(barrier, serial, key)
 
-    async def _get_behind(self, barrier: Awaitable[None], key: str) -> RemotingCommand:
-        refusal = await self._answered(barrier)
+    async def _get_behind(self, barrier: Awaitable[None], serial: int, key: str) -> RemotingCommand:
+        refusal = await self._answered(barrier, serial)
         if isinstance(refusal, RemotingCommand):
             return refusal
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
@@ -263,21 +272,31 @@ class Controller:
 
     async def _wait(self, ask: Any, argument: Any) -> Any:
         """What Raft answers, or the response that says why there is no answer."""
+        serial = self._take_up()
         try:
             awaitable: Awaitable[Any] = ask(argument)
         except NotLeader as error:
             return self._not_leader(error.leader)
-        return await self._answered(awaitable)
+        except _Busy:
+            return RemotingCommand.response(ResponseCode.SYSTEM_BUSY, remark="too many requests")
+        return await self._answered(awaitable, serial)
 
-    async def _answered(self, awaitable: Awaitable[Any]) -> Any:
+    def _take_up(self) -> int:
+        self._asked_before += 1
+        self._host.reached("request-taken-up", serial=self._asked_before)
+        return self._asked_before
+
+    async def _answered(self, awaitable: Awaitable[Any], serial: int) -> Any:
         try:
-            return await self._host.clock.within(self._config.apply_timeout_s, awaitable)
+            answer = await self._host.clock.within(self._config.apply_timeout_s, awaitable)
         except NotLeader as error:
             return self._not_leader(error.leader)
         except LeadershipLost:
             return _unknown("the leadership ended while the request was under way")
         except TimeoutError:
             return _unknown(f"not done within {self._config.apply_timeout_s} s")
+        self._host.reached("request-decided", serial=serial, applied=self._applied)
+        return answer
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
         fields = {}
@@ -318,14 +337,14 @@ class Controller:
         return RemotingCommand.response(refusal.code, remark=refusal.remark)
 
     def _enqueue(self, request: Request) -> asyncio.Future[Refusal | Group | None]:
+        """Raises NotLeader, _Busy."""
         future: asyncio.Future[Refusal | Group | None] = asyncio.get_running_loop().create_future()
         if not self._raft.is_active:
             raise NotLeader(self._raft.leader)
         if len(self._queue) >= MAX_QUEUED:
-            future.set_result(Refusal(code=ResponseCode.SYSTEM_BUSY, remark="too many requests"))
-        else:
-            self._queue.append(_Undecided(request, future))
-            self._asked.set()
+            raise _Busy
+        self._queue.append(_Undecided(request, future))
+        self._asked.set()
         return future
 
     async def _decide_in_turn(self) -> None:
@@ -364,7 +383,9 @@ class Controller:
         elif isinstance(decision, events.SyncStateSetAltered) and before is not None:
             newcomers = set(decision.members) - set(before.sync_state_set)
             dead = sum(before.living(member, self._liveness) is None for member in newcomers)
-            self._host.reached("alter-decided", dead=dead)
+            assert isinstance(request, AlterSyncStateSet)
+            stale = (request.master_epoch, request.proposed.epoch) != (before.master_epoch, before.sync_state_set_epoch)
+            self._host.reached("alter-decided", dead=dead, stale=stale)
         group: Group | None = await self._propose(event_entry(decision))
         if isinstance(decision, events.MasterElected) and group is not None and before is not None:
             self._host.log("elected", group=group.name, master=group.master, master_epoch=group.master_epoch, **grounds)
@@ -388,6 +409,7 @@ class Controller:
         return self._parts.propose(self._host, self._raft, self._replicated, entry)
 
     def _apply(self, entry: Entry) -> Any:
+        self._applied = entry.index
         applied = self._replicated.apply(entry.data)
         if isinstance(applied, Group):
             self._tell_agreed(entry.index, applied)
@@ -444,7 +466,7 @@ class Controller:
                 return
             except TimeoutError:
                 continue
-            except (NotLeader, LeadershipLost):
+            except (NotLeader, LeadershipLost, _Busy):
                 return
 
     def _notify(self, group: Group) -> None:

@@ -44,6 +44,10 @@ class _Broker:
     """Where its log ends once what it has received is written, which may be some time before it says so."""
     had: int = 0
     """Where its log ended before it started again with less, until it has as much as was acknowledged."""
+    cutting: int = 0
+    """Where its log ended before the cut that is under way, or was the last."""
+    cut_from: int = 0
+    """Where its log ended before it was cut; what was beyond must not come back."""
     has_reported: bool = False
     """Whether the controllers know of the end of its log since it started, and it was not cut since."""
     epoch: tuple[int, int] | None = None
@@ -89,8 +93,12 @@ class RocketmqInvariants:
         """Master epoch -> where it begins, and who said so first."""
         self._commands: dict[int, tuple[int, str]] = {}
         """Index in the controllers' log -> the term of what was applied there, and who was first."""
+        self._newest_command = 0
+        """The last index of it that anybody has applied."""
         self._routes: dict[str, tuple[str | None, int | None]] = {}
         """NameServer -> the master to whom it leads clients, and the version of its claim."""
+        self._asked: dict[tuple[str, int], int] = {}
+        """(Controller, serial) of a request that it took up -> the last index that any had applied by then."""
         self._claims: dict[int, str] = {}
         """Version of a claim -> the master that was first led to under it."""
         self._lag_ns = round(PATIENCE * CAUGHT_UP_S * settings.time_scale * 1e9)
@@ -110,6 +118,7 @@ class RocketmqInvariants:
 
     def _booted(self, node: str, fields: Mapping[str, Any]) -> None:
         self._routes.pop(node, None)
+        self._asked = {request: index for request, index in self._asked.items() if request[0] != node}
         if node in self._brokers:
             self._brokers[node].is_up = True
 
@@ -140,18 +149,20 @@ class RocketmqInvariants:
                 f"answered that all before {broker.vouched} is safe",
             )
             broker.vouched = end
+        if max(broker.end, broker.incoming) < broker.cut_from <= end:
+            self._says(
+                "returned-tail",
+                (node,),
+                f"{node} started again with its log up to {end}, though it had been cut durably and ended at "
+                f"{broker.end}",
+            )
         broker.has_reported = False
         broker.had = broker.ever_held if end < broker.ever_held else 0
+        broker.cut_from = 0
         broker.end, broker.incoming = end, 0
 
     def _recovered_epochs(self, node: str, broker: _Broker, end: int, epoch: int | None, start: int | None) -> None:
         before, broker.epoch = broker.epoch, None if epoch is None or start is None else (epoch, start)
-        if start is not None and start > end:
-            self._says(
-                "wrong-epochs",
-                (node,),
-                f"{node} started again with its log up to {end}, and has noted that epoch {epoch} begins at {start}",
-            )
         if before is not None and before[1] < end and (epoch is None or epoch < before[0]):
             self._says(
                 "wrong-epochs",
@@ -162,6 +173,7 @@ class RocketmqInvariants:
 
     def _truncated(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["to"])
+        broker.cutting = int(fields["from_"])
         broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
         broker.had = broker.incoming = 0
         broker.has_reported = False
@@ -297,7 +309,16 @@ class RocketmqInvariants:
                 "messages",
             )
 
-    def _is_whole(self, node: str, end: int, queued: int, passing: int) -> None:
+    def _cut(self, node: str, end: int, begun: int, queued: int, passing: int) -> None:
+        broker = self._brokers[node]
+        broker.cut_from = broker.cutting if broker.cutting > end else 0
+        self._is_whole(node, end, begun, queued, passing)
+
+    def _is_whole(self, node: str, end: int, begun: int, queued: int, passing: int) -> None:
+        if begun > end:
+            self._says(
+                "wrong-epochs", (node,), f"{node} has noted that an epoch begins at {begun}, and its log ends at {end}"
+            )
         if queued > end:
             self._says("beyond-log", (node,), f"the queues of {node} lead to {queued}, and its log ends at {end}")
         if passing:
@@ -305,9 +326,36 @@ class RocketmqInvariants:
                 "passing-offset", (node,), f"{passing} consumers' offsets at {node} lie beyond the ends of their queues"
             )
 
-    def _alter_decided(self, node: str, dead: int) -> None:
+    def _shrinks(self, node: str, whole: int) -> None:
+        if whole:
+            self._says(
+                "needless-shrink",
+                (node,),
+                f"{node} puts {whole} out of its SyncStateSet that told it a moment ago that they hold the whole log",
+            )
+
+    def _alter_decided(self, node: str, dead: int, stale: int) -> None:
         if dead:
             self._says("dead-newcomer", (node,), f"{node} let {dead} join the SyncStateSet that it takes for dead")
+        if stale:
+            self._says(
+                "stale-change",
+                (node,),
+                f"{node} let a SyncStateSet be replaced by a master that knew an older set, or was deposed",
+            )
+
+    def _taken_up(self, node: str, serial: int) -> None:
+        self._asked[node, serial] = self._newest_command
+
+    def _answers(self, node: str, serial: int, applied: int) -> None:
+        before = self._asked.pop((node, serial), 0)
+        if applied < before:
+            self._says(
+                "stale-answer",
+                (node,),
+                f"{node} answers by what it has applied up to {applied}, though {before} was applied before it was "
+                "asked",
+            )
 
     def _became_master(self, node: str, end: int, confirmed: int, epoch: int, noted: int) -> None:
         self._holds(node, end, confirmed)
@@ -327,6 +375,7 @@ class RocketmqInvariants:
             )
 
     def _command(self, node: str, index: int, term: int) -> None:
+        self._newest_command = max(self._newest_command, index)
         known, by = self._commands.setdefault(index, (term, node))
         if known != term:
             self._says(
@@ -389,9 +438,12 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "batch-received": RocketmqInvariants._batch_received,
     "became-master": RocketmqInvariants._became_master,
     "recovered": RocketmqInvariants._is_whole,
-    "truncated": RocketmqInvariants._is_whole,
+    "truncated": RocketmqInvariants._cut,
     "handshake-sent": RocketmqInvariants._follows,
+    "shrink-begins": RocketmqInvariants._shrinks,
     "alter-decided": RocketmqInvariants._alter_decided,
+    "request-taken-up": RocketmqInvariants._taken_up,
+    "request-decided": RocketmqInvariants._answers,
     "epoch-persisted": RocketmqInvariants._epoch_begins,
     "epoch-learnt": RocketmqInvariants._epoch_begins,
     "epochs-taken-over": RocketmqInvariants._epoch_begins,

@@ -61,7 +61,18 @@ READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confir
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 
-OF_DISKS = ("not-durable", "unheld-ack", "beyond-log", "diverging-epochs", "wrong-epochs", "overrated-candidate")
+DELAYING = (*APART, "partition", "pause", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
+"""Kinds under which what a slave says of its log may be old when its master hears it."""
+
+OF_DISKS = (
+    "not-durable",
+    "unheld-ack",
+    "beyond-log",
+    "diverging-epochs",
+    "wrong-epochs",
+    "overrated-candidate",
+    "returned-tail",
+)
 """Invariants that a broker breaks legally which lost what it had synced."""
 
 CATCH_UP_S = 15.0
@@ -119,21 +130,13 @@ class _Table:
             if lost and not set(self._voters).isdisjoint(fault.nodes):
                 reason = f"{' and '.join(lost)} at {_seconds(fault.start_ns)} took what was synced"
                 yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
-            yield from self._of_failed_fsyncs(fault)
+            until_ns = fault.stop_ns + catch_up_ns(self.settings)
             if "slow-nodes" in fault.kinds:
                 reason = f"nodes were slow at {_seconds(fault.start_ns)}"
-                until_ns = fault.stop_ns + catch_up_ns(self.settings)
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
-
-    def _of_failed_fsyncs(self, fault: FaultWindow) -> Iterator[Excuse]:
-        """A broker that starts again finds bytes in the page cache that no later fsync writes, and cannot tell them
-        from others; one that goes on in spite of the failure has no excuse."""
-        for node in sorted(set(fault.nodes_of("failing-fsync")).intersection(self._voters)):
-            events = self.reports.of("recovered").get(node, ())
-            starts = [event["time"] for event in events if event["time"] >= fault.start_ns]
-            if starts:
-                reason = f"{node} started again after an fsync had failed ({_seconds(fault.start_ns)})"
-                yield Excuse(anomalies=("not-durable",), reason=reason, from_ns=min(starts) + 1, until_ns=LAST_NS)
+            if not set(DELAYING).isdisjoint(fault.kinds):
+                reason = f"acknowledgements may come late ({fault.name} at {_seconds(fault.start_ns)})"
+                yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property
     def _voters(self) -> list[str]:

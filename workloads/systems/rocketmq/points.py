@@ -29,6 +29,8 @@ _CONTROLLER: Mapping[str, str] = {
     "election-decided": "the active controller has chosen a master, and is about to propose that to Raft",
     "elected-master": "the election is applied; no broker knows of it yet",
     "about-to-notify": "the active controller is about to tell a broker who is master",
+    "request-taken-up": "a controller has taken up a request that only the active one may answer",
+    "request-decided": "the active controller has what it answers, and has not sent it",
     "alter-received": "the active controller has received a proposal to change the SyncStateSet",
     "alter-decided": "the active controller has accepted the change, and is about to propose it to Raft",
     "alter-applied": "the change of the SyncStateSet is applied; the master does not know it yet",

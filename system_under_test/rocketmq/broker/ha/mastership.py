@@ -181,6 +181,13 @@ class Mastership:
         connection = self._connections.get(broker_id)
         return connection is not None and connection.heard_ns > since_ns
 
+    def has_just_shown_all(self, broker_id: int) -> bool:
+        """Whether the slave said a moment ago that it holds the whole log."""
+        recent_ns = int(self.config.max_time_slave_not_caught_up_s * 1e9) // 3
+        if not self.was_heard(broker_id, self.host.clock.monotonic_ns() - recent_ns):
+            return False
+        return self._acked.get(broker_id) == self.store.max_offset
+
     def slaves(self) -> dict[int, SlaveProgress]:
         """All slaves that have acked at least once on a connection that lives, by ascending id."""
         progress = ((broker_id, self._connections[broker_id].progress) for broker_id in sorted(self._connections))

@@ -44,8 +44,10 @@ class Chase:
     """Distinct ones by the measure that the guide does not use, after each round."""
     number: int | None = None
     """Of the storm that is the catch."""
+    also_without: tuple[int, ...] = ()
+    """Numbers of storms that break a promise without the bug as well: findings of another kind."""
     anomalies: tuple[str, ...] = ()
-    """That it shows."""
+    """That the catch shows."""
     scenario: Scenario | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -54,7 +56,7 @@ class Chase:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Chase:
         scenario = None if data["scenario"] is None else Scenario.from_json(data["scenario"])
-        lists = {name: tuple(data[name]) for name in ("states", "anomalies")}
+        lists = {name: tuple(data[name]) for name in ("states", "also_without", "anomalies")}
         return cls(**{**data, **lists, "scenario": scenario})
 
 
@@ -72,6 +74,7 @@ def chased(search: Search, most_processor_s: float | None) -> Chase:
         storms=trier.storms,
         processor_s=round(trier.processor_s, 3),
         states=tuple(states),
+        also_without=tuple(trier.also_without),
     )
     if trier.catch is None:
         return chase
@@ -91,6 +94,7 @@ class _UntilCaught:
         self.storms = 0
         self.processor_s = 0.0
         self.catch: Mapping[str, Any] | None = None
+        self.also_without: list[int] = []
 
     @property
     def is_over(self) -> bool:
@@ -106,8 +110,12 @@ class _UntilCaught:
             rows.append(row)
             self.storms += 1
             self.processor_s += row["processor_s"]
-            if row["verdict"] == Verdict.INVALID.value and is_of_the_bug(task.scenario):
+            if row["verdict"] != Verdict.INVALID.value:
+                continue
+            if is_of_the_bug(task.scenario):
                 self.catch = row
+            else:
+                self.also_without.append(task.number)
         return ended(rows)
 
 
@@ -189,7 +197,9 @@ def compared(
 def chase_words(chase: Chase, subject: str) -> str:
     how = "guided" if chase.is_guided else "random"
     ended = f"caught ({', '.join(chase.anomalies)})" if chase.is_caught else "not caught"
-    return f"{subject}, {how}, root {chase.root}: {ended}; {chase.storms} storms, {chase.processor_s:.1f} processor s"
+    words = f"{subject}, {how}, root {chase.root}: {ended}; {chase.storms} storms, {chase.processor_s:.1f} processor s"
+    also = ", ".join(map(str, chase.also_without))
+    return f"{words}; broken without the bug as well: storms {also}" if also else words
 
 
 def _words(chases: Sequence[Chase]) -> str:

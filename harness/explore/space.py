@@ -42,7 +42,7 @@ FIRST_WORKLOAD_SHARE = 0.6
 RATES = (25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
-CALM_S, NEAR_CALM_S = 20.0, 6.0
+CALM_S, NEAR_CALM_S = 20.0, 4.0
 """Before the final reads, in which every replica must be whole; where hosts are near each other that is sooner."""
 LIVENESS_SHARE = 0.3
 """How often progress is demanded of a quorum after the storm."""

@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import gc
 import importlib
+import itertools
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -46,7 +47,10 @@ T = TypeVar("T")
 CLEAN_STOP_S: Final = 10.0
 COLLECT_AFTER: Final = 50_000
 """New objects between two collections of garbage: a simulation makes many, and hardly any in cycles."""
+WORLDS_A_COLLECTION: Final = 8
+"""Worlds between two collections of all garbage, of some 7 MB each."""
 _WORLD: Final = "world"
+_worlds: Final = itertools.count()
 
 
 class VirtualTimeline:
@@ -492,14 +496,15 @@ def run_simulation(
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Garbage of the world before is collected, and what comes is collected more rarely than is Python's habit.
+    """Garbage of the worlds before is collected now and then, and what comes more rarely than is Python's habit.
 
     What was there before the first world of the process, modules above all, is looked at no more: with it, a search
     would spend a twentieth of its time on collections. Later worlds freeze nothing: what they hold together with the
     one who runs them would stay for ever.
     """
     thresholds = gc.get_threshold()
-    gc.collect()
+    if next(_worlds) % WORLDS_A_COLLECTION == 0:
+        gc.collect()
     if not gc.get_freeze_count():
         gc.freeze()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])

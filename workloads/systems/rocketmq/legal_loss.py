@@ -134,8 +134,9 @@ class _Table:
             if "slow-nodes" in fault.kinds:
                 reason = f"nodes were slow at {_seconds(fault.start_ns)}"
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
-            if not set(DELAYING).isdisjoint(fault.kinds):
+            if not set(DELAYING).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
                 reason = f"acknowledgements may come late ({fault.name} at {_seconds(fault.start_ns)})"
+                until_ns = fault.stop_ns + round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property

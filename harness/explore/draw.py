@@ -34,7 +34,7 @@ HELD_SHARE = 0.15
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
 KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
 """Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
-TRIGGER_SHARE = 0.35
+TRIGGER_SHARE = 0.45
 """How often a motif strikes when a node reaches a point."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""

@@ -22,7 +22,7 @@ from nemesis.shape import Shape
 from nemesis.target import Group, Nodes, One, Role, Target
 from nemesis.vocabulary import IT, Vocabulary
 
-UNUSUAL_SETTINGS = (0, 1, 1, 2, 2, 3)
+UNUSUAL_SETTINGS = (0, 1, 2, 2, 3, 4)
 """How many settings of a storm are not the usual ones: with many at once it is easily the storm that is unusual."""
 KINDS_AT_ONCE = (1, 2, 3, 3, 4, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
@@ -39,7 +39,7 @@ WEIGHTS = {
 other, nobody has to take over, and the rest is noise."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first; what it lists later is the rarer."""
-RATES = (25.0, 50.0, 100.0)
+RATES = (10.0, 25.0, 50.0, 100.0)
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
 CALM_S, NEAR_CALM_S = 20.0, 4.0

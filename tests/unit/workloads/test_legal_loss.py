@@ -205,6 +205,14 @@ def test_reads_are_excused_where_disks_lost_what_was_read_and_not_where_acknowle
     assert is_excused(UNCLEAN, KILL, TableOfReports(), TAIL_S, "fenced-write")
 
 
+@pytest.mark.parametrize("kind", ["lost-disk", "old-disk", "bit-rot", "short-files"])
+def test_a_broker_that_lost_an_epoch_with_its_disk_may_confirm_under_an_older_one(kind: str) -> None:
+    faults = struck((kind, 1, 2, ("b1",)))
+    assert is_excused(ALL_ACK_2, faults, TableOfReports(), 30, "fenced-write")
+    assert not is_excused(ALL_ACK_2, faults, TableOfReports(), 0.5, "fenced-write")
+    assert not is_excused(ALL_ACK_2, struck(POWER), ALL_LOST, 30, "fenced-write")
+
+
 def test_a_fault_on_controllers_takes_no_broker_away() -> None:
     controllers = ("kill", 0.5, 3, ("c1", "c2", "c3"))
     assert not is_excused(ALL_ACK_2, struck(POWER, controllers), ALL_LOST, TAIL_S)

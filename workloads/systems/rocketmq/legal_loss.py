@@ -72,8 +72,9 @@ OF_DISKS = (
     "wrong-epochs",
     "overrated-candidate",
     "returned-tail",
+    "fenced-write",
 )
-"""Invariants that a broker breaks legally which lost what it had synced."""
+"""What a broker does legally that lost what it had synced, its noted epochs among it."""
 
 CATCH_UP_S = 15.0
 """How long after a fault its replica may still be catching up, at time scale 1."""

@@ -175,7 +175,7 @@ def test_a_laggard_must_be_proposed_to_leave() -> None:
     assert {breach.nodes for breach in cluster.breaches.kept()} == {("b1", "b3")}
 
 
-@pytest.mark.parametrize("excuse", ["caught up", "proposed", "away"])
+@pytest.mark.parametrize("excuse", ["caught up", "proposed", "away", "no controller answers"])
 def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
     cluster = Cluster()
     for second in range(1, 60):
@@ -185,6 +185,8 @@ def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
             cluster.saw("b1", "alter", proposed=[1, 2])
         if excuse == "away":
             cluster.saw("b1", RESUMED)
+        if excuse == "no controller answers":
+            cluster.saw("b1", "set_unsettled", reason="not-leader")
     assert cluster.names() == []
 
 

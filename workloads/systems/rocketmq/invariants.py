@@ -188,6 +188,10 @@ class RocketmqInvariants:
         broker.is_altering = fields["proposed"] is not None
         broker.late_ns.clear()
 
+    def _set_unsettled(self, node: str, fields: Mapping[str, Any]) -> None:
+        """No controller answers it: it wants to look, and cannot."""
+        self._brokers[node].late_ns.clear()
+
     def _deposed(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].begin_life()
 
@@ -425,6 +429,7 @@ _EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], Non
     "truncated": RocketmqInvariants._truncated,
     "sync_state_set": RocketmqInvariants._own_set,
     "alter": RocketmqInvariants._alter,
+    "set_unsettled": RocketmqInvariants._set_unsettled,
     "deposed": RocketmqInvariants._deposed,
     "set_agreed": RocketmqInvariants._set_agreed,
     "elected": RocketmqInvariants._elected,

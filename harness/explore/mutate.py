@@ -26,12 +26,12 @@ from harness.explore.draw import (
 from harness.explore.points import Points
 from harness.explore.space import (
     CONCURRENCIES,
-    RATES,
     THE_NODE,
     Faults,
     Space,
     aimed_at,
     aims_at_it,
+    drawn_rate,
     fits,
     is_aimable,
 )
@@ -208,7 +208,8 @@ def spliced(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
 def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
     """One setting drawn anew, or the load."""
     if draw.random() < 0.4:
-        return replace(scenario, rate=draw.choice(RATES), concurrency=draw.choice(CONCURRENCIES))
+        storm_s = scenario.time_limit_s - scenario.liveness_s
+        return replace(scenario, rate=drawn_rate(storm_s, draw), concurrency=draw.choice(CONCURRENCIES))
     drawn = space.drawn_settings(scenario.workload, scenario.world, draw)
     names = sorted(drawn.keys() | (scenario.settings.keys() - space.settings.keys()))
     if not names:

@@ -40,6 +40,8 @@ other, nobody has to take over, and the rest is noise."""
 FIRST_WORKLOAD_SHARE = 0.6
 """How often the clients do what the system lists first; what it lists later is the rarer."""
 RATES = (10.0, 25.0, 50.0, 100.0)
+FEWEST_OPERATIONS = 200
+"""That a storm should have: with too few, it proves nothing."""
 CONCURRENCIES = (2, 5, 10, 20)
 SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
 CALM_S, NEAR_CALM_S = 20.0, 4.0
@@ -77,7 +79,7 @@ class Space:
             settings=settings,
             mutant=self.mutant,
             concurrency=draw.choice(CONCURRENCIES),
-            rate=draw.choice(RATES),
+            rate=drawn_rate(storm_s, draw),
             time_limit_s=storm_s + liveness_s,
             liveness_s=liveness_s,
             recovery_s=NEAR_CALM_S if world == NEAR else CALM_S,
@@ -125,6 +127,10 @@ class Space:
         except UsageError:
             return False
         return True
+
+
+def drawn_rate(storm_s: float, draw: random.Random) -> float:
+    return draw.choice([rate for rate in RATES if rate * storm_s >= FEWEST_OPERATIONS] or RATES[-1:])
 
 
 def _workload(workloads: tuple[str, ...], draw: random.Random) -> str:

@@ -35,6 +35,8 @@ class RocketmqSettings:
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
+    sparse_heartbeats: bool = False
+    """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
 
     def __post_init__(self) -> None:
         if self.learners >= self.brokers:
@@ -62,7 +64,10 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
 }
 """What storms are drawn from, beside the defaults."""
 
-PACES: Mapping[str, tuple[SettingValue, ...]] = {"time_scale": (0.1, 0.1, 0.15, 0.2, 0.3)}
+PACES: Mapping[str, tuple[SettingValue, ...]] = {
+    "sparse_heartbeats": (True,),
+    "time_scale": (0.1, 0.1, 0.15, 0.2, 0.3),
+}
 
 
 def controller_names(settings: RocketmqSettings) -> list[str]:

@@ -213,6 +213,16 @@ def test_a_broker_that_lost_an_epoch_with_its_disk_may_confirm_under_an_older_on
     assert not is_excused(ALL_ACK_2, struck(POWER), ALL_LOST, 30, "fenced-write")
 
 
+def test_a_replica_may_be_put_out_of_the_set_while_what_it_says_comes_late() -> None:
+    lasts_s = 15 * ALL_ACK_2.time_scale
+    cut = struck(("partition", 1, 2, ("b1", "b2")))
+    assert is_excused(ALL_ACK_2, cut, TableOfReports(), 2 + lasts_s - 0.1, "needless-shrink")
+    assert not is_excused(ALL_ACK_2, cut, TableOfReports(), 2 + lasts_s + 0.1, "needless-shrink")
+    assert is_excused(ALL_ACK_2, struck(("slow-nodes", 1, 2, ("b1",))), TableOfReports(), 60, "needless-shrink")
+    assert not is_excused(ALL_ACK_2, struck(("clock", 1, 2, ("b1",))), TableOfReports(), 1.5, "needless-shrink")
+    assert not is_excused(ALL_ACK_2, struck(("pause", 1, 2, ("c1",))), TableOfReports(), 1.5, "needless-shrink")
+
+
 def test_a_fault_on_controllers_takes_no_broker_away() -> None:
     controllers = ("kill", 0.5, 3, ("c1", "c2", "c3"))
     assert not is_excused(ALL_ACK_2, struck(POWER, controllers), ALL_LOST, TAIL_S)

@@ -137,7 +137,9 @@ class _Table:
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
             if not set(DELAYING).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
                 reason = f"acknowledgements may come late ({fault.name} at {_seconds(fault.start_ns)})"
-                until_ns = fault.stop_ns + round(CATCH_UP_S * self.settings.time_scale * 1e9)
+                # What a slow node waits for when it becomes quick again, it waits for to its stretched end.
+                lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
+                until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property

@@ -503,9 +503,10 @@ def _rare_collections() -> Iterator[None]:
     one who runs them would stay for ever.
     """
     thresholds = gc.get_threshold()
-    if next(_worlds) % WORLDS_A_COLLECTION == 0:
+    number = next(_worlds)
+    if number % WORLDS_A_COLLECTION == 0:
         gc.collect()
-    if not gc.get_freeze_count():
+    if number == 0:
         gc.freeze()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
     try:

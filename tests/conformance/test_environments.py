@@ -42,6 +42,7 @@ def test_one_simulated_world_keeps_all_promises_one_after_the_other(seed: int, t
 
 
 @pytest.mark.docker
+@pytest.mark.gate
 def test_containers_keep_all_promises(tmp_path: Path) -> None:
     async def inside(environment: Environment) -> None:
         try:

@@ -2,8 +2,8 @@
 
 The guide looks for states (the abstract state of the cluster, as the system's watch tells it), for pairs (an event of a
 node behind the one before it at the same node, or behind one of another node that happened before it, as a message
-tells), and for points. A second measure, which no guide sees, tells whether a search that is led by the first leads
-anywhere: the runs of events that nodes go through.
+tells), for points, and for strikes (a kind of fault at a point). A second measure, which no guide sees, tells whether a
+search that is led by the first leads anywhere: the runs of events that nodes go through.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ class Coverage:
 
     # What was new to this storm ---------------------------------------------------------------------------------
 
-    def features(self, reached: Iterable[str]) -> tuple[int, ...]:
+    def features(self, reached: Iterable[str], strikes: Iterable[str] = ()) -> tuple[int, ...]:
         """What the guide looks for, sorted; `reached` are the points that nodes got to."""
         states = {feature("state", *state) for state in self._states}
         pairs = {feature("pair", *pair) for pair in self._pairs}
-        return tuple(sorted(states | pairs | {feature("point", point) for point in reached}))
+        points = {feature("point", point) for point in reached} | {feature("strike", each) for each in strikes}
+        return tuple(sorted(states | pairs | points))
 
     @property
     def states(self) -> int:

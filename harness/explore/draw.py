@@ -36,6 +36,8 @@ KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"),
 """Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
 TRIGGER_SHARE = 0.45
 """How often a motif strikes when a node reaches a point."""
+KNOWN_TRIGGER_SHARE = 0.8
+"""The same where it is known which points come."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
 MEAN_MOTIFS_A_SECOND = 0.8
@@ -95,11 +97,12 @@ def triggered(
 
     They are armed the earlier, so that it is likelier to come.
     """
-    if not entries or not faults.points or draw.random() >= TRIGGER_SHARE:
+    share = KNOWN_TRIGGER_SHARE if known.seconds else TRIGGER_SHARE
+    if not entries or not faults.points or draw.random() >= share:
         return list(entries)
     by_ns = round(draw.random() * min(entry.at_ns for entry in entries))
     armed = [replace(entry, at_ns=entry.at_ns - by_ns, until_ns=entry.until_ns - by_ns) for entry in entries]
-    trigger = known.trigger(faults.points, armed[0].at_ns / SECOND_NS, draw)
+    trigger = known.trigger(faults.points, armed[0].package, armed[0].at_ns / SECOND_NS, draw)
     return [with_trigger(entry, replace(trigger, nth=trigger.nth + place), draw) for place, entry in enumerate(armed)]
 
 

@@ -58,6 +58,8 @@ class Guide:
     """Feature -> storms that led to it and could be judged."""
     reached: Counter[str] = field(default_factory=Counter)
     """Point -> storms in which it was reached while they struck."""
+    strikes: Counter[str] = field(default_factory=Counter)
+    """Package and point -> storms in which a fault of the one struck at the other."""
     unguided: set[int] = field(default_factory=set)
     parents: list[Parent] = field(default_factory=list)
 
@@ -73,7 +75,7 @@ class Guide:
             return Task(number=number, origin=RANDOM, scenario=drawn_storm(self.space, self.root, number))
         parent, other = self._chosen(cumulated, draw), self._chosen(cumulated, draw)
         parent.children += 1
-        known = Points(seconds=parent.seconds, storms=self.reached)
+        known = Points(seconds=parent.seconds, storms=self.reached, strikes=self.strikes)
         scenario = mutated(parent.task.scenario, other.task.scenario, self.space, known, draw)
         return Task(number=number, origin=GUIDED, parent=parent.task.number, scenario=scenario)
 
@@ -91,6 +93,7 @@ class Guide:
         for row in sorted(rows, key=lambda row: int(row["number"])):
             seconds = seconds_in(row["points"])
             self.reached.update(seconds.keys())
+            self.strikes.update(row["strikes"])
             self.unguided.update(row["unguided"])
             if row["verdict"] == Verdict.UNKNOWN.value:
                 continue

@@ -73,7 +73,7 @@ def without_idle(parent: Scenario, space: Space, known: Points, draw: random.Ran
         if not known.seconds or entry.trigger is None or known.comes(entry.trigger, at_s) or draw.random() < IDLE_SHARE:
             entries.append(entry)
         elif draw.random() < 0.5:
-            entries.append(replace(entry, trigger=known.trigger(faults.points, at_s, draw)))
+            entries.append(replace(entry, trigger=known.trigger(faults.points, entry.package, at_s, draw)))
     return with_entries(parent, entries)
 
 
@@ -171,7 +171,7 @@ def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points,
             return replace(entry, trigger=replace(entry.trigger, nth=later))
         if not faults.points or (entry.trigger is not None and not aims_at_it(entry.shape) and draw.random() < 0.3):
             return replace(entry, trigger=None)
-        return with_trigger(entry, known.trigger(faults.points, entry.at_ns / SECOND_NS, draw), draw)
+        return with_trigger(entry, known.trigger(faults.points, entry.package, entry.at_ns / SECOND_NS, draw), draw)
 
     return _one_changed(scenario, space, draw, change)
 
@@ -234,4 +234,4 @@ CHANGES: tuple[Change, ...] = (
     spliced,
     reset,
 )
-CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 2.0, 3.0, 1.0, 4.0, 2.0, 1.5)
+CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 2.0, 4.0, 1.0, 8.0, 2.0, 1.5)

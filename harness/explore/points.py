@@ -1,8 +1,9 @@
 """Which points nodes reach, and when: what a fault waits for should come.
 
 A storm tells how often each point was reached in each of its seconds; a search tells in how many of its storms. A fault
-that is added to a storm then waits for a point that was reached there, the rarer the likelier. Where nothing is known,
-as in a random storm, it waits for the first few times alone.
+that is added to a storm then waits for a point that was reached there, the rarer the likelier, and the likelier the
+more seldom faults of its kind have struck there. Where nothing is known, as in a random storm, it waits for the first
+few times alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ BLIND_FIRST_TIME_SHARE = 0.8
 BLIND_LATEST_TIME = 5
 BLIND_SHARE = 0.15
 """How often a fault waits for any point, whatever is known: its own company may lead there."""
+
+
+def strike(package: str, point: str) -> str:
+    """That a fault of this package struck when a node reached the point, in words that can be counted."""
+    return f"{package} {point}"
+
 
 Seconds = Mapping[str, Sequence[int]]
 """Point -> how often nodes reached it in each second of the storm, up to the last in which one did."""
@@ -78,6 +85,8 @@ class Points:
     """Of the storm that is changed."""
     storms: Mapping[str, int] = field(default_factory=dict)
     """Point -> in how many storms of the search it was reached."""
+    strikes: Mapping[str, int] = field(default_factory=dict)
+    """Strike -> how many storms of the search had it."""
 
     def times_from(self, point: str, at_s: float) -> int:
         """How often it was reached from the first whole second on that lies behind."""
@@ -87,20 +96,23 @@ class Points:
         """Whether a fault that is armed then would have struck."""
         return self.times_from(trigger.point, at_s) >= trigger.nth
 
-    def trigger(self, points: Sequence[str], at_s: float, draw: random.Random) -> Trigger:
-        """One of these points, for a fault that is armed then."""
+    def trigger(self, points: Sequence[str], package: str, at_s: float, draw: random.Random) -> Trigger:
+        """One of these points, for a fault of this package that is armed then."""
         known = [] if draw.random() < BLIND_SHARE else [p for p in points if self.times_from(p, at_s)]
         if not known:
             first = draw.random() < BLIND_FIRST_TIME_SHARE
             return Trigger(
                 draw.choice(points), 1 if first else draw.randint(2, BLIND_LATEST_TIME), draw.choice(MOMENTS)
             )
-        weights = [1 / (1 + self.storms.get(point, 0)) for point in known]
+        weights = [self._rarity(point, package) for point in known]
         (point,) = draw.choices(known, weights=weights)
         nth = 1
         if draw.random() >= FIRST_TIME_SHARE:
             nth = int(math.exp(draw.uniform(0.0, math.log(self.times_from(point, at_s)))))
         return Trigger(point, nth, draw.choice(MOMENTS))
+
+    def _rarity(self, point: str, package: str) -> float:
+        return 1 / (1 + self.storms.get(point, 0)) / (1 + self.strikes.get(strike(package, point), 0))
 
 
 NOTHING_KNOWN = Points()

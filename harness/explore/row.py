@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness.explore.coverage import Coverage
+from harness.explore.points import strike
 from harness.explore.processor_time import processor_time_limit
 from harness.explore.storm import Judged, blown_and_judged
 from harness.record.fault_log import kinds_of
@@ -42,6 +43,7 @@ ROWS = pa.schema(
         pa.field("words", pa.string(), nullable=False),
         pa.field("regime", pa.string(), nullable=False),
         pa.field("faults", pa.list_(pa.string()), nullable=False),
+        pa.field("strikes", pa.list_(pa.string()), nullable=False),
         pa.field("reached", pa.list_(pa.string()), nullable=False),
         pa.field("points", pa.list_(POINT), nullable=False),
         pa.field("states", pa.int64(), nullable=False),
@@ -53,7 +55,8 @@ ROWS = pa.schema(
         pa.field("processor_s", pa.float64(), nullable=False),
     ]
 )
-"""`anomalies`: names of those that are not legal. `faults`: kinds that had an effect. `reached`: points.
+"""`anomalies`: names of those that are not legal. `faults`: kinds that had an effect. `strikes`: of those that
+struck at a point, package and point. `reached`: points.
 `points`: how often each was reached in each second of the storm, up to the last in which it was.
 `features`: what the guide looks for; `unguided`: the measure that it does not use. All but `processor_s` follow
 from the task alone."""
@@ -105,7 +108,7 @@ def tried(task: Task) -> dict[str, Any]:
 
 
 def _failed(error: Exception, processor_s: float) -> dict[str, Any]:
-    lists = ("anomalies", "faults", "reached", "points", "features", "unguided")
+    lists = ("anomalies", "faults", "strikes", "reached", "points", "features", "unguided")
     nothing: dict[str, Any] = {name: [] for name in lists}
     return nothing | {
         "verdict": Verdict.UNKNOWN.value,
@@ -121,16 +124,18 @@ def _failed(error: Exception, processor_s: float) -> dict[str, Any]:
 
 def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
     blown = judged.blown
+    struck = sorted({strike(window.package, window.point) for window in blown.faults.struck if window.point})
     return {
         "verdict": judged.verdict.value,
         "anomalies": sorted(judged.anomalies),
         "words": "" if judged.verdict is Verdict.VALID else judged.words(),
         "regime": json.dumps(blown.regime, sort_keys=True),
         "faults": list(kinds_of(blown.faults.struck)),
+        "strikes": struck,
         "reached": sorted(blown.reached),
         "points": [{"point": point, "times": list(times)} for point, times in blown.seconds.items()],
         "states": coverage.states,
-        "features": list(coverage.features(blown.reached)),
+        "features": list(coverage.features(blown.reached, struck)),
         "unguided": list(coverage.unguided()),
         "operations": blown.history.num_rows,
         "simulated_s": round(blown.simulated_s, 6),

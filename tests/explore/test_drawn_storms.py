@@ -11,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.explore.draw import drawn_storm, faults_for
 from harness.explore.mutate import CHANGES, entries_in, mutated, with_changed_amount, without_idle
-from harness.explore.points import NOTHING_KNOWN, Points
+from harness.explore.points import NOTHING_KNOWN, Points, strike
 from harness.explore.space import Faults, Space
 from harness.record.scenario import Scenario
 from harness.seed import Seed
@@ -60,13 +60,20 @@ def test_some_fault_of_every_storm_waits_for_nothing() -> None:
 
 def test_a_fault_waits_for_what_was_reached_the_rarer_the_likelier() -> None:
     known = Points(seconds={"common": (9, 9, 9), "rare": (0, 0, 2), "early": (5,)}, storms={"common": 50, "rare": 1})
-    drawn = [known.trigger(("common", "early", "never", "rare"), 1.5, Seed(n).stream()) for n in range(300)]
+    drawn = [known.trigger(("common", "early", "never", "rare"), "kill", 1.5, Seed(n).stream()) for n in range(300)]
     count = Counter(trigger.point for trigger in drawn)
     assert count["rare"] > 3 * count["common"] > 0
     assert count["never"] and count["never"] + count["early"] < 0.2 * len(drawn)
     assert all(known.comes(trigger, 1.5) for trigger in drawn if trigger.point == "common")
     assert any(trigger.nth > 1 for trigger in drawn if trigger.point == "rare")
     assert not known.comes(Trigger("early"), 1.5) and known.comes(Trigger("early", 5), 0.0)
+
+
+def test_a_fault_waits_for_points_at_which_its_kind_struck_seldom() -> None:
+    known = Points(seconds={"here": (1,), "there": (1,)}, strikes={strike("kill", "here"): 9})
+    for package, share in (("kill", 0.3), ("power", 0.7)):
+        drawn = [known.trigger(("here", "there"), package, 0.0, Seed(n).stream()).point for n in range(300)]
+        assert (drawn.count("here") / len(drawn) > 0.3) is (share > 0.3)
 
 
 def test_a_fault_that_waited_in_vain_is_seldom_kept() -> None:

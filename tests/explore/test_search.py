@@ -35,6 +35,7 @@ def row_of(task: Task, *, verdict: str = "valid", features: list[int] | None = N
         "faults": [],
         "reached": [],
         "points": [],
+        "strikes": [],
         "states": 1,
         "features": [task.number % 5, task.number] if features is None else features,
         "unguided": [task.number],

@@ -11,8 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def fewest(items: Sequence[T], does: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """Some of the items, in order, that do it, none of which can be left out alone; `items` do it.
+def fewest(items: Sequence[T], does: Callable[[tuple[T, ...]], bool], smallest: int = 1) -> tuple[T, ...]:
+    """Some of the items, in order, that do it, of which no `smallest` in a row can be left out; `items` do it.
 
     Leaves out halves, quarters, … and at last single ones (delta debugging, Zeller and Hildebrandt, TSE 2002), from the
     end, as what comes first often leads to what comes later.
@@ -30,9 +30,9 @@ def fewest(items: Sequence[T], does: Callable[[tuple[T, ...]], bool]) -> tuple[T
             if fewer and does(fewer):
                 kept, left_out = fewer, True
             end = begin
-        if size == 1 and not left_out:
+        if size <= smallest and not left_out:
             return kept
-        size = max(1, min(size, len(kept)) // 2) if size > 1 else 1
+        size = max(smallest, min(size, len(kept)) // 2) if size > smallest else size
     return kept
 
 

@@ -46,6 +46,12 @@ SECOND_NS = 1_000_000_000
 ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
 """What times are rounded to: the coarsest that will do."""
 FEW_CLIENTS = (1, 2, 3, 5)
+FEW_OPERATIONS = 20
+STEPS = (64, 16, 4)
+"""Every so-manieth operation may be enough."""
+OTHER_SEEDS = 12
+COARSE = 16
+"""At first operations are left out by so-manieths."""
 MOST_HALVINGS = 12
 """Of one amount in one turn."""
 SHORT_CALM_S = 3.0
@@ -89,8 +95,9 @@ def shrunk(
         raise UsageError(f"the storm of seed {scenario.seed} does not show {anomaly}; there is nothing to shrink")
     try:
         trials.changes(recovery_s=min(scenario.recovery_s, SHORT_CALM_S))
-        for _ in range(MOST_TURNS):
+        for turn in range(MOST_TURNS):
             before = trials.best
+            trials.turn = turn
             for name, pass_ in PASSES:
                 pass_(trials)
                 trials.tell(name)
@@ -130,6 +137,7 @@ class Trials:
     progress: Progress
     most_storms: int
     most_seconds: float | None
+    turn: int = 0
     storms: int = 0
     processor_s: float = 0.0
     _best: tuple[Scenario, Judged] | None = None
@@ -212,6 +220,13 @@ def examples(judged: Judged, anomaly: str) -> tuple[Anomaly, ...]:
     return tuple(example for summary in found for example in summary.examples)
 
 
+def moments_ns(judged: Judged, anomaly: str) -> tuple[int, ...]:
+    """When it showed, as far as nodes or who watched them told."""
+    details = [example.details for example in examples(judged, anomaly)]
+    told = {time_ns for one in details for time_ns in one.get("times_ns", ())}
+    return tuple(sorted(told | {one["time_ns"] for one in details if "time_ns" in one}))
+
+
 # What is taken away -------------------------------------------------------------------------------------------------
 
 
@@ -229,8 +244,13 @@ def calm(trials: Trials) -> None:
 
 
 def cut_behind(trials: Trials) -> None:
-    """The storm as short as it can be, in whole seconds."""
+    """The storm as short as it can be, in whole seconds; at first up to when the anomaly showed."""
     liveness_s = trials.best.liveness_s
+    from_ns = trials.judged.blown.facts.storm_from_ns or 0
+    for moment_ns in moments_ns(trials.judged, trials.anomaly)[:1]:
+        end_s = max(1, (moment_ns - from_ns) // SECOND_NS + 1)
+        if end_s + liveness_s < trials.best.time_limit_s:
+            trials.changes(time_limit_s=end_s + liveness_s)
     storm_s = trials.best.time_limit_s - liveness_s
     if storm_s != int(storm_s):
         trials.changes(time_limit_s=int(storm_s) + 1 + liveness_s)
@@ -264,7 +284,23 @@ def fewer_operations(trials: Trials) -> None:
         if len(guess) < len(numbers) and shows(guess):
             numbers = guess
             break
-    fewest(numbers, shows)
+    if len(numbers) > FEW_OPERATIONS:
+        numbers = _of_another_seed(trials, numbers)
+        scenario = trials.best
+    # One by one only when all else is small already: a storm is cheaper then.
+    fewest(numbers, shows, 1 if trials.turn else max(1, len(numbers) // COARSE))
+
+
+def _of_another_seed(trials: Trials, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Few operations will hardly do the same in the same storm, where everything hangs together by a hair; perhaps they
+    do in one of another seed."""
+    best = trials.best
+    for step in STEPS:
+        kept = numbers[::step]
+        for seed in range(best.seed + 1, best.seed + 1 + OTHER_SEEDS):
+            if trials.shows(replace(best, operations=picked_text(kept), seed=seed)):
+                return kept
+    return numbers
 
 
 def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
@@ -288,14 +324,13 @@ def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ..
         place = place_of.get(open_.get(row["process"], -1))
         if row["index"] in named and place is not None:
             marked.add(place)
-    for example in examples(trials.judged, trials.anomaly):
-        for time_ns in example.details.get("times_ns", ()):
-            marked.add(sum(row["time"] <= time_ns for row in invoked) - 1)
+    for time_ns in moments_ns(trials.judged, trials.anomaly):
+        marked.add(sum(row["time"] <= time_ns for row in invoked) - 1)
     for around in (0, 2, 8, 32):
         near = {other for place in marked for other in range(place - around, place + around + 1)}
         if kept := tuple(numbers[place] for place in sorted(near) if 0 <= place < len(numbers)):
             yield kept
-    for step in (64, 16, 4):
+    for step in STEPS:
         yield numbers[::step]
 
 

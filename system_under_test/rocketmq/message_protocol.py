@@ -34,8 +34,14 @@ _SHORT_NAMES = {
 }
 _LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
 
+PULL_SUSPEND_FLAG = 2
+"""In a pull's sysFlag: where there is nothing to read, the answer may wait for suspendTimeoutMillis."""
 PULL_SUBSCRIPTION_FLAG = 4
 """In a pull's sysFlag: the request carries its subscription."""
+TRANSACTION_FLAGS = 4 | 8
+"""In a send's sysFlag: whether the message is prepared, committed or rolled back, or of no transaction."""
+IPV6_FLAGS = 16 | 32
+"""In a message's sysFlag: its hosts take 16 bytes of address instead of 4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +133,8 @@ class SendAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
+    """With a `suspend_timeout_ms` of 0 the answer never waits."""
+
     topic: str
     queue_id: int
     queue_offset: int
@@ -144,7 +152,7 @@ class PullRequest:
                 "queueId": str(self.queue_id),
                 "queueOffset": str(self.queue_offset),
                 "maxMsgNums": str(self.max_count),
-                "sysFlag": str(PULL_SUBSCRIPTION_FLAG),
+                "sysFlag": str(PULL_SUBSCRIPTION_FLAG | (PULL_SUSPEND_FLAG if self.suspend_timeout_ms > 0 else 0)),
                 "commitOffset": "0",
                 "suspendTimeoutMillis": str(self.suspend_timeout_ms),
                 "subscription": self.subscription,
@@ -157,13 +165,15 @@ class PullRequest:
     def decode(cls, command: RemotingCommand) -> PullRequest:
         fields = command.ext_fields
         try:
+            may_wait = _number(fields.get("sysFlag", "0")) & PULL_SUSPEND_FLAG
+            suspend_timeout_ms = _number(fields.get("suspendTimeoutMillis", "0"))
             return cls(
                 topic=fields["topic"],
                 queue_id=_number(fields["queueId"]),
                 queue_offset=_number(fields["queueOffset"]),
                 max_count=_number(fields["maxMsgNums"]),
                 consumer_group=fields["consumerGroup"],
-                suspend_timeout_ms=_number(fields.get("suspendTimeoutMillis", "0")),
+                suspend_timeout_ms=max(0, suspend_timeout_ms) if may_wait else 0,
                 subscription=fields.get("subscription") or "*",
             )
         except (KeyError, ValueError) as error:

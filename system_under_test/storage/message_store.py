@@ -250,6 +250,10 @@ class MessageStore:
         queue = self._queues.get(topic, queue_id)
         return (0, 0) if queue is None else (queue.min_offset, queue.max_offset)
 
+    def queue_end(self, topic: str, queue_id: int) -> int:
+        """The queue offset of the next message, those counted that readers do not see yet."""
+        return self._queue_offsets.get((topic, queue_id), 0)
+
     def get_messages(
         self, topic: str, queue_id: int, queue_offset: int, max_count: int, max_bytes: int = 1 << 18
     ) -> GetResult:
@@ -337,13 +341,10 @@ class MessageStore:
     def _whole(self) -> dict[str, int]:
         """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""
         queued = max((queue.end_of_last_message for queue in self._queues), default=0)
-        passing = self.consumer_offsets.beyond(self._queue_end)
+        passing = self.consumer_offsets.beyond(self.queue_end)
         newest = self.epochs.map.last
         begun = 0 if newest is None else newest.start_offset
         return {"end": self._log.max_offset, "begun": begun, "queued": queued, "passing": passing}
-
-    def _queue_end(self, topic: str, queue_id: int) -> int:
-        return self._queue_offsets.get((topic, queue_id), 0)
 
     async def _lower_checkpoint(self, offset: int) -> None:
         last = self._checkpoint
@@ -359,7 +360,7 @@ class MessageStore:
         )
 
     async def _cut_consumer_offsets(self) -> None:
-        self.consumer_offsets.clamp(self._queue_end)
+        self.consumer_offsets.clamp(self.queue_end)
         await self.consumer_offsets.persist()
 
     # files

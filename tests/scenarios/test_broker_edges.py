@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from system_under_test.remoting.codes import RequestCode
@@ -98,12 +100,18 @@ PULL = {"consumerGroup": "c", "topic": TOPIC, "queueId": "0", "queueOffset": "0"
             RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "properties": "k\x01" + "x" * 40000}),
             "MESSAGE_ILLEGAL",
         ),
+        (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "sysFlag": "16"}), "MESSAGE_ILLEGAL"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, {"b": TOPIC}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "maxMsgNums": "0"}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "queueOffset": "-1"}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.PULL_MESSAGE, PULL), "PULL_NOT_FOUND"),
         (RemotingCommand.request(RequestCode.QUERY_CONSUMER_OFFSET, PULL), "QUERY_NOT_FOUND"),
         (RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, PULL), "INVALID_PARAMETER"),
+        (RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, {**PULL, "commitOffset": "0"}), OK),
+        (
+            RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, {**PULL, "commitOffset": "1"}),
+            "INVALID_PARAMETER",
+        ),
         (RemotingCommand.request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED), "INVALID_PARAMETER"),
         (
             RemotingCommand.request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {"masterEpoch": "7"}, b"[1,2"),
@@ -131,11 +139,61 @@ def test_both_forms_of_a_send_are_understood_and_a_batch_is_refused():
     play(story, brokers=1)
 
 
-def test_a_pull_that_may_wait_is_answered_when_a_message_comes():
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        ({"sysFlag": "4"}, "prepared"),
+        ({"sysFlag": "8"}, "committed"),
+        ({"sysFlag": "12"}, "rolled back"),
+        ({"properties": "TRAN_MSG\x01true\x02"}, "half"),
+        ({"properties": "KEYS\x01k\x02DELAY\x013\x02"}, "by a level"),
+        ({"properties": "DELAY\x01soon"}, "by no level at all"),
+        ({"properties": "TIMER_DELAY_SEC\x015"}, "by seconds"),
+        ({"properties": "TIMER_DELIVER_MS\x011700000000000"}, "to a time"),
+    ],
+)
+def test_what_consumers_must_not_see_yet_is_refused_and_never_read(fields, body):
     async def story(cluster: Cluster) -> None:
-        waiting = RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "suspendTimeoutMillis": "2000"})
+        send = RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, **fields}, body.encode())
+        assert await cluster.ask("b1", send) == "MESSAGE_ILLEGAL"
+        ordinary = {**SEND, "properties": "TRAN_MSG\x01false\x02DELAY\x010\x02"}
+        assert await cluster.ask("b1", RemotingCommand.request(RequestCode.SEND_MESSAGE, ordinary, b"seen")) == OK
+        assert await cluster.read("b1") == ["seen"]
+
+    play(story, brokers=1)
+
+
+@pytest.mark.parametrize(("sys_flag", "waits"), [("2", True), ("6", True), ("0", False), ("4", False)])
+def test_only_a_pull_that_says_so_waits_for_a_message(sys_flag, waits):
+    async def story(cluster: Cluster) -> None:
+        pull = {**PULL, "sysFlag": sys_flag, "suspendTimeoutMillis": "2000"}
         started_s = cluster.now_s
-        assert await cluster.ask("b1", waiting) == "PULL_NOT_FOUND"
-        assert cluster.now_s - started_s >= 2
+        assert await cluster.ask("b1", RemotingCommand.request(RequestCode.PULL_MESSAGE, pull)) == "PULL_NOT_FOUND"
+        assert (cluster.now_s - started_s >= 2) == waits
+
+    play(story, brokers=1)
+
+
+def test_a_pull_that_waits_is_answered_when_a_message_comes():
+    async def story(cluster: Cluster) -> None:
+        pull = {**PULL, "sysFlag": "2", "suspendTimeoutMillis": "20000"}
+        started_s = cluster.now_s
+        waiting = asyncio.ensure_future(cluster.ask("b1", RemotingCommand.request(RequestCode.PULL_MESSAGE, pull)))
+        await cluster.sleep(1)
+        assert await cluster.send("b1", "a") == [OK]
+        assert await waiting == OK
+        assert cluster.now_s - started_s < 2
+
+    play(story, brokers=1)
+
+
+def test_a_group_may_commit_up_to_the_end_of_its_queue_and_not_beyond():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a", "b") == [OK, OK]
+        codes = []
+        for offset in ("3", "9223372036854775807", "9" * 40, "2"):
+            commit = {**PULL, "commitOffset": offset}
+            codes.append(await cluster.ask("b1", RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, commit)))
+        assert codes == ["INVALID_PARAMETER"] * 3 + [OK]
 
     play(story, brokers=1)

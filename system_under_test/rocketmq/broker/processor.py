@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,15 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
-from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
+from system_under_test.rocketmq.message_protocol import (
+    IPV6_FLAGS,
+    TRANSACTION_FLAGS,
+    PullAnswer,
+    PullRequest,
+    QueueRequest,
+    SendAnswer,
+    SendRequest,
+)
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
 from system_under_test.storage.message import decode_properties
@@ -28,6 +36,11 @@ from system_under_test.storage.message_store import FlushMode, GetResult, GetSta
 MAX_PULL_COUNT = 1024
 MAX_SUSPENDED_PULLS = 4096
 MAX_SUSPEND_MS = 30_000
+
+HALF_MESSAGE = "TRAN_MSG"
+"""The property of a message whose transaction is still open."""
+DELAYS = ("DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
+"""Properties by which a message is to be shown later: a level, spans of time, a time."""
 
 Answer = RemotingCommand | None
 
@@ -79,7 +92,8 @@ class Processor:
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         self._check_queue(request.topic, request.queue_id)
-        _check_fields(request)
+        properties = decode_properties(request.properties.encode())
+        _check_message(request, properties)
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
@@ -87,7 +101,6 @@ class Processor:
                 f"{self._config.min_in_sync_replicas} are needed",
             )
         try:
-            properties = decode_properties(request.properties.encode()) if request.properties else None
             put = self._store.put(
                 request.topic,
                 request.queue_id,
@@ -205,6 +218,10 @@ class Processor:
         offset = request.commit_offset
         if not request.consumer_group or offset is None or offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a consumer group and an offset from 0 on are needed")
+        end = self._store.queue_end(request.topic, request.queue_id)
+        if offset > end:
+            # The group would pass over what is written there next.
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"offset {offset} is beyond the queue's end, {end}")
         self._store.consumer_offsets.commit(request.consumer_group, request.topic, request.queue_id, offset)
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
@@ -240,14 +257,26 @@ class Processor:
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
 
-def _check_fields(request: SendRequest) -> None:
-    """What the message's layout has no room for is refused before anything is written."""
+def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
+    """What the message's layout has no room for is refused before anything is written, and what consumers would get
+    to see at once although it says that they must not."""
     if not (
         -(2**63) <= request.born_timestamp_ms < 2**63
         and -(2**31) <= request.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
     ):
-        raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "bornTimestamp, flag or sysFlag is out of range")
+        raise _illegal("bornTimestamp, flag or sysFlag is out of range")
+    if request.sys_flag & IPV6_FLAGS:
+        raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
+    if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
+        raise _illegal("half messages, so transactions, are not supported yet")
+    for name in DELAYS:
+        if properties.get(name, "0") != "0":
+            raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
+
+
+def _illegal(remark: str) -> RemotingError:
+    return RemotingError(ResponseCode.MESSAGE_ILLEGAL, remark)
 
 
 def _offset(offset: int) -> RemotingCommand:

@@ -68,6 +68,17 @@ def test_a_pull_has_the_header_that_brokers_require():
     }
 
 
+def test_a_pull_may_wait_only_where_its_flag_says_so():
+    waiting = PullRequest(
+        topic="T", queue_id=3, queue_offset=41, max_count=32, consumer_group="G", suspend_timeout_ms=9
+    )
+    fields = waiting.encode().ext_fields
+    assert PullRequest.decode(over_the_wire(waiting.encode())).suspend_timeout_ms == 9
+    for flags, timeout_ms in (("0", 0), ("1", 0), ("2", 9), ("4", 0), ("6", 9)):
+        command = RemotingCommand.request(RequestCode.PULL_MESSAGE, {**fields, "sysFlag": flags})
+        assert PullRequest.decode(command).suspend_timeout_ms == timeout_ms
+
+
 def test_the_short_form_of_a_send_means_the_same():
     fields = {
         "a": "DEFAULT_PRODUCER",

@@ -25,7 +25,7 @@ from system_under_test.raft.core import (
     Tick,
     Timing,
 )
-from system_under_test.raft.message import Entry, Message
+from system_under_test.raft.message import Append, Entry, MalformedMessage, Message
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
 from system_under_test.runtime.host import Host
@@ -74,7 +74,10 @@ class _Proposal:
 
 
 class RaftNode:
-    """`apply(entry)` is called once for each committed entry with data, in order, from the first on at each start;
+    """`check(data)` raises ValueError for an entry that `apply` would not understand: what peers send is held against
+    it before anything else, so that no bytes from outside are ever applied that nobody can read.
+
+    `apply(entry)` is called once for each committed entry with data, in order, from the first on at each start;
     its result is what the proposer gets. `on_leadership(is_active)` is called when this node becomes active
     (leader, own no-op applied) and when it ceases to be."""
 
@@ -84,6 +87,7 @@ class RaftNode:
         config: RaftConfig,
         *,
         storage: RaftStorage,
+        check: Callable[[bytes], None],
         apply: Callable[[Entry], Any],
         on_leadership: Callable[[bool], None],
         core: type[Raft] = Raft,
@@ -91,6 +95,7 @@ class RaftNode:
         self._host = host
         self._config = config
         self._storage = storage
+        self._check = check
         self._apply = apply
         self._on_leadership = on_leadership
         self._core = core
@@ -256,6 +261,14 @@ class RaftNode:
         self._step(Read((self._token,)))
 
     def _deliver(self, message: Message) -> None:
+        """Raises MalformedMessage."""
+        if isinstance(message, Append):
+            try:
+                for entry in message.entries:
+                    if entry.data:
+                        self._check(entry.data)
+            except ValueError as error:
+                raise MalformedMessage(f"an entry cannot be read: {error}") from error
         if not self._stopped:
             self._step(Receive(message))
 

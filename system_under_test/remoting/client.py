@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from system_under_test.remoting.command import MalformedFrame, RemotingCommand, frame_length
+from system_under_test.remoting.command import FrameTooLong, MalformedFrame, RemotingCommand, frame_length
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 
 MAX_PENDING = 16384
@@ -74,6 +74,8 @@ class RemotingClient:
             channel.connection.write(command.encode())
         except ConnectionClosed as error:
             raise ConnectFailed(f"{channel.address} closed the connection before anything was sent") from error
+        except FrameTooLong as error:
+            raise ConnectFailed(str(error)) from error
         return opaque
 
     async def _connected(self, address: str, timeout_s: float) -> _Channel:

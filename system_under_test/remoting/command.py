@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
+MAX_HEADER_BYTES = 1024 * 1024
+"""Read, JSON takes up to some thirty times as much memory as before: bodies may be large, headers need not."""
 
 _RESPONSE = 1
 _ONEWAY = 2
@@ -27,6 +29,10 @@ _JSON = json.JSONDecoder()
 
 class MalformedFrame(Exception):
     """Bytes that are no frame; the connection they came on is of no use any more."""
+
+
+class FrameTooLong(ValueError):
+    """A command that is too long to be sent; nothing of it was."""
 
 
 class RemotingError(Exception):
@@ -73,7 +79,7 @@ class RemotingCommand:
         return self.flag & _ONEWAY != 0
 
     def encode(self) -> bytes:
-        """The whole frame, length word included. Raises ValueError if it is too large to be sent."""
+        """The whole frame, length word included. Raises FrameTooLong."""
         ext_fields = ",".join([f"{_text(name)}:{_text(value)}" for name, value in self.ext_fields.items()])
         encoded = (
             f'{{"code":{self.code},'
@@ -83,8 +89,11 @@ class RemotingCommand:
             + f'"serializeTypeCurrentRPC":"JSON","version":{_VERSION}}}'
         ).encode("ascii")
         total = 4 + len(encoded) + len(self.body)
-        if total > MAX_FRAME_BYTES:
-            raise ValueError(f"a frame of {total} bytes is above the limit of {MAX_FRAME_BYTES}")
+        if total > MAX_FRAME_BYTES or len(encoded) > MAX_HEADER_BYTES:
+            raise FrameTooLong(
+                f"a frame of {total} bytes with a header of {len(encoded)} is above the limit of {MAX_FRAME_BYTES} "
+                f"with a header of {MAX_HEADER_BYTES}"
+            )
         return b"".join((_WORDS.pack(total, len(encoded)), encoded, self.body))
 
     @classmethod
@@ -96,6 +105,8 @@ class RemotingCommand:
         if word >> 24:
             raise MalformedFrame(f"serialization type {word >> 24} is not JSON (0)")
         end = 4 + word
+        if word > MAX_HEADER_BYTES:
+            raise MalformedFrame(f"a header of {word} bytes is above the limit of {MAX_HEADER_BYTES}")
         if end > len(frame):
             raise MalformedFrame(f"a header of {word} bytes in a frame of {len(frame)}")
         try:
@@ -117,7 +128,7 @@ class RemotingCommand:
         for value in ext_fields.values():
             # Handlers rely on text; anything else would break them far from where it came in.
             if type(value) is not str:
-                raise MalformedFrame(f"a value of extFields is {value!r}, not text")
+                raise MalformedFrame(f"a value of extFields is a {type(value).__name__}, not text")
         if frame.find(b"\\u", 4, end) >= 0:
             _check_characters(command)
         return command

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import (
+    FrameTooLong,
     MalformedFrame,
     RemotingCommand,
     RemotingError,
@@ -139,4 +140,11 @@ def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -
     if answer is None or request.is_oneway:
         return
     answer.opaque = request.opaque
-    connection.write(answer.encode())
+    try:
+        frame = answer.encode()
+    except FrameTooLong as error:
+        # Indefinite, as SYSTEM_ERROR is: what was asked for may be done.
+        refusal = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark=f"the answer is too long: {error}")
+        refusal.opaque = request.opaque
+        frame = refusal.encode()
+    connection.write(frame)

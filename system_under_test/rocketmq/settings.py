@@ -13,10 +13,11 @@ class Settings:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
 
-    def integer(self, name: str, default: int, *, minimum: int = 0) -> int:
+    def integer(self, name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
         value = self._config.get(name, default)
-        if type(value) is not int or value < minimum:
-            raise ValueError(f"{name}: expected a whole number from {minimum} on, got {value!r}")
+        if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
+            span = f"from {minimum} on" if maximum is None else f"from {minimum} to {maximum}"
+            raise ValueError(f"{name}: expected a whole number {span}, got {value!r}")
         return value
 
     def seconds_from_ms(self, name: str, default_ms: int, *, minimum_ms: int = 1) -> float:

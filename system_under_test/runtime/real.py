@@ -210,7 +210,7 @@ class RealNetwork:
         try:
             async with asyncio.timeout(timeout_s):
                 _, connection = await loop.create_connection(lambda: RealConnection(address), host, int(port))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise ConnectFailed(f"{address}: {error or 'timed out'}") from error
         return connection
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
-from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
 from system_under_test.storage.message import decode_message
 
 CONTROLLERS = ("c1", "c2", "c3")
@@ -148,6 +149,37 @@ class Cluster:
         except TimeoutError:
             return False
         return False
+
+    async def feed(self, address: str, *messages: bytes) -> None:
+        """Write each, over a new connection whenever the node has closed one, and give the node time to answer."""
+        connection = None
+        for message in messages:
+            with suppress(ConnectFailed, ConnectionClosed):
+                if connection is None or connection.closed:
+                    connection = await self._host.network.connect(address, 5.0)
+                connection.write(message)
+                await connection.drain()
+            await self.sleep(0.5)
+        if connection is not None:
+            connection.close()
+
+    async def play_master(self, messages: Sequence[bytes]) -> Callable[[], bool]:
+        """Answer each slave's handshake at the client's own HA port with these; whether there was one."""
+        followers: list[str] = []
+
+        async def accept(connection: Connection) -> None:
+            followers.append(connection.remote)
+            with suppress(ConnectionClosed):
+                for message in messages:
+                    connection.write(message)
+                await connection.read_exactly(1 << 20)
+
+        await self._host.network.listen(10912, accept)
+        return lambda: bool(followers)
+
+    def dead(self) -> dict[str, str]:
+        """The last words of the nodes that died of themselves."""
+        return {node: words.splitlines()[-1] for node, words in self._environment.panics().items()}
 
     # what the controllers say
 

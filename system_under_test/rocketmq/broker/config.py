@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.storage.message_store import FlushMode
 
@@ -90,7 +91,9 @@ class BrokerConfig:
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
-            ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1),
+            ha_batch_bytes=settings.integer(
+                "haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES
+            ),
             ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
             ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
             ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),

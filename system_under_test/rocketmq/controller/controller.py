@@ -39,7 +39,7 @@ from system_under_test.rocketmq.controller.protocol import (
     parse_names,
     text,
 )
-from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
+from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, check, command_entry, event_entry
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
@@ -96,6 +96,7 @@ class Controller:
             raft,
             core=parts.raft_core,
             storage=parts.raft_storage(host.disk, raft.directory),
+            check=check,
             apply=self._apply,
             on_leadership=self._on_leadership,
         )

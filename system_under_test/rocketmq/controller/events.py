@@ -58,12 +58,41 @@ def encode(event: Event) -> bytes:
     return json.dumps({"event": type(event).__name__, **asdict(event)}, sort_keys=True).encode()
 
 
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int
+
+
+def _are_ids(value: object) -> bool:
+    return type(value) is tuple and all(map(_is_id, value))
+
+
+_VALID: dict[str, Callable[[object], bool]] = {
+    "group": _is_text,
+    "cluster": _is_text,
+    "check_code": _is_text,
+    "address": _is_text,
+    "incarnation": _is_text,
+    "broker_id": _is_id,
+    "members": _are_ids,
+    "master": lambda value: value is None or _is_id(value),
+    "broker_ids": lambda value: value is None or _are_ids(value),
+}
+
+
 def decode(data: bytes) -> Event:
     """Raises ValueError for bytes that `encode` never wrote."""
     try:
         fields = json.loads(data)
         kind = _TYPES[fields.pop("event")]
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-        return kind(**values)
+        event = kind(**values)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"no event: {error!r}") from error
+    for name, value in values.items():
+        if not _VALID[name](value):
+            raise ValueError(f"no event: {name} is wrong")
+    return event

@@ -17,6 +17,9 @@ from system_under_test.remoting.json_body import decode_json
 Fields = Mapping[str, str]
 MAX_DIGITS = 20
 """As many as the greatest number of 64 bits has, with its sign."""
+MAX_MASTER_EPOCH = 2**31 - 1
+"""Replicas keep epochs in four bytes."""
+MAX_ADDRESS = 255
 
 
 class MalformedRequest(ValueError):
@@ -37,9 +40,22 @@ def number(fields: Fields, name: str, default: int | None = None) -> int:
     try:
         if value is not None and len(value) > MAX_DIGITS:
             raise ValueError
-        return int(text(fields, name))
+        parsed = int(text(fields, name))
+        if not -(2**63) <= parsed < 2**63:
+            raise ValueError
+        return parsed
     except ValueError as error:
-        raise MalformedRequest(f"field {name!r} is {value!r}, not a whole number") from error
+        raise MalformedRequest(f"field {name!r} is {value!r}, not a whole number of 64 bits") from error
+
+
+def address(fields: Fields, name: str) -> str:
+    """`name:port`, as whoever is sent it will need it."""
+    value = text(fields, name)
+    host, _, port = value.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
+    if not host or not is_port or len(value) > MAX_ADDRESS:
+        raise MalformedRequest(f"field {name!r} is {value[:MAX_ADDRESS]!r}, not name:port")
+    return value
 
 
 def flag(fields: Fields, name: str) -> bool:
@@ -81,7 +97,10 @@ class SyncStateSet:
     def from_body(cls, body: bytes) -> SyncStateSet:
         value = parse_json(body)
         try:
-            return cls.of((int(member) for member in value["syncStateSet"]), int(value["syncStateSetEpoch"]))
+            members, epoch = value["syncStateSet"], value["syncStateSetEpoch"]
+            if type(epoch) is not int or not all(type(member) is int and member >= 1 for member in members):
+                raise ValueError("ids are whole numbers from 1 on, and so is the set's epoch")
+            return cls.of(members, epoch)
         except (KeyError, TypeError, ValueError) as error:
             raise MalformedRequest(f"the body is no SyncStateSet: {error!r}") from error
 
@@ -125,7 +144,7 @@ class BrokerReport:
             cluster=fields.get("clusterName", ""),
             group=text(fields, "brokerName"),
             broker_id=number(fields, "brokerId"),
-            address=fields.get("brokerAddr") or text(fields, "brokerAddress"),
+            address=address(fields, "brokerAddr" if fields.get("brokerAddr") else "brokerAddress"),
             incarnation=fields.get("incarnation", ""),
             master_epoch=number(fields, "epoch", 0),
             max_offset=number(fields, "maxOffset", 0),
@@ -159,11 +178,15 @@ class ReplicaInfo:
 
     @classmethod
     def from_answer(cls, fields: Fields, body: bytes) -> ReplicaInfo:
-        master = fields.get("masterBrokerId")
+        has_master = "masterBrokerId" in fields
+        master_id = number(fields, "masterBrokerId") if has_master else None
+        master_epoch = number(fields, "masterEpoch")
+        if not 0 <= master_epoch <= MAX_MASTER_EPOCH or (master_id is not None and master_id < 1):
+            raise MalformedRequest(f"no broker {master_id} can be master of epoch {master_epoch}")
         return cls(
-            master_id=None if master is None else number(fields, "masterBrokerId"),
-            master_address=fields.get("masterAddress") if master is not None else None,
-            master_epoch=number(fields, "masterEpoch"),
+            master_id=master_id,
+            master_address=address(fields, "masterAddress") if has_master else None,
+            master_epoch=master_epoch,
             sync_state_set=SyncStateSet.from_body(body),
         )
 

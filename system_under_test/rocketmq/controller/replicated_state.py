@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from system_under_test.rocketmq.controller import events
+from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.events import Event
 from system_under_test.rocketmq.controller.key_value import KeyValueStore
 from system_under_test.rocketmq.controller.state_machine import ControllerStateMachine, Rules
@@ -25,6 +25,17 @@ def command_entry(command: bytes) -> bytes:
 def command_of(entry: bytes) -> bytes | None:
     """The key-value command of an entry, None if it holds an event."""
     return entry[1:] if entry[:1] == _KEY_VALUE else None
+
+
+def check(entry: bytes) -> None:
+    """Raises ValueError for bytes that neither of the two above made."""
+    command = command_of(entry)
+    if command is not None:
+        key_value.check(command)
+    elif entry[:1] == _EVENT:
+        events.decode(entry[1:])
+    else:
+        raise ValueError(f"no entry begins with {entry[:1]!r}")
 
 
 class ReplicatedState:

@@ -6,7 +6,14 @@ import struct
 
 import pytest
 
-from system_under_test.remoting.command import MAX_FRAME_BYTES, MalformedFrame, RemotingCommand, frame_length
+from system_under_test.remoting.command import (
+    MAX_FRAME_BYTES,
+    MAX_HEADER_BYTES,
+    FrameTooLong,
+    MalformedFrame,
+    RemotingCommand,
+    frame_length,
+)
 
 GOLDEN_REQUEST = bytes.fromhex("00000084 0000007c") + (
     b'{"code":105,"extFields":{"topic":"T"},"flag":0,"language":"OTHER","opaque":7,'
@@ -90,3 +97,13 @@ def test_a_frame_length_out_of_bounds_is_refused(length):
 def test_a_frame_that_is_too_large_is_not_sent():
     with pytest.raises(ValueError, match="above the limit"):
         RemotingCommand.request(1, {}, bytes(MAX_FRAME_BYTES)).encode()
+
+
+def test_a_header_is_bounded_for_itself_coming_and_going():
+    longest = RemotingCommand.request(1, {"a": "x" * (MAX_HEADER_BYTES - 200)})
+    assert RemotingCommand.decode(longest.encode()[4:]).ext_fields == longest.ext_fields
+    with pytest.raises(FrameTooLong, match="above the limit"):
+        RemotingCommand.request(1, {"a": "x" * MAX_HEADER_BYTES}).encode()
+    header = b'{"code":1,"opaque":1,"flag":0,"remark":"%b"}' % (b"x" * MAX_HEADER_BYTES)
+    with pytest.raises(MalformedFrame, match="above the limit"):
+        RemotingCommand.decode(struct.pack(">I", len(header)) + header)

@@ -30,6 +30,7 @@ from system_under_test.rocketmq.broker.ha.wire import (
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, DiskFull, Host
 from system_under_test.storage.epoch_file import EpochMap
+from system_under_test.storage.errors import BadOffset
 from system_under_test.storage.message_store import MessageStore
 
 
@@ -95,7 +96,7 @@ class SlaveClient:
                 await self._replicate(self._connection)
             except (ConnectionClosed, TimeoutError):
                 pass
-            except (WireError, DiskFull) as error:
+            except (WireError, BadOffset, DiskFull) as error:
                 host.log("replication_stopped", master=self._master_address, reason=str(error))
             except NoCommonPoint as error:
                 host.log("manual_repair_needed", master=self._master_address, reason=str(error))
@@ -187,6 +188,8 @@ class SlaveClient:
             raise WireError(f"bytes from {transfer.offset}, the own log ends at {appender.end_offset}")
         newest = store.epochs.map.last
         if newest is None or transfer.master_epoch > newest.master_epoch:
+            if transfer.epoch_start_offset < (0 if newest is None else newest.start_offset):
+                raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset} cannot follow {newest}")
             self._host.reached("about-to-learn-epoch")
             await store.epochs.append(transfer.master_epoch, transfer.epoch_start_offset)
             self._host.reached("epoch-learnt", epoch=transfer.master_epoch, start=transfer.epoch_start_offset)

@@ -64,7 +64,7 @@ TRANSFER_HEADER_SIZE = _TRANSFER.size
 ACK_SIZE = _ACK.size
 
 MAX_EPOCH_ENTRIES = 1_000_000
-MAX_TRANSFER_BODY_BYTES = 64 * 1024 * 1024
+MAX_TRANSFER_BODY_BYTES = 16 * 1024 * 1024
 
 
 def _expect(state: int, expected: HAState, message: str) -> None:

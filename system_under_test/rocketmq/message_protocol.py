@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.topic import DEFAULT_TOPIC
 
-_DEFAULT_TOPIC = "TBW102"
 MAX_DIGITS = 100
 """Far from the length at which Python refuses to write a number that it has read."""
 
@@ -57,6 +57,9 @@ class SendRequest:
     sys_flag: int = 0
     flag: int = 0
     reconsume_times: int = 0
+    default_topic: str = DEFAULT_TOPIC
+    """The one that the topic is made after, with at most `default_queues`, if there is none and the broker may."""
+    default_queues: int = 4
 
     def encode(self) -> RemotingCommand:
         return RemotingCommand.request(
@@ -64,8 +67,8 @@ class SendRequest:
             {
                 "producerGroup": self.producer_group,
                 "topic": self.topic,
-                "defaultTopic": _DEFAULT_TOPIC,
-                "defaultTopicQueueNums": "4",
+                "defaultTopic": self.default_topic,
+                "defaultTopicQueueNums": str(self.default_queues),
                 "queueId": str(self.queue_id),
                 "sysFlag": str(self.sys_flag),
                 "bornTimestamp": str(self.born_timestamp_ms),
@@ -97,6 +100,8 @@ class SendRequest:
                 sys_flag=_number(fields.get("sysFlag", "0")),
                 flag=_number(fields.get("flag", "0")),
                 reconsume_times=_number(fields.get("reconsumeTimes") or "0"),
+                default_topic=fields.get("defaultTopic") or DEFAULT_TOPIC,
+                default_queues=_number(fields.get("defaultTopicQueueNums") or "4"),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error

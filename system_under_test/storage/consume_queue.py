@@ -172,6 +172,16 @@ class ConsumeQueues:
         for queue in self._queues.values():
             queue.delete_prefix(physical_offset)
 
+    def drop_topic(self, topic: str) -> None:
+        """Drop the topic's queues, in memory; `persist` makes it durable."""
+        for key, queue in list(self._queues.items()):
+            if queue.topic == topic:
+                del self._queues[key]
+                file = self._files.pop(queue.name, None)
+                if file is not None:
+                    file.file.close()
+                    self._retired.append(file.path)
+
     def durable_entries(self) -> dict[str, tuple[int, int]]:
         """Queue name → (first, end) of its file, as far as the last `persist` and the cuts since allow."""
         return {name: (file.first, file.end) for name, file in self._files.items()}

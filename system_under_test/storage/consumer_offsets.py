@@ -8,7 +8,7 @@ therefore every cut of the log clamps the offsets, durably, before anything new 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, Mapping
 
 from system_under_test.runtime.host import Disk
 from system_under_test.storage.record_file import RecordFile
@@ -21,6 +21,8 @@ class ConsumerOffsets:
         self._record = RecordFile(disk, path)
         self._offsets: dict[tuple[str, str, int], int] = {}
         self._changed = False
+        self.version = 0
+        """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
 
     def load(self) -> None:
         """Read the persisted offsets. Raises StorageCorrupt."""
@@ -36,16 +38,40 @@ class ConsumerOffsets:
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Take what the group reports, also if it goes back: a group may rewind."""
         self._offsets[group, topic, queue_id] = offset
-        self._changed = True
+        self._note_change()
 
     def encode(self) -> bytes:
-        """All offsets as JSON, for slaves that copy them."""
+        """All offsets as they stand on disk."""
         return json.dumps(sorted([*key, offset] for key, offset in self._offsets.items())).encode()
 
     def restore(self, data: bytes) -> None:
-        """Replace all offsets by what `encode` gave elsewhere."""
+        """Replace all offsets by what `encode` gave."""
         self._offsets = {(group, topic, queue_id): offset for group, topic, queue_id, offset in json.loads(data)}
-        self._changed = True
+        self._note_change()
+
+    def items(self) -> ItemsView[tuple[str, str, int], int]:
+        """(group, topic, queue) with the group's next offset."""
+        return self._offsets.items()
+
+    def take(self, offsets: Mapping[tuple[str, str, int], int], queue_end: Callable[[str, int], int]) -> bool:
+        """Be as a master's offsets are, as far as the own queues reach; whether all of them do."""
+        taken = {key: min(offset, queue_end(key[1], key[2])) for key, offset in offsets.items()}
+        if taken != self._offsets:
+            self._offsets = taken
+            self._note_change()
+        return taken == offsets
+
+    def drop_topic(self, topic: str) -> None:
+        self._keep(lambda key: key[1] != topic)
+
+    def drop_group(self, group: str) -> None:
+        self._keep(lambda key: key[0] != group)
+
+    def _keep(self, is_kept: Callable[[tuple[str, str, int]], bool]) -> None:
+        kept = {key: offset for key, offset in self._offsets.items() if is_kept(key)}
+        if len(kept) < len(self._offsets):
+            self._offsets = kept
+            self._note_change()
 
     def clamp(self, queue_end: Callable[[str, int], int]) -> None:
         """Lower every offset that lies beyond the end of its queue."""
@@ -53,11 +79,15 @@ class ConsumerOffsets:
             end = queue_end(topic, queue_id)
             if offset > end:
                 self._offsets[group, topic, queue_id] = end
-                self._changed = True
+                self._note_change()
 
     def beyond(self, queue_end: Callable[[str, int], int]) -> int:
         """How many offsets lie beyond the end of their queue."""
         return sum(offset > queue_end(topic, queue_id) for (_, topic, queue_id), offset in self._offsets.items())
+
+    def _note_change(self) -> None:
+        self._changed = True
+        self.version += 1
 
     async def persist(self) -> None:
         """Durable on return; nothing is written if nothing changed. Raises StorageFailed."""

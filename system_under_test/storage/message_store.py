@@ -17,13 +17,14 @@ it the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
@@ -65,6 +66,7 @@ class MessageStore:
         self._changes = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self.epochs = parts.epoch_file(host.disk, f"{directory}/epochFileCheckpoint")
+        self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
@@ -80,9 +82,11 @@ class MessageStore:
         self._log.load(None if known is None else (known.beginnings, known.min_offset))
         checkpoint = known if known and known.beginnings == self._log.beginnings else Checkpoint()
         await self._log.recover(checkpoint.checked_offset)
+        self._forgotten.load()
         await self._recover_queues(checkpoint)
         self.rebuild_queue_offset_table()
         self.consumer_offsets.load()
+        self.consumer_offsets.version = self._host.clock.wall_ns()
         await self._cut_consumer_offsets()
         await self._recover_epochs()
         self._host.reached("recovered", **self._whole())
@@ -239,6 +243,8 @@ class MessageStore:
             queue.append(header.queue_offset, header.physical_offset, header.size, header.tags_code)
             self._dispatched_offset = header.physical_offset + header.size
             touched[queue.name] = queue
+        if self._forgotten.offsets:
+            self._drop_forgotten(touched.values())
         if self.on_dispatched is not None:
             for queue in touched.values():
                 self.on_dispatched(queue.topic, queue.queue_id, queue.max_offset)
@@ -251,8 +257,8 @@ class MessageStore:
         return (0, 0) if queue is None else (queue.min_offset, queue.max_offset)
 
     def queue_end(self, topic: str, queue_id: int) -> int:
-        """The queue offset of the next message, those counted that readers do not see yet."""
-        return self._queue_offsets.get((topic, queue_id), 0)
+        """The queue offset of the next message, as far as this replica knows; what readers do not see yet counts."""
+        return max(self._queue_offsets.get((topic, queue_id), 0), self.queue_range(topic, queue_id)[1])
 
     def get_messages(
         self, topic: str, queue_id: int, queue_offset: int, max_count: int, max_bytes: int = 1 << 18
@@ -282,6 +288,74 @@ class MessageStore:
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
         """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""
         return self._log.read(offset, max_bytes)
+
+    # topics
+
+    @property
+    def forgotten_topics(self) -> Mapping[str, int]:
+        """Topic → the physical offset before which it has no messages any more."""
+        return self._forgotten.offsets
+
+    async def forget_topic(self, topic: str) -> None:
+        """Drop all its messages so far, and what consumer groups have read of it; durable on return.
+
+        A topic of this name that is made later begins where this one ended. Raises StorageFailed, DiskFull.
+        """
+        living = {name: offset for name, offset in self.forgotten_topics.items() if offset > self.min_offset}
+        await self.forget_topics({**living, topic: self.max_offset})
+        self.consumer_offsets.drop_topic(topic)
+        async with self._changes:
+            await self.consumer_offsets.persist()
+
+    async def forget_group(self, group: str) -> None:
+        """Drop what a group of consumers has read; durable on return. Raises StorageFailed, DiskFull."""
+        self.consumer_offsets.drop_group(group)
+        async with self._changes:
+            await self.consumer_offsets.persist()
+
+    async def forget_topics(self, offsets: Mapping[str, int]) -> None:
+        """Take over what a master has forgotten; durable on return. Raises StorageFailed, DiskFull."""
+        async with self._changes:
+            seen = [
+                topic
+                for topic, before in self.forgotten_topics.items()
+                if max(offsets.get(topic, 0), self.min_offset) < min(before, self._dispatched_offset)
+            ]
+            if seen:
+                # Messages were passed over that are some: a restart in the midst of this has to dispatch them, too.
+                await self._save(replace(self._checkpoint, dispatched_offset=self.min_offset))
+            await self._forgotten.replace(offsets)
+            if seen:
+                self._dispatch_anew(seen)
+                self.dispatch()
+            self._drop_forgotten(self._queues)
+
+    async def forget_nothing_beyond_the_end(self) -> None:
+        """To be called before this replica is the one that writes the log on. Raises StorageFailed, DiskFull."""
+        async with self._changes:
+            await self._forgotten.replace(self._forgotten.up_to(self.max_offset))
+
+    def topics_with_messages(self) -> dict[str, int]:
+        """Topic → how many queues it needs for the messages that the log holds of it, those counted that readers do not
+        see yet."""
+        topics: dict[str, int] = {}
+        for (topic, queue_id), next_offset in self._queue_offsets.items():
+            least, end = self.queue_range(topic, queue_id)
+            if (end if topic in self.forgotten_topics else max(end, next_offset)) > least:
+                topics[topic] = max(topics.get(topic, 0), queue_id + 1)
+        return topics
+
+    def _dispatch_anew(self, topics: Iterable[str]) -> None:
+        """From the beginning of the log, at the next dispatch; the queues of other topics have those entries."""
+        for topic in topics:
+            self._queues.drop_topic(topic)
+        self._dispatched_offset = self._log.min_offset
+
+    def _drop_forgotten(self, queues: Iterable[ConsumeQueue]) -> None:
+        forgotten = self._forgotten.offsets
+        for queue in queues:
+            if queue.topic in forgotten:
+                queue.delete_prefix(forgotten[queue.topic])
 
     # change of role and truncation
 
@@ -317,7 +391,11 @@ class MessageStore:
         self._cut_at = offset
         self._confirm_due = 0
         self._queues.truncate(offset)
-        if offset < self._dispatched_offset:
+        cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]
+        if cut_topics:
+            # How many of their messages are left only the log can say.
+            self._dispatch_anew(cut_topics)
+        elif offset < self._dispatched_offset:
             self._dispatched_offset = max(
                 [self._log.min_offset, *(queue.end_of_last_message for queue in self._queues)]
             )
@@ -328,6 +406,7 @@ class MessageStore:
         async with self._changes:
             self._host.reached("about-to-truncate")
             await self._lower_checkpoint(offset)
+            await self._forgotten.replace(self._forgotten.up_to(offset))
             self._host.reached("checkpoint-lowered")
             await self._log.truncate(offset, self._dispatched_offset)
             self._host.reached("log-cut")
@@ -336,6 +415,9 @@ class MessageStore:
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
         self._cut_at = None
+        if self.forgotten_topics:
+            # Queues without messages do not say how far they had come.
+            self.dispatch()
         self._host.reached("truncated", **self._whole())
 
     def _whole(self) -> dict[str, int]:
@@ -442,6 +524,7 @@ class MessageStore:
         self._queues.load(checkpoint.queue_entries)
         self._queues.truncate(dispatched)
         self._queues.delete_prefix(self._log.min_offset)
+        self._drop_forgotten(self._queues)
         self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()

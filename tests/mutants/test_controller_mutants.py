@@ -38,6 +38,7 @@ from system_under_test.rocketmq.controller.state_machine import (
     ReplaceDeadMaster,
     Rules,
 )
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
@@ -431,7 +432,7 @@ def test_nameserver_lower_epoch_takes_the_route_back_to_a_deposed_master():
                     broker_id=0,
                     address=address,
                     ha_address="",
-                    state_version=master_epoch,
+                    version=DataVersion(state_version=master_epoch),
                     topics={},
                 ),
                 object(),

@@ -35,9 +35,11 @@ from system_under_test.rocketmq.controller.protocol import (
     parse_names,
 )
 from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
 
 Parts = tuple[bytes, ...]
@@ -171,11 +173,13 @@ REGISTRATION = Registration(
     broker_id=0,
     address="b1:10911",
     ha_address="b1:10912",
-    state_version=3,
-    topics={"T": 4},
+    version=DataVersion(state_version=3),
+    topics={"T": TopicConfig.of("T", 4)},
     expiry_ms=9000,
 )
-ROUTE = TopicRoute((GroupRoute(cluster="k", broker_name="g", brokers={0: "b1:10911", 2: "b2:10911"}, queues=4),))
+ROUTE = TopicRoute(
+    (GroupRoute(cluster="k", broker_name="g", brokers={0: "b1:10911", 2: "b2:10911"}, read_queues=2, write_queues=4),)
+)
 EVENTS: tuple[events.Event, ...] = (
     events.BrokerIdApplied(cluster="k", group="g", broker_id=1, check_code="z"),
     events.SyncStateSetAltered(group="g", members=(1, 2)),

@@ -6,6 +6,7 @@ wrong is what the story makes go wrong. All times are simulated; every wait is b
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -28,6 +29,8 @@ from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
+from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.topic import TopicConfig, topics_from_json
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
 from system_under_test.storage.message import decode_message
 
@@ -101,26 +104,26 @@ class Cluster:
 
     # clients
 
-    async def send(self, node: str, *letters: str) -> list[str]:
+    async def send(self, node: str, *letters: str, topic: str = TOPIC) -> list[str]:
         """Ask this broker, one letter after the other; the response codes' names, or `lost` for no answer."""
-        return [await self._send(node, letter) for letter in letters]
+        return [await self._send(node, letter, topic) for letter in letters]
 
-    async def read(self, node: str) -> list[str]:
-        """All letters that this replica shows."""
-        request = PullRequest(topic=TOPIC, queue_id=0, queue_offset=0, max_count=1000, consumer_group="readers")
+    async def read(self, node: str, topic: str = TOPIC, start: int = 0) -> list[str]:
+        """All letters that this replica shows, the first of which has the queue offset `start`."""
+        request = PullRequest(topic=topic, queue_id=0, queue_offset=start, max_count=1000, consumer_group="readers")
         answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
         if answer.code != ResponseCode.SUCCESS:
             return []
         data, letters, position = PullAnswer.decode(answer).data, [], 0
         while position < len(data):
             message = decode_message(data, position)
-            assert message.queue_offset == len(letters)
+            assert message.queue_offset == start + len(letters)
             letters.append(message.body.decode())
             position += message.size
         return letters
 
-    async def commit(self, node: str, group: str, offset: int) -> None:
-        request = QueueRequest(topic=TOPIC, queue_id=0, consumer_group=group, commit_offset=offset)
+    async def commit(self, node: str, group: str, offset: int, topic: str = TOPIC) -> None:
+        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group, commit_offset=offset)
         answer = await self._remoting.invoke(f"{node}:10911", request.encode(RequestCode.UPDATE_CONSUMER_OFFSET), 5.0)
         assert answer.code == ResponseCode.SUCCESS
 
@@ -135,7 +138,31 @@ class Cluster:
 
     async def ask(self, node: str, command: RemotingCommand) -> str:
         """The name of the response code."""
-        return ResponseCode((await self._remoting.invoke(f"{node}:10911", command, 5.0)).code).name
+        return ResponseCode((await self.answer(f"{node}:10911", command)).code).name
+
+    async def answer(self, address: str, command: RemotingCommand) -> RemotingCommand:
+        return await self._remoting.invoke(address, command, 5.0)
+
+    async def make_topic(self, node: str, topic: TopicConfig) -> str:
+        return await self.ask(node, RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic.as_fields()))
+
+    async def delete_topic(self, node: str, name: str) -> str:
+        return await self.ask(node, RemotingCommand.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": name}))
+
+    async def topics(self, node: str) -> dict[str, TopicConfig]:
+        """As this replica lists them."""
+        answer = await self.answer(f"{node}:10911", RemotingCommand.request(RequestCode.GET_ALL_TOPIC_CONFIG))
+        return topics_from_json(json.loads(answer.body)["topicConfigTable"])
+
+    async def route(self, topic: str, nameserver: str = "c1") -> GroupRoute | None:
+        command = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+        answer = await self.answer(f"{nameserver}:9876", command)
+        return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else TopicRoute.decode(answer.body).groups[0]
+
+    async def committed(self, node: str, group: str, topic: str = TOPIC) -> int | None:
+        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group)
+        answer = await self.answer(f"{node}:10911", request.encode(RequestCode.QUERY_CONSUMER_OFFSET))
+        return None if answer.code == ResponseCode.QUERY_NOT_FOUND else int(answer.ext_fields["offset"])
 
     async def knock(self, node: str, *messages: bytes) -> bool:
         """Write to the HA port; whether the broker then closes the connection within a minute."""
@@ -193,6 +220,10 @@ class Cluster:
     async def members(self) -> tuple[int, ...]:
         return (await self.replicas()).sync_state_set.members
 
+    def begin(self, question: Coroutine[Any, Any, str]) -> asyncio.Task[str]:
+        """Ask, and go on."""
+        return asyncio.get_running_loop().create_task(question)
+
     # waiting
 
     async def sleep(self, seconds: float) -> None:
@@ -242,10 +273,10 @@ class Cluster:
     async def _takes_sends(self, node: str) -> bool:
         request = SendRequest(topic="no such topic", queue_id=0, body=b"", born_timestamp_ms=0)
         answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
-        return answer.code == ResponseCode.TOPIC_NOT_EXIST
+        return answer.code != ResponseCode.NOT_MASTER
 
-    async def _send(self, node: str, letter: str) -> str:
-        request = SendRequest(topic=TOPIC, queue_id=0, body=letter.encode(), born_timestamp_ms=0)
+    async def _send(self, node: str, letter: str, topic: str) -> str:
+        request = SendRequest(topic=topic, queue_id=0, body=letter.encode(), born_timestamp_ms=0)
         try:
             answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 10.0)
         except (ConnectFailed, ConnectionClosed, TimeoutError):

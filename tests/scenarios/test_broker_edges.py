@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from system_under_test.remoting.codes import RequestCode
@@ -178,7 +176,7 @@ def test_a_pull_that_waits_is_answered_when_a_message_comes():
     async def story(cluster: Cluster) -> None:
         pull = {**PULL, "sysFlag": "2", "suspendTimeoutMillis": "20000"}
         started_s = cluster.now_s
-        waiting = asyncio.ensure_future(cluster.ask("b1", RemotingCommand.request(RequestCode.PULL_MESSAGE, pull)))
+        waiting = cluster.begin(cluster.ask("b1", RemotingCommand.request(RequestCode.PULL_MESSAGE, pull)))
         await cluster.sleep(1)
         assert await cluster.send("b1", "a") == [OK]
         assert await waiting == OK

@@ -14,6 +14,7 @@ from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.registration import Registration
 from tests.scenarios.broker_cluster import CONTROLLERS, GROUP, Cluster, play
 
@@ -41,7 +42,13 @@ def nested(depth: int) -> bytes:
 def registration(name: str) -> bytes:
     return (
         Registration(
-            cluster="c", broker_name=name, broker_id=0, address=name[:9], ha_address="h:1", state_version=1, topics={}
+            cluster="c",
+            broker_name=name,
+            broker_id=0,
+            address=name[:9],
+            ha_address="h:1",
+            version=DataVersion(state_version=1),
+            topics={},
         )
         .encode()
         .encode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
@@ -9,6 +11,7 @@ from system_under_test.rocketmq.broker.name_servers import NameServerRegistratio
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore, StoreConfig
@@ -31,9 +34,10 @@ class Broker:
             ),
             parts.storage,
         )
+        self.tables = Tables(host, config)
         self.ha = HAService(host, self.store, config, parts)
         self.manager = ReplicasManager(
-            host, self.store, config, parts, self.ha, address=self._address, on_role=self._role_taken
+            host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
         )
         self._name_servers = NameServerRegistrations(
             host,
@@ -43,12 +47,15 @@ class Broker:
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
         )
-        self._processor = Processor(host, self.store, config, self.ha, self.manager)
+        self._processor = Processor(
+            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+        )
         self._server = RemotingServer(host, self._processor.handle)
         self._opened = False
 
     async def start(self) -> None:
         """Raises OSError if a port is taken, StorageFailed, StorageCorrupt."""
+        self.tables.load()
         await self.store.open()
         self._opened = True
         await self.ha.start()
@@ -80,8 +87,8 @@ class Broker:
             broker_id=role_id,
             address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
-            state_version=self.manager.acted_master_epoch,
-            topics=self._config.topics,
+            version=replace(self.tables.topics.version, state_version=self.manager.acted_master_epoch),
+            topics=self.tables.topics.entries,
         )
 
     def _has_had_role(self) -> bool:

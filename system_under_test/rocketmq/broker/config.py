@@ -8,6 +8,7 @@ from typing import Any
 
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.settings import Settings
+from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.storage.message_store import FlushMode
 
 
@@ -23,8 +24,13 @@ class BrokerConfig:
     listen_port: int = 10911
     ha_listen_port: int = 10912
     """Replicas find each other's HA port at this distance from their request port: all use the same distance."""
-    topics: Mapping[str, int] = field(default_factory=dict)
-    """Topic name to number of queues."""
+    topics: Mapping[str, TopicConfig] = field(default_factory=dict)
+    """Those that exist from the start: until one is made, changed or deleted while the broker runs."""
+
+    auto_create_topics: bool = False
+    """A send to a topic that does not exist makes it, after TBW102."""
+    auto_create_groups: bool = True
+    """Groups of consumers that nobody made may consume."""
 
     flush_mode: FlushMode = FlushMode.ASYNC
     all_ack_in_sync_state_set: bool = False
@@ -52,6 +58,8 @@ class BrokerConfig:
     controller_heartbeat_s: float = 1.0
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
+    slave_sync_s: float = 10.0
+    """A slave asks its master for topics, groups and consumers' offsets at this pace."""
     retry_s: float = 0.5
     """Between two tries of anything that failed."""
     store_path: str = "store"
@@ -81,6 +89,8 @@ class BrokerConfig:
             listen_port=listen_port,
             ha_listen_port=settings.port("haListenPort", listen_port + 1),
             topics=settings.topics("topics"),
+            auto_create_topics=settings.flag("autoCreateTopicEnable", False),
+            auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
             flush_mode=settings.flush_disk_type(),
             all_ack_in_sync_state_set=settings.flag("allAckInSyncStateSet", False),
             in_sync_replicas=settings.integer("inSyncReplicas", 1, minimum=1),
@@ -105,6 +115,7 @@ class BrokerConfig:
             controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
             controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
+            slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
             retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
             store_path=settings.text("storePathRootDir", "store"),
             file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
@@ -128,14 +139,14 @@ class _Settings(Settings):
                 raise ValueError(f"{name}: expected name:port, got {address!r}")
         return addresses
 
-    def topics(self, name: str) -> dict[str, int]:
+    def topics(self, name: str) -> dict[str, TopicConfig]:
         value = self._config.get(name, {})
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{name}: expected {{topic: queues}}, got {value!r}")
-        for topic, queues in value.items():
-            if type(queues) is not int or not 1 <= queues <= 65536:
-                raise ValueError(f"{name}: topic {topic!r} needs 1 to 65536 queues, got {queues!r}")
-        return dict(sorted(value.items()))
+        if not isinstance(value, Mapping) or len(value) > MAX_TOPICS:
+            raise ValueError(f"{name}: expected {{topic: queues}}, at most {MAX_TOPICS}, got {value!r}")
+        try:
+            return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
 
     def flush_disk_type(self) -> FlushMode:
         value = self.text("flushDiskType", FlushMode.ASYNC.value)

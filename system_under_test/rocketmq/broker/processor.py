@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
+from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
+from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.rocketmq.message_protocol import (
     IPV6_FLAGS,
@@ -28,6 +30,7 @@ from system_under_test.rocketmq.message_protocol import (
     SendAnswer,
     SendRequest,
 )
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
 from system_under_test.storage.message import decode_properties
@@ -46,11 +49,24 @@ Answer = RemotingCommand | None
 
 
 class Processor:
+    """`on_topics` is called when the topics have changed."""
+
     def __init__(
-        self, host: Host, store: MessageStore, config: BrokerConfig, ha: HAService, manager: ReplicasManager
+        self,
+        host: Host,
+        store: MessageStore,
+        tables: Tables,
+        config: BrokerConfig,
+        ha: HAService,
+        manager: ReplicasManager,
+        *,
+        on_topics: Callable[[], None],
     ) -> None:
         self._host = host
         self._store = store
+        self._groups = tables.groups
+        self._administration = Administration(host, store, tables, ha, self._topics_changed)
+        self._on_topics = on_topics
         self._config = config
         self._ha = ha
         self._manager = manager
@@ -82,16 +98,21 @@ class Processor:
                 return RemotingCommand.response(ResponseCode.SUCCESS)
             case RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
                 return self._role_notice(command)
-            case code:
-                raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code} not supported")
+            case _:
+                return self._administration.handle(command)
 
     async def _send(self, command: RemotingCommand) -> Answer:
         # All of it is in the coroutine, for the server may refuse to run it, and says then that nothing was done.
         request = SendRequest.decode(command)
+        if self._config.auto_create_topics and self._ha.mastership is not None:
+            await self._administration.make_topic_after(request.default_topic, request.topic, request.default_queues)
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
-        self._check_queue(request.topic, request.queue_id)
+        topic = self._administration.topic(request.topic)
+        if not topic.is_writable:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
+        _check_queue(topic, request.queue_id, topic.write_queues)
         properties = decode_properties(request.properties.encode())
         _check_message(request, properties)
         if not mastership.enough_in_sync():
@@ -153,7 +174,7 @@ class Processor:
     def _pull(self, request: PullRequest) -> Answer | Coroutine[Any, Any, Answer]:
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
-        self._check_queue(request.topic, request.queue_id)
+        self._check_readable(request)
         result = self._read(request)
         if result.messages or request.suspend_timeout_ms <= 0 or self._suspended_count >= MAX_SUSPENDED_PULLS:
             return self._pull_answer(request, result)
@@ -173,6 +194,7 @@ class Processor:
             waiting = self._suspended.get(key)
             if waiting is not None and future in waiting:
                 waiting.remove(future)
+        self._check_readable(request)
         return self._pull_answer(request, self._read(request))
 
     def _dispatched(self, topic: str, queue_id: int, end: int) -> None:
@@ -214,7 +236,10 @@ class Processor:
         return _offset(offset)
 
     def _update_consumer_offset(self, request: QueueRequest) -> RemotingCommand:
-        self._check_queue(request.topic, request.queue_id)
+        if self._ha.mastership is None:
+            # A slave's own would be overwritten by its master's.
+            raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
+        self._check_known(request)
         offset = request.commit_offset
         if not request.consumer_group or offset is None or offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a consumer group and an offset from 0 on are needed")
@@ -226,15 +251,31 @@ class Processor:
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _queue_range(self, request: QueueRequest) -> tuple[int, int]:
-        self._check_queue(request.topic, request.queue_id)
+        self._check_known(request)
         return self._store.queue_range(request.topic, request.queue_id)
 
-    def _check_queue(self, topic: str, queue_id: int) -> None:
-        queues = self._config.topics.get(topic)
-        if queues is None:
-            raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic!r} does not exist")
-        if not 0 <= queue_id < queues:
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"topic {topic!r} has queues 0 to {queues - 1}")
+    def _check_readable(self, request: PullRequest) -> None:
+        topic = self._administration.topic(request.topic)
+        if not topic.is_readable:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} may not be read")
+        _check_queue(topic, request.queue_id, topic.read_queues)
+        group = self._groups.get(request.consumer_group)
+        if group is None and not self._config.auto_create_groups:
+            raise RemotingError(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {request.consumer_group!r} does not exist"
+            )
+        if group is not None and not group.may_consume:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"group {group.name} may not consume")
+
+    def _check_known(self, request: QueueRequest) -> None:
+        topic = self._administration.topic(request.topic)
+        _check_queue(topic, request.queue_id, max(topic.read_queues, topic.write_queues))
+
+    def _topics_changed(self) -> None:
+        """Pulls that wait look once more: their topic may be gone."""
+        for topic, queue_id in list(self._suspended):
+            self._dispatched(topic, queue_id, 0)
+        self._on_topics()
 
     def _epochs(self) -> RemotingCommand:
         entries = self._store.epochs.map.entries
@@ -273,6 +314,11 @@ def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
     for name in DELAYS:
         if properties.get(name, "0") != "0":
             raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
+
+
+def _check_queue(topic: TopicConfig, queue_id: int, queues: int) -> None:
+    if not 0 <= queue_id < queues:
+        raise RemotingError(ResponseCode.INVALID_PARAMETER, f"topic {topic.name} has queues 0 to {queues - 1}")
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -25,10 +25,13 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.set_keeper import SetKeeper
+from system_under_test.rocketmq.broker.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.sync_state_set import controller_says
+from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import FlushMode, MessageStore
 
@@ -50,6 +53,7 @@ class ReplicasManager:
         config: BrokerConfig,
         parts: BrokerParts,
         ha: HAService,
+        tables: Tables,
         *,
         address: str,
         on_role: Callable[[], None],
@@ -61,6 +65,8 @@ class ReplicasManager:
         self._config = config
         self._parts = parts
         self._ha = ha
+        self._tables = tables
+        self._sync: SlaveSync | None = None
         self._address = address
         self._on_role = on_role
         self._controllers = ControllerClient(host, config.controllers, config.controller_timeout_s)
@@ -97,6 +103,8 @@ class ReplicasManager:
         """No role is taken any more; the log is left alone from here on."""
         async with self._log_in_hand:
             self._depose()
+            if self._sync is not None:
+                await self._sync.stop()
             for task in self._tasks:
                 task.cancel()
         self._controllers.close()
@@ -220,7 +228,7 @@ class ReplicasManager:
 
     async def _wait_for_master(self) -> None:
         async with self._log_in_hand:
-            await self._ha.end_following()
+            await self._end_following()
         self.role = Role.NONE
         self._host.log("masterless", master_epoch=self.acted_master_epoch)
         self.poll_soon()
@@ -229,20 +237,34 @@ class ReplicasManager:
         broker_id, master_address = self.broker_id, info.master_address
         assert broker_id is not None and master_address is not None
         async with self._log_in_hand:
+            await self._end_following()
             await self._ha.follow(broker_id, self._ha_address(master_address), info.master_epoch, self.poll_soon)
+            self._sync = SlaveSync(
+                self._host, self._config, self._store, self._tables, master_address, info.master_epoch
+            )
+            self._sync.start()
         self._taken(Role.SLAVE, info)
+
+    async def _end_following(self) -> None:
+        """After it neither the log nor what goes with it is another broker's copy."""
+        await self._ha.end_following()
+        if self._sync is not None:
+            await self._sync.stop()
+            self._sync = None
 
     async def _become_master(self, info: ReplicaInfo) -> None:
         store, broker_id = self._store, self.broker_id
         assert broker_id is not None
         async with self._log_in_hand:
-            await self._ha.end_following()
+            await self._end_following()
             self._host.reached("about-to-become-master")
             await store.cut_to_message_boundary()
+            await store.forget_nothing_beyond_the_end()
             if self._config.flush_mode is FlushMode.SYNC and not await self._flush_all(info):
                 return
             entry = await self._parts.enter_epoch(self._host, store.epochs, info.master_epoch, store.max_offset)
             store.rebuild_queue_offset_table()
+            await self._keep_topics_with_messages(info.master_epoch)
         if self._superseded(info):
             return
         known = self._known
@@ -260,6 +282,14 @@ class ReplicasManager:
         self._ha.begin_mastership(mastership)
         self._keeping = self._spawn(self._keeper.keep(mastership), "SyncStateSet")
         self._taken(Role.MASTER, info)
+
+    async def _keep_topics_with_messages(self, master_epoch: int) -> None:
+        """A topic that the last master made, and nobody copied, may have acknowledged messages."""
+        topics = self._tables.topics
+        held = self._store.topics_with_messages()
+        missing = {name: TopicConfig.of(name, queues) for name, queues in held.items() if name not in topics.entries}
+        if missing:
+            await topics.put(missing, master_epoch)
 
     async def _flush_all(self, info: ReplicaInfo) -> bool:
         """What becomes confirmed by taking the role must be durable; False if a newer epoch came meanwhile."""

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.rocketmq.data_version import DataVersion
+from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 
 MASTER_ID = 0
-PERMISSION_READ_WRITE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
     """A broker's claim to an id in its group.
 
-    `broker_id` is the role's id: 0 for the master, the controller's id for a slave. `state_version` decides
-    between two claims to one id; it carries the master epoch. `topics` maps a topic to its number of queues.
+    `broker_id` is the role's id: 0 for the master, the controller's id for a slave. `version` is that of `topics`, but
+    for its state version: that one is the master epoch of the claim, and decides between two claims to one id.
     """
 
     cluster: str
@@ -27,9 +28,13 @@ class Registration:
     broker_id: int
     address: str
     ha_address: str
-    state_version: int
-    topics: Mapping[str, int]
+    version: DataVersion
+    topics: Mapping[str, TopicConfig]
     expiry_ms: int | None = None
+
+    @property
+    def state_version(self) -> int:
+        return self.version.state_version
 
     def encode(self) -> RemotingCommand:
         fields = {
@@ -45,18 +50,8 @@ class Registration:
         body = {
             "filterServerList": [],
             "topicConfigSerializeWrapper": {
-                "dataVersion": {"counter": len(self.topics), "stateVersion": self.state_version, "timestamp": 0},
-                "topicConfigTable": {
-                    topic: {
-                        "order": False,
-                        "perm": PERMISSION_READ_WRITE,
-                        "readQueueNums": queues,
-                        "topicName": topic,
-                        "topicSysFlag": 0,
-                        "writeQueueNums": queues,
-                    }
-                    for topic, queues in self.topics.items()
-                },
+                "dataVersion": self.version.as_json(),
+                "topicConfigTable": topics_as_json(self.topics),
             },
         }
         return RemotingCommand.request(
@@ -76,8 +71,8 @@ class Registration:
                 broker_id=int(fields["brokerId"]),
                 address=fields["brokerAddr"],
                 ha_address=fields["haServerAddr"],
-                state_version=int(wrapper["dataVersion"]["stateVersion"]),
-                topics={topic: int(entry["writeQueueNums"]) for topic, entry in wrapper["topicConfigTable"].items()},
+                version=DataVersion.from_json(wrapper["dataVersion"]),
+                topics=topics_from_json(wrapper["topicConfigTable"]),
                 expiry_ms=None if expiry is None else int(expiry),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:

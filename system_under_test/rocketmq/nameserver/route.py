@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.remoting.json_body import decode_json
-from system_under_test.rocketmq.nameserver.registration import MASTER_ID, PERMISSION_READ_WRITE
+from system_under_test.rocketmq.nameserver.registration import MASTER_ID
+from system_under_test.rocketmq.topic import READ_WRITE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,10 @@ class GroupRoute:
     cluster: str
     broker_name: str
     brokers: Mapping[int, str]
-    queues: int
+    read_queues: int
+    write_queues: int
+    permission: int = READ_WRITE
+    system_flag: int = 0
 
     @property
     def master(self) -> str | None:
@@ -40,10 +44,10 @@ class TopicRoute:
                 "queueDatas": [
                     {
                         "brokerName": group.broker_name,
-                        "perm": PERMISSION_READ_WRITE,
-                        "readQueueNums": group.queues,
-                        "topicSysFlag": 0,
-                        "writeQueueNums": group.queues,
+                        "perm": group.permission,
+                        "readQueueNums": group.read_queues,
+                        "topicSysFlag": group.system_flag,
+                        "writeQueueNums": group.write_queues,
                     }
                     for group in self.groups
                 ],
@@ -55,13 +59,16 @@ class TopicRoute:
         """Raises ValueError for a body that is no route."""
         try:
             data = decode_json(body)
-            queues = {entry["brokerName"]: int(entry["writeQueueNums"]) for entry in data["queueDatas"]}
+            queues = {entry["brokerName"]: entry for entry in data["queueDatas"]}
             groups = [
                 GroupRoute(
                     cluster=entry["cluster"],
                     broker_name=entry["brokerName"],
                     brokers=dict(sorted((int(key), str(value)) for key, value in entry["brokerAddrs"].items())),
-                    queues=queues[entry["brokerName"]],
+                    read_queues=int(queues[entry["brokerName"]]["readQueueNums"]),
+                    write_queues=int(queues[entry["brokerName"]]["writeQueueNums"]),
+                    permission=int(queues[entry["brokerName"]].get("perm", READ_WRITE)),
+                    system_flag=int(queues[entry["brokerName"]].get("topicSysFlag", 0)),
                 )
                 for entry in data["brokerDatas"]
                 if entry["brokerName"] in queues

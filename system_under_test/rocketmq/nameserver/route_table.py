@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute, encode_json, group_as_json
+from system_under_test.rocketmq.topic import TopicConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class RouteTable:
         self._outranks = outranks
         self._expiry_ns = int(expiry_s * 1e9)
         self._records: dict[str, _Record] = {}
-        self._topics: dict[str, dict[str, int]] = {}
+        self._topics: dict[str, dict[str, TopicConfig]] = {}
         self._encoded_routes: dict[str, bytes] = {}
 
     def register(self, registration: Registration, peer: object, now_ns: int) -> bool:
@@ -86,10 +87,20 @@ class RouteTable:
                 body = self._encoded_routes[topic] = route.encode()
         return body
 
+    def topics(self) -> list[str]:
+        """All topics of all groups, by name."""
+        return sorted({topic for topics in self._topics.values() for topic in topics})
+
+    def forget_topic(self, topic: str) -> None:
+        """Until a master registers with it again."""
+        for topics in self._topics.values():
+            topics.pop(topic, None)
+        self._encoded_routes.pop(topic, None)
+
     def encoded_cluster_info(self) -> bytes:
         """RocketMQ's ClusterInfo: all groups with their brokers, and the groups of each cluster."""
         names = sorted({record.registration.broker_name for record in self._records.values()})
-        groups = [self._group(name, 0) for name in names]
+        groups = [self._group(name, None) for name in names]
         clusters: dict[str, list[str]] = {}
         for group in groups:
             clusters.setdefault(group.cluster, []).append(group.broker_name)
@@ -107,13 +118,16 @@ class RouteTable:
     def _holder(self, broker_name: str, broker_id: int) -> Registration | None:
         return next((member for member in self._members(broker_name) if member.broker_id == broker_id), None)
 
-    def _group(self, broker_name: str, queues: int) -> GroupRoute:
+    def _group(self, broker_name: str, topic: TopicConfig | None) -> GroupRoute:
         members = self._members(broker_name)
         return GroupRoute(
             cluster=members[0].cluster,
             broker_name=broker_name,
             brokers={member.broker_id: member.address for member in members},
-            queues=queues,
+            read_queues=0 if topic is None else topic.read_queues,
+            write_queues=0 if topic is None else topic.write_queues,
+            permission=0 if topic is None else topic.permission,
+            system_flag=0 if topic is None else topic.system_flag,
         )
 
     def _expiry(self, registration: Registration) -> int:

@@ -10,6 +10,7 @@ from system_under_test.remoting.server import Peer, RemotingServer
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
+from system_under_test.rocketmq.nameserver.route import encode_json
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
 from system_under_test.runtime.host import Host
 
@@ -53,6 +54,13 @@ class NameServer:
                 self._table.unregister(address)
                 self._host.log("broker_unregistered", address=address)
                 self._tell_masters()
+                return RemotingCommand.response(ResponseCode.SUCCESS)
+            case RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER:
+                return RemotingCommand.response(
+                    ResponseCode.SUCCESS, body=encode_json({"brokerAddr": None, "topicList": self._table.topics()})
+                )
+            case RequestCode.DELETE_TOPIC_IN_NAMESRV:
+                self._table.forget_topic(_field(command, "topic"))
                 return RemotingCommand.response(ResponseCode.SUCCESS)
             case RequestCode.GET_BROKER_CLUSTER_INFO:
                 return RemotingCommand.response(ResponseCode.SUCCESS, body=self._table.encoded_cluster_info())

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
+from system_under_test.rocketmq.topic import TopicConfig
 
 SECOND = 10**9
 PEER_1, PEER_2, PEER_3 = object(), object(), object()
@@ -23,8 +25,8 @@ def claim(address: str, broker_id: int, state_version: int, **changes: object) -
         broker_id=broker_id,
         address=address,
         ha_address=f"{address}-ha",
-        state_version=state_version,
-        topics={"T": 4},
+        version=DataVersion(state_version=state_version),
+        topics={"T": TopicConfig.of("T", 4)},
     )
     return replace(registration, **changes)
 
@@ -45,16 +47,16 @@ def test_a_route_shows_the_master_as_0_and_slaves_under_their_own_ids(table):
     table.register(claim("b2", 2, 1), PEER_2, 0)
     route = table.route("T")
     assert list(route.groups[0].brokers.items()) == [(0, "b1"), (2, "b2"), (3, "b3")]
-    assert route.groups[0].queues == 4
+    assert route.groups[0].write_queues == 4
     assert table.route("unheard of") is None
 
 
 def test_only_the_masters_topics_count(table):
-    table.register(claim("b2", 2, 1, topics={"stray": 1}), PEER_2, 0)
+    table.register(claim("b2", 2, 1, topics={"stray": TopicConfig.of("stray", 1)}), PEER_2, 0)
     assert table.route("stray") is None
     table.register(claim("b1", 0, 1), PEER_1, 0)
     assert brokers(table) == {0: "b1", 2: "b2"}
-    table.register(claim("b1", 0, 1, topics={"U": 2}), PEER_1, 1)
+    table.register(claim("b1", 0, 1, topics={"U": TopicConfig.of("U", 2)}), PEER_1, 1)
     assert table.route("T") is None
     assert brokers(table, "U") == {0: "b1", 2: "b2"}
 

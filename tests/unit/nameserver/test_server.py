@@ -15,10 +15,12 @@ from harness.trace import Trace
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.registration import Registration, unregistration
 from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.nameserver.server import NameServer
+from system_under_test.rocketmq.topic import TopicConfig
 
 ADDRESS = "c1:9876"
 
@@ -35,8 +37,8 @@ def claim(broker: str, broker_id: int, state_version: int) -> Registration:
         broker_id=broker_id,
         address=f"{broker}:10911",
         ha_address=f"{broker}:10912",
-        state_version=state_version,
-        topics={"T": 4},
+        version=DataVersion(state_version=state_version),
+        topics={"T": TopicConfig.of("T", 4)},
     )
 
 

@@ -20,10 +20,12 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.server import NameServer
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.storage.message import encode_message
 from workloads.systems.rocketmq.errors import CODES
 
@@ -109,8 +111,8 @@ class Stage:
             broker_id=broker_id,
             address=f"{broker}:10911",
             ha_address=f"{broker}:10912",
-            state_version=state_version,
-            topics={TOPIC: 4},
+            version=DataVersion(state_version=state_version),
+            topics={TOPIC: TopicConfig.of(TOPIC, 4)},
         )
         for name in at:
             self.nameservers[name].handle(claim.encode(), self)  # type: ignore[arg-type]

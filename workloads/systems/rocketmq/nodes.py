@@ -90,6 +90,7 @@ def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -
                 "haMaxTimeSlaveNotCatchup": milliseconds(15_000, settings),
                 "haSendHeartbeatInterval": milliseconds(5_000, settings),
                 "haHousekeepingInterval": milliseconds(20_000, settings),
+                "slaveSynchronizePeriod": milliseconds(10_000, settings),
                 "registerNameServerPeriod": milliseconds(30_000, settings),
                 **planted,
             },

@@ -84,6 +84,9 @@ _REPLICATION: Mapping[str, str] = {
     "ack-received": "a master has read an acknowledgement that reaches further, and not counted it",
     "confirm-offset-advanced": "a master has moved its confirm offset; sends that waited are not told yet",
     "slave-gone": "a master has noticed that a slave's connection ended",
+    "topics-copied": "a slave has taken over its master's topics, durably",
+    "consumer-offsets-copied": "a slave has taken over how far its master's consumers have read, in memory",
+    "copy-failed": "a slave's question for its master's topics and consumers' offsets was not answered",
 }
 
 _STORE: Mapping[str, str] = {

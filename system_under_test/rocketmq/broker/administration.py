@@ -1,0 +1,205 @@
+"""What administrators ask of a broker: topics and groups of consumers made, changed, deleted and listed.
+
+Only the master changes anything. What it has changed is durable when it answers; its slaves copy it a little later (see
+`slave_sync`), and NameServers hear of it at once. So a topic that was changed or deleted right before a failover may be
+as it was before; one that was made then is there, if it has messages that the new master holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.json_body import decode_json
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
+from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
+from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.storage.message_store import MessageStore
+
+KNOWN_VERSION = "knownVersion"
+"""Header field: the version that whoever asks has already; the answer then has no body where nothing has changed."""
+VERSION = "version"
+MASTER_EPOCH = "masterEpoch"
+"""Header field: only the master of this epoch is to answer."""
+FORGOTTEN = "forgottenTopics"
+OFFSETS = "offsetTable"
+
+Answer = RemotingCommand | None
+
+
+class Administration:
+    """`on_topics` is called when the topics have changed."""
+
+    def __init__(
+        self, host: Host, store: MessageStore, tables: Tables, ha: HAService, on_topics: Callable[[], None]
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._tables = tables
+        self._ha = ha
+        self._on_topics = on_topics
+        self._being_deleted: set[str] = set()
+
+    def handle(self, command: RemotingCommand) -> Answer | Coroutine[Any, Any, Answer]:
+        """Raises RemotingError for whatever is wrong with the request."""
+        match command.code:
+            case RequestCode.UPDATE_AND_CREATE_TOPIC:
+                return self._create_topic(command)
+            case RequestCode.DELETE_TOPIC_IN_BROKER:
+                return self._delete_topic(command)
+            case RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP:
+                return self._create_group(command)
+            case RequestCode.DELETE_SUBSCRIPTIONGROUP:
+                return self._delete_group(command)
+            case RequestCode.GET_ALL_TOPIC_CONFIG:
+                topics, forgotten = self._tables.topics, self._store.forgotten_topics
+                return self._listed(
+                    command, repr(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)})
+                )
+            case RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
+                return self._listed(command, repr(self._tables.groups.version), self._tables.groups.encode)
+            case RequestCode.GET_ALL_CONSUMER_OFFSET:
+                return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
+            case code:
+                raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code} not supported")
+
+    def topic(self, name: str) -> TopicConfig:
+        """Raises RemotingError (TOPIC_NOT_EXIST)."""
+        topic = self._tables.topics.get(name)
+        if topic is None or name in self._being_deleted:
+            raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"topic {name!r} does not exist")
+        return topic
+
+    async def make_topic_after(self, default_topic: str, name: str, queues: int) -> None:
+        """Where that one lets topics be made after it and there is none of this name yet. Raises RemotingError."""
+        default = self._tables.topics.get(default_topic)
+        if default is None or not default.is_inherited or name in self._tables.topics.entries:
+            return
+        if is_system_topic(name):
+            raise _wrong(f"topic {name} belongs to the system")
+        try:
+            topic = topic_after(default, name, queues)
+        except ValueError as error:
+            raise _wrong(str(error)) from error
+        await self._put_topic(topic)
+
+    # topics
+
+    async def _create_topic(self, command: RemotingCommand) -> RemotingCommand:
+        fields = command.ext_fields
+        if fields.get("attributes"):
+            raise _wrong("attributes of topics are not supported yet")
+        if fields.get("topicFilterType", "SINGLE_TAG") != "SINGLE_TAG":
+            raise _wrong("topics with several tags a message are not supported")
+        try:
+            topic = TopicConfig.from_fields(fields)
+        except (KeyError, ValueError) as error:
+            raise _wrong(f"no topic: {error}") from error
+        if is_system_topic(topic.name):
+            raise _wrong(f"topic {topic.name} belongs to the system")
+        await self._put_topic(topic)
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    async def _put_topic(self, topic: TopicConfig) -> None:
+        mastership, topics = self._mastership(), self._tables.topics
+        if topic.name in self._being_deleted:
+            raise RemotingError(ResponseCode.SYSTEM_BUSY, f"topic {topic.name} is being deleted")
+        if topic.name not in topics.entries and len(topics.entries) >= MAX_TOPICS:
+            raise _wrong(f"there are {MAX_TOPICS} topics already")
+        await self._done(mastership, topics.put({topic.name: topic}, mastership.master_epoch))
+        self._on_topics()
+
+    async def _delete_topic(self, command: RemotingCommand) -> RemotingCommand:
+        name = _text(command, "topic")
+        mastership = self._mastership()
+        if is_system_topic(name):
+            raise _wrong(f"topic {name} belongs to the system")
+        if name in self._being_deleted:
+            raise RemotingError(ResponseCode.SYSTEM_BUSY, f"topic {name} is being deleted")
+        if name in self._tables.topics.entries:
+            # Nothing is sent to it meanwhile: it would come back with a topic that is made of this name later.
+            self._being_deleted.add(name)
+            try:
+                await self._done(mastership, self._forget_and_remove(mastership, name))
+            finally:
+                self._being_deleted.discard(name)
+            self._on_topics()
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    async def _forget_and_remove(self, mastership: Mastership, name: str) -> None:
+        """In this order: a topic that is gone with its messages left would show them when it is made again."""
+        await self._store.forget_topic(name)
+        await self._tables.topics.remove(name, mastership.master_epoch)
+
+    # groups of consumers
+
+    async def _create_group(self, command: RemotingCommand) -> RemotingCommand:
+        mastership, groups = self._mastership(), self._tables.groups
+        try:
+            value = decode_json(command.body)
+            group = ConsumerGroup.from_json(value["groupName"], value)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _wrong(f"no group of consumers: {error!r}") from error
+        if group.name not in groups.entries and len(groups.entries) >= MAX_GROUPS:
+            raise _wrong(f"there are {MAX_GROUPS} groups already")
+        await self._done(mastership, groups.put({group.name: group}, mastership.master_epoch))
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    async def _delete_group(self, command: RemotingCommand) -> RemotingCommand:
+        name = _text(command, "groupName")
+        mastership = self._mastership()
+        if name in self._tables.groups.entries:
+            await self._done(mastership, self._tables.groups.remove(name, mastership.master_epoch))
+        if command.ext_fields.get("cleanOffset", "false").lower() == "true":
+            await self._done(mastership, self._store.forget_group(name))
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    # lists
+
+    def _listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+        fields = command.ext_fields
+        mastership = self._ha.mastership
+        wanted_epoch = fields.get(MASTER_EPOCH)
+        if wanted_epoch is not None and (mastership is None or str(mastership.master_epoch) != wanted_epoch):
+            raise RemotingError(ResponseCode.NOT_MASTER, f"this broker is not the master of epoch {wanted_epoch}")
+        body = b"" if fields.get(KNOWN_VERSION) == version else encode()
+        return RemotingCommand.response(ResponseCode.SUCCESS, {VERSION: version}, body)
+
+    def _encoded_offsets(self) -> bytes:
+        table: dict[str, dict[str, int]] = {}
+        for (group, topic, queue_id), offset in self._store.consumer_offsets.items():
+            table.setdefault(f"{topic}@{group}", {})[str(queue_id)] = offset
+        return json.dumps({OFFSETS: table}, separators=(",", ":")).encode()
+
+    # both
+
+    def _mastership(self) -> Mastership:
+        mastership = self._ha.mastership
+        if mastership is None or mastership.ended:
+            raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
+        return mastership
+
+    async def _done(self, mastership: Mastership, change: Coroutine[Any, Any, None]) -> None:
+        try:
+            await change
+        except DiskFull as error:
+            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+        if mastership.ended:
+            raise RemotingError(ResponseCode.SYSTEM_ERROR, "the role was lost meanwhile: the change may be lost, too")
+
+
+def _text(command: RemotingCommand, name: str) -> str:
+    value = command.ext_fields.get(name)
+    if not value:
+        raise _wrong(f"{name} is missing")
+    return value
+
+
+def _wrong(remark: str) -> RemotingError:
+    return RemotingError(ResponseCode.INVALID_PARAMETER, remark)

@@ -1,0 +1,131 @@
+"""A slave's copy of what its master keeps beside its log: topics, groups of consumers, and how far these have read.
+
+Asked for when the slave begins to follow and periodically from then on; a table travels only if its version is not the
+one that was copied last. Only the master of the epoch that the slave follows answers, so what a deposed master still
+holds is never copied over what its successor holds.
+
+Consumers' offsets are copied as far as the own queues reach: beyond that a group would pass over messages, if this
+slave became master and wrote others there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.json_body import decode_json
+from system_under_test.rocketmq.broker.administration import (
+    FORGOTTEN,
+    KNOWN_VERSION,
+    MASTER_EPOCH,
+    OFFSETS,
+    VERSION,
+)
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, DiskFull, Host
+from system_under_test.storage.forgotten_topics import checked
+from system_under_test.storage.message_store import MessageStore
+
+
+class NotTheMaster(Exception):
+    """Who was asked is not, or not yet, the master of this epoch."""
+
+
+class SlaveSync:
+    """Copies from one master of one epoch until it is stopped."""
+
+    def __init__(
+        self, host: Host, config: BrokerConfig, store: MessageStore, tables: Tables, master: str, master_epoch: int
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._store = store
+        self._tables = tables
+        self._master = master
+        self._master_epoch = master_epoch
+        self._remoting = RemotingClient(host, config.controller_timeout_s)
+        self._known: dict[RequestCode, str] = {}
+        self._forgotten: object = None
+        self._is_taking = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = self._host.spawn(self._run(), f"copy of {self._master}'s tables")
+
+    async def stop(self) -> None:
+        """After it nothing of that master is taken any more. What is being written is written to its end."""
+        task, self._task = self._task, None
+        self._remoting.close()
+        if task is not None and not task.done():
+            if not self._is_taking:
+                task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        clock, config = self._host.clock, self._config
+        while self._task is not None:
+            wait_s = config.slave_sync_s
+            try:
+                await self._copy()
+            except NotTheMaster:
+                wait_s = config.retry_s
+            except (ConnectFailed, ConnectionClosed, TimeoutError):
+                self._host.reached("copy-failed")
+            except (ValueError, KeyError, TypeError, AttributeError, DiskFull) as error:
+                self._host.log("copy_refused", master=self._master, reason=str(error))
+            if self._task is not None:
+                await clock.sleep(wait_s)
+
+    async def _copy(self) -> None:
+        if self._store.forgotten_topics != self._forgotten:
+            # A cut has lowered them.
+            self._known.pop(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        await self._copy_one(RequestCode.GET_ALL_TOPIC_CONFIG, self._take_topics)
+        await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
+        await self._copy_one(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_offsets)
+
+    async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> None:
+        known = self._known.get(code)
+        fields = {MASTER_EPOCH: str(self._master_epoch), **({} if known is None else {KNOWN_VERSION: known})}
+        command = RemotingCommand.request(code, fields)
+        answer = await self._remoting.invoke(self._master, command, self._config.controller_timeout_s)
+        if answer.code != ResponseCode.SUCCESS:
+            raise NotTheMaster(answer.remark)
+        version = answer.ext_fields[VERSION]
+        if version == known or self._task is None:
+            return
+        self._known.pop(code, None)
+        self._is_taking = True
+        try:
+            if await take(answer.body):
+                self._known[code] = version
+        finally:
+            self._is_taking = False
+
+    async def _take_topics(self, body: bytes) -> bool:
+        forgotten = checked(decode_json(body)[FORGOTTEN])
+        await self._store.forget_topics(forgotten)
+        self._forgotten = forgotten
+        await self._tables.topics.take(body)
+        self._host.reached("topics-copied")
+        return True
+
+    async def _take_groups(self, body: bytes) -> bool:
+        await self._tables.groups.take(body)
+        return True
+
+    async def _take_offsets(self, body: bytes) -> bool:
+        offsets: dict[tuple[str, str, int], int] = {}
+        for key, queues in decode_json(body)[OFFSETS].items():
+            topic, _, group = key.partition("@")
+            for queue_id, offset in queues.items():
+                if type(offset) is not int or offset < 0:
+                    raise ValueError(f"an offset of {offset!r}")
+                offsets[group, topic, int(queue_id)] = offset
+        is_whole = self._store.consumer_offsets.take(offsets, self._store.queue_end)
+        self._host.reached("consumer-offsets-copied")
+        return is_whole

@@ -21,7 +21,9 @@ from typing import Any
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
+from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.protocol import (
@@ -39,7 +41,8 @@ from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
-from system_under_test.rocketmq.topic import TopicConfig
+from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
+from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
 
 Parts = tuple[bytes, ...]
@@ -229,6 +232,35 @@ def _plain(
 CONFIG = ControllerConfig.from_json(
     {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1", "enableControllerInNamesrv": True}
 )
+_TOPICS = json_body(
+    {
+        "dataVersion": DataVersion(state_version=3, timestamp_ms=5, counter=7).as_json(),
+        "topicConfigTable": topics_as_json({"T": TopicConfig.of("T", 4), "U": TopicConfig.of("U", 1)}),
+        "forgottenTopics": {"V": 900},
+    }
+)
+
+
+def _consumer_group(body: bytes) -> ConsumerGroup:
+    """As brokers read it."""
+    try:
+        value = decode_json(body)
+        return ConsumerGroup.from_json(value["groupName"], value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError from error
+
+
+def _topics(body: bytes) -> None:
+    """As slaves read what their master says."""
+    try:
+        value = decode_json(body)
+        checked(value["forgottenTopics"])
+        topics_from_json(value["topicConfigTable"])
+        DataVersion.from_json(value["dataVersion"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError from error
+
+
 CODECS: tuple[Codec, ...] = (
     _commands(
         "command", _again, (), RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body"), _answer({})
@@ -247,6 +279,14 @@ CODECS: tuple[Codec, ...] = (
         (RemotingError,),
         PullAnswer(next_offset=1, min_offset=0, max_offset=9, data=b"xy").encode(),
     ),
+    _commands(
+        "topic request",
+        lambda command: TopicConfig.from_fields(command.ext_fields),
+        (ValueError, KeyError),
+        RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_TOPIC, TopicConfig.of("T", 4).as_fields()),
+    ),
+    _plain("consumer group", _consumer_group, ValueError, json_body(ConsumerGroup(name="G").as_json())),
+    _plain("table of topics", _topics, ValueError, _TOPICS),
     _commands("queue request", QueueRequest.decode, (RemotingError,), QUEUE.encode(RequestCode.GET_MAX_OFFSET)),
     _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),

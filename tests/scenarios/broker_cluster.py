@@ -27,6 +27,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
@@ -142,6 +143,9 @@ class Cluster:
 
     async def answer(self, address: str, command: RemotingCommand) -> RemotingCommand:
         return await self._remoting.invoke(address, command, 5.0)
+
+    def client(self, default_topic: str | None = None) -> MessageClient:
+        return MessageClient(self._host, [f"{name}:9876" for name in CONTROLLERS], default_topic=default_topic)
 
     async def make_topic(self, node: str, topic: TopicConfig) -> str:
         return await self.ask(node, RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic.as_fields()))

@@ -8,7 +8,8 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.message_protocol import PullRequest
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.message_protocol import PullRequest, SendRequest
 from system_under_test.rocketmq.topic import READ, TopicConfig
 from tests.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster, play
 
@@ -194,6 +195,42 @@ def test_a_deletion_that_a_new_master_did_not_hear_of_passes_over_nothing_that_i
     play(story, slaveSynchronizePeriod=1_000)
 
 
+def test_only_the_master_of_the_epoch_that_a_slave_follows_answers_it():
+    async def story(cluster: Cluster) -> None:
+        asked = {
+            code: [
+                await cluster.ask(node, RemotingCommand.request(code, {"masterEpoch": epoch}))
+                for node, epoch in (("b1", "1"), ("b1", "2"), ("b1", "0"), ("b2", "1"))
+            ]
+            for code in (
+                RequestCode.GET_ALL_TOPIC_CONFIG,
+                RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+                RequestCode.GET_ALL_CONSUMER_OFFSET,
+            )
+        }
+        assert list(asked.values()) == [[OK, "NOT_MASTER", "NOT_MASTER", "NOT_MASTER"]] * 3
+
+    play(story)
+
+
+def test_while_a_topic_is_being_deleted_it_takes_nothing_and_is_not_made_again():
+    async def story(cluster: Cluster) -> None:
+        deleting = cluster.begin(cluster.delete_topic("b1", TOPIC))
+        meanwhile = [
+            cluster.begin(question)
+            for question in (
+                cluster.ask("b1", SendRequest(topic=TOPIC, queue_id=0, body=b"", born_timestamp_ms=0).encode()),
+                cluster.make_topic("b1", TopicConfig.of(TOPIC, 1)),
+                cluster.delete_topic("b1", TOPIC),
+            )
+        ]
+        assert [await answer for answer in meanwhile] == ["TOPIC_NOT_EXIST", "SYSTEM_BUSY", "SYSTEM_BUSY"]
+        assert await deleting == OK
+        assert await cluster.make_topic("b1", TopicConfig.of(TOPIC, 1)) == OK
+
+    play(story, brokers=1)
+
+
 def test_only_the_master_changes_topics_groups_and_offsets():
     async def story(cluster: Cluster) -> None:
         assert await cluster.make_topic("b2", NEWS) == "NOT_MASTER"
@@ -277,6 +314,21 @@ def test_a_send_makes_its_topic_where_brokers_may():
         assert await cluster.read("b1", "few") == ["a"]
 
     play(story, brokers=1, autoCreateTopicEnable=True)
+
+
+def test_a_client_finds_a_broker_that_makes_its_topic():
+    async def story(cluster: Cluster) -> None:
+        hopeful, strict = cluster.client(default_topic="TBW102"), cluster.client()
+        sent = await hopeful.send("wished", 2, b"a")
+        assert (sent.queue_id, sent.queue_offset) == (2, 0)
+        await until_route(cluster, "wished", write_queues=4)
+        pulled = await strict.pull("wished", 2, 0, 10, "g")
+        assert pulled.messages == ((0, b"a"),)
+        with pytest.raises(ClientError) as refusal:
+            await strict.send("not wished", 0, b"a")
+        assert (refusal.value.code, refusal.value.definite) == ("no-route", True)
+
+    play(story, autoCreateTopicEnable=True)
 
 
 def test_groups_are_made_listed_closed_and_deleted():

@@ -26,7 +26,7 @@ from tests.references.malformed_inputs import CODECS, ODD_VALUES, Codec, drawn, 
 BROKER = {
     "namesrvAddr": "c1:9876",
     "controllerAddr": "c1:9878",
-    "topics": {"T": 2},
+    "topics": {"T": 2, "kept": 1},
     "mappedFileSizeCommitLog": 1 << 20,
     "brokerHeartbeatInterval": 500,
 }
@@ -37,6 +37,7 @@ CONTROLLER = {
 }
 BODIES = {
     "names": (RequestCode.CONTROLLER_GET_SYNC_STATE_DATA,),
+    "consumer group": (RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,),
     "controller settings": (RequestCode.UPDATE_CONTROLLER_CONFIG,),
     "key-value command": (
         RequestCode.KEY_VALUE_PUT,
@@ -52,7 +53,8 @@ FIELDS = (
     *("brokerName", "brokerId", "topic", "queueId", "queueOffset", "maxMsgNums", "consumerGroup", "commitOffset"),
     *("producerGroup", "bornTimestamp", "suspendTimeoutMillis", "key", "pulse", "epoch", "maxOffset", "clusterName"),
     *("brokerAddr", "heartbeatTimeoutMillis", "masterEpoch", "masterBrokerId", "appliedBrokerId", "registerCheckCode"),
-    *("haServerAddr", "properties", "sysFlag", "flag", "syncStateSetEpoch"),
+    *("haServerAddr", "properties", "sysFlag", "flag", "syncStateSetEpoch", "masterAddress", "readQueueNums"),
+    *("writeQueueNums", "perm", "topicSysFlag", "groupName", "cleanOffset", "knownVersion"),
 )
 VALUES = (
     *("", "T", "g", "0", "1", "-1", "7", "2147483648", "9223372036854775807", "-9223372036854775809", "9" * 20),
@@ -113,7 +115,8 @@ async def feed(host: Host, address: str, draw: random.Random, count: int) -> int
 async def send_until_taken(client: MessageClient, environment: SimulatedEnvironment) -> None:
     for _ in range(100):
         try:
-            await client.send("T", 0, b"body")
+            # No input names this topic, so none deletes it.
+            await client.send("kept", 0, b"body")
             return
         except ClientError:
             await environment.timeline.sleep(0.5)

@@ -46,6 +46,7 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.DISK_FULL: ("disk-full", True),
     ResponseCode.TOPIC_NOT_EXIST: ("no-route", True),
     ResponseCode.QUERY_NOT_FOUND: ("not-found", True),
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: ("service-not-available", True),
 }
 """Response code → (error code, definite). What is not here may have taken effect."""
 
@@ -83,18 +84,28 @@ class PullResult:
     broker: str
 
 
+class _TopicUnknown(ClientError):
+    """A NameServer says that there is no such topic."""
+
+
 class MessageClient:
     """`nameservers`: addresses `name:port`. `timeout_s` bounds each call as a whole.
+
+    With a `default_topic` a message for a topic that NameServers do not know goes to where that one is, for a broker
+    there may make the topic after it.
 
     Where a topic lies on several broker groups, calls have to name theirs by `broker_name`.
     """
 
-    def __init__(self, host: Host, nameservers: Sequence[str], timeout_s: float = 3.0) -> None:
+    def __init__(
+        self, host: Host, nameservers: Sequence[str], timeout_s: float = 3.0, *, default_topic: str | None = None
+    ) -> None:
         if not nameservers:
             raise ValueError("at least one NameServer address is needed")
         self._host = host
         self._nameservers = tuple(nameservers)
         self._timeout_s = timeout_s
+        self._default_topic = default_topic
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
         self._next_nameserver = host.random.randrange(len(self._nameservers))
@@ -116,7 +127,7 @@ class MessageClient:
             born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
             properties=properties,
         )
-        broker, response = await self._ask(topic, request.encode(), broker_name, None)
+        broker, response = await self._ask(topic, request.encode(), broker_name, None, self._default_topic)
         self._expect_success(topic, broker, response)
         try:
             answer = SendAnswer.decode(response)
@@ -193,12 +204,23 @@ class MessageClient:
         return (deadline_ns - self._host.clock.monotonic_ns()) / 1e9
 
     async def _ask(
-        self, topic: str, command: RemotingCommand, broker_name: str | None, address: str | None
+        self,
+        topic: str,
+        command: RemotingCommand,
+        broker_name: str | None,
+        address: str | None,
+        default_topic: str | None = None,
     ) -> tuple[str, RemotingCommand]:
         """The one request of a call: to `address`, or else to the master. Returns who answered, and the answer."""
         deadline_ns = self._deadline_ns()
         if address is None:
-            group = _group(await self._route(topic, deadline_ns), topic, broker_name)
+            try:
+                route = await self._route(topic, deadline_ns)
+            except _TopicUnknown:
+                if default_topic is None:
+                    raise
+                route = await self._route(default_topic, deadline_ns)
+            group = _group(route, topic, broker_name)
             address = group.master
             if address is None:
                 raise self._failed(topic, "no-route", True, f"{group.broker_name} has no master", None)
@@ -219,6 +241,7 @@ class MessageClient:
             RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"}
         )
         reasons: list[str] = []
+        is_unknown = False
         for left in range(len(self._nameservers), 0, -1):
             nameserver = self._nameservers[self._next_nameserver]
             self._next_nameserver = (self._next_nameserver + 1) % len(self._nameservers)
@@ -229,10 +252,11 @@ class MessageClient:
                     expires_ns = self._host.clock.monotonic_ns() + int(ROUTE_AGE_LIMIT_S * 1e9)
                     self._routes[topic] = route, expires_ns
                     return route
+                is_unknown = is_unknown or response.code == ResponseCode.TOPIC_NOT_EXIST
                 reasons.append(f"{nameserver}: {response.code} {response.remark}")
             except (ConnectFailed, ConnectionClosed, TimeoutError, ValueError) as error:
                 reasons.append(f"{nameserver}: {error}")
-        raise ClientError("no-route", True, "; ".join(reasons))
+        raise (_TopicUnknown if is_unknown else ClientError)("no-route", True, "; ".join(reasons))
 
     def _offset(self, topic: str, broker: str, response: RemotingCommand) -> int:
         self._expect_success(topic, broker, response)

@@ -82,7 +82,15 @@ class Machine:
 
     def program(self, parts: StorageParts | None = None) -> MessageStore:
         """A new process with a store that is not open yet."""
+        return MessageStore(self.host(), self.config, parts)
+
+    def host(self) -> Host:
+        """Of a new process."""
         self._process = SimpleNamespace(alive=True)
+        return self.same_host()
+
+    def same_host(self) -> Host:
+        """Of the process that runs."""
         disk = SimulatedDisk(self._disk, cast(Process, self._process), seam_exceptions())
         host = SimpleNamespace(
             name="b1",
@@ -93,7 +101,7 @@ class Machine:
             log=lambda event, **fields: None,
             reached=lambda point, **values: None,
         )
-        return MessageStore(cast(Host, host), self.config, parts)
+        return cast(Host, host)
 
     async def kill(self) -> None:
         """The process dies; what it wrote stays written."""

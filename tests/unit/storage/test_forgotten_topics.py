@@ -72,6 +72,25 @@ def test_what_is_written_where_a_forgotten_message_was_cut_is_shown() -> None:
     simulate(body)
 
 
+def test_a_slave_that_becomes_master_before_it_has_what_it_forgot_shows_what_it_writes_there() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config())
+        store = await machine.boot()
+        store.put("t", 0, b"forgotten")
+        confirm(store)
+        await store.forget_topics({"t": 10**6})
+        await store.forget_nothing_beyond_the_end()
+        store.put("t", 0, b"new")
+        for _ in range(2):
+            confirm(store)
+            assert shown(store, "t") == [b"new"]
+            await store.flush_to(store.max_offset, 10)
+            await machine.lose_power()
+            store = await machine.boot()
+
+    simulate(body)
+
+
 def test_a_slave_that_forgot_too_much_shows_it_once_its_master_says_less() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())

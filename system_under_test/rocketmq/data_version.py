@@ -15,6 +15,9 @@ class DataVersion:
     timestamp_ms: int = 0
     counter: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.state_version}.{self.timestamp_ms}.{self.counter}"
+
     def next(self, state_version: int, now_ms: int) -> DataVersion:
         return DataVersion(state_version=state_version, timestamp_ms=now_ms, counter=self.counter + 1)
 

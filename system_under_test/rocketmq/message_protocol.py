@@ -34,6 +34,8 @@ _SHORT_NAMES = {
 }
 _LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
 
+PULL_COMMIT_FLAG = 1
+"""In a pull's sysFlag: its commitOffset is where the group has come to."""
 PULL_SUSPEND_FLAG = 2
 """In a pull's sysFlag: where there is nothing to read, the answer may wait for suspendTimeoutMillis."""
 PULL_SUBSCRIPTION_FLAG = 4
@@ -138,7 +140,7 @@ class SendAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """With a `suspend_timeout_ms` of 0 the answer never waits."""
+    """With a `suspend_timeout_ms` of 0 the answer never waits; a `commit_offset` of None commits nothing."""
 
     topic: str
     queue_id: int
@@ -146,7 +148,13 @@ class PullRequest:
     max_count: int
     consumer_group: str
     suspend_timeout_ms: int = 0
+    commit_offset: int | None = None
     subscription: str = "*"
+
+    @property
+    def _flags(self) -> int:
+        commits = 0 if self.commit_offset is None else PULL_COMMIT_FLAG
+        return PULL_SUBSCRIPTION_FLAG | commits | (PULL_SUSPEND_FLAG if self.suspend_timeout_ms > 0 else 0)
 
     def encode(self) -> RemotingCommand:
         return RemotingCommand.request(
@@ -157,8 +165,8 @@ class PullRequest:
                 "queueId": str(self.queue_id),
                 "queueOffset": str(self.queue_offset),
                 "maxMsgNums": str(self.max_count),
-                "sysFlag": str(PULL_SUBSCRIPTION_FLAG | (PULL_SUSPEND_FLAG if self.suspend_timeout_ms > 0 else 0)),
-                "commitOffset": "0",
+                "sysFlag": str(self._flags),
+                "commitOffset": str(self.commit_offset or 0),
                 "suspendTimeoutMillis": str(self.suspend_timeout_ms),
                 "subscription": self.subscription,
                 "subVersion": "0",
@@ -170,7 +178,7 @@ class PullRequest:
     def decode(cls, command: RemotingCommand) -> PullRequest:
         fields = command.ext_fields
         try:
-            may_wait = _number(fields.get("sysFlag", "0")) & PULL_SUSPEND_FLAG
+            flags = _number(fields.get("sysFlag", "0"))
             suspend_timeout_ms = _number(fields.get("suspendTimeoutMillis", "0"))
             return cls(
                 topic=fields["topic"],
@@ -178,7 +186,8 @@ class PullRequest:
                 queue_offset=_number(fields["queueOffset"]),
                 max_count=_number(fields["maxMsgNums"]),
                 consumer_group=fields["consumerGroup"],
-                suspend_timeout_ms=max(0, suspend_timeout_ms) if may_wait else 0,
+                suspend_timeout_ms=max(0, suspend_timeout_ms) if flags & PULL_SUSPEND_FLAG else 0,
+                commit_offset=_number(fields["commitOffset"]) if flags & PULL_COMMIT_FLAG else None,
                 subscription=fields.get("subscription") or "*",
             )
         except (KeyError, ValueError) as error:

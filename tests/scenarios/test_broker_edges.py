@@ -185,6 +185,28 @@ def test_a_pull_that_waits_is_answered_when_a_message_comes():
     play(story, brokers=1)
 
 
+def test_a_pull_commits_where_its_flag_says_so():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a", "b") == [OK, OK]
+        for flags, offset, code, committed in (
+            ("0", "1", OK, None),
+            ("2", "1", OK, None),
+            ("1", "1", OK, 1),
+            ("3", "2", OK, 2),
+            ("1", "3", OK, 2),
+            ("1", "-1", OK, 2),
+            ("1", "x", "INVALID_PARAMETER", 2),
+        ):
+            pull = {**PULL, "sysFlag": flags, "commitOffset": offset}
+            assert await cluster.ask("b1", RemotingCommand.request(RequestCode.PULL_MESSAGE, pull)) == code
+            assert await cluster.committed("b1", "c") == committed
+        assert await cluster.ask("b2", RemotingCommand.request(RequestCode.PULL_MESSAGE, {**PULL, "sysFlag": "1"})) == (
+            "INVALID_PARAMETER"
+        )
+
+    play(story)
+
+
 def test_a_group_may_commit_up_to_the_end_of_its_queue_and_not_beyond():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a", "b") == [OK, OK]

@@ -316,6 +316,17 @@ def test_a_send_makes_its_topic_where_brokers_may():
     play(story, brokers=1, autoCreateTopicEnable=True)
 
 
+def test_messages_at_once_make_their_topic_once():
+    async def story(cluster: Cluster) -> None:
+        request = SendRequest(topic="wished", queue_id=0, body=b"", born_timestamp_ms=0)
+        sends = [cluster.begin(cluster.ask("b1", request.encode())) for _ in range(20)]
+        assert [await send for send in sends] == [OK] * 20
+        listed = await cluster.answer("b1:10911", RemotingCommand.request(RequestCode.GET_ALL_TOPIC_CONFIG))
+        assert json.loads(listed.body)["dataVersion"]["counter"] == 1
+
+    play(story, brokers=1, autoCreateTopicEnable=True)
+
+
 def test_a_client_finds_a_broker_that_makes_its_topic():
     async def story(cluster: Cluster) -> None:
         hopeful, strict = cluster.client(default_topic="TBW102"), cluster.client()

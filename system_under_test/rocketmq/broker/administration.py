@@ -59,11 +59,9 @@ class Administration:
                 return self._delete_group(command)
             case RequestCode.GET_ALL_TOPIC_CONFIG:
                 topics, forgotten = self._tables.topics, self._store.forgotten_topics
-                return self._listed(
-                    command, repr(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)})
-                )
+                return self._listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
             case RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
-                return self._listed(command, repr(self._tables.groups.version), self._tables.groups.encode)
+                return self._listed(command, str(self._tables.groups.version), self._tables.groups.encode)
             case RequestCode.GET_ALL_CONSUMER_OFFSET:
                 return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
             case code:

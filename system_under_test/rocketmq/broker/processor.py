@@ -20,6 +20,7 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.consumer_group import MAX_NAME
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.rocketmq.message_protocol import (
     IPV6_FLAGS,
@@ -175,6 +176,10 @@ class Processor:
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
         self._check_readable(request)
+        if request.commit_offset is not None and self._ha.mastership is not None:
+            # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
+            with suppress(RemotingError):
+                self._commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
         result = self._read(request)
         if result.messages or request.suspend_timeout_ms <= 0 or self._suspended_count >= MAX_SUSPENDED_PULLS:
             return self._pull_answer(request, result)
@@ -240,15 +245,19 @@ class Processor:
             # A slave's own would be overwritten by its master's.
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         self._check_known(request)
-        offset = request.commit_offset
-        if not request.consumer_group or offset is None or offset < 0:
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, "a consumer group and an offset from 0 on are needed")
-        end = self._store.queue_end(request.topic, request.queue_id)
-        if offset > end:
-            # The group would pass over what is written there next.
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"offset {offset} is beyond the queue's end, {end}")
-        self._store.consumer_offsets.commit(request.consumer_group, request.topic, request.queue_id, offset)
+        if request.commit_offset is None:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, "commitOffset is missing")
+        self._commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
         return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        if not 0 < len(group) <= MAX_NAME:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"a group's name has 1 to {MAX_NAME} characters")
+        end = self._store.queue_end(topic, queue_id)
+        if not 0 <= offset <= end:
+            # Beyond the end the group would pass over what is written there next.
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"offset {offset} is outside of the queue, 0 to {end}")
+        self._store.consumer_offsets.commit(group, topic, queue_id, offset)
 
     def _queue_range(self, request: QueueRequest) -> tuple[int, int]:
         self._check_known(request)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_as_json, groups_from_json
@@ -17,18 +15,19 @@ from system_under_test.rocketmq.topic import (
 )
 from system_under_test.runtime.host import Host
 
-_DEFAULT_QUEUES = 8
+_DEFAULT = TopicConfig(name=DEFAULT_TOPIC, read_queues=8, write_queues=8, permission=READ_WRITE | INHERIT)
 
 
 class Tables:
     def __init__(self, host: Host, config: BrokerConfig) -> None:
+        self._auto_create_topics = config.auto_create_topics
         self.topics = VersionedTable[TopicConfig](
             host,
             f"{config.store_path}/config/topics.json",
             label="topicConfigTable",
             write=topics_as_json,
             read=topics_from_json,
-            initial={topic.name: topic for topic in _initial_topics(config)},
+            initial=config.topics,
         )
         self.groups = VersionedTable[ConsumerGroup](
             host,
@@ -43,14 +42,5 @@ class Tables:
         """Raises StorageCorrupt."""
         self.topics.load()
         self.groups.load()
-
-
-def _initial_topics(config: BrokerConfig) -> Iterator[TopicConfig]:
-    yield from config.topics.values()
-    if config.auto_create_topics:
-        yield TopicConfig(
-            name=DEFAULT_TOPIC,
-            read_queues=_DEFAULT_QUEUES,
-            write_queues=_DEFAULT_QUEUES,
-            permission=READ_WRITE | INHERIT,
-        )
+        if self._auto_create_topics:
+            self.topics.assume({DEFAULT_TOPIC: _DEFAULT})

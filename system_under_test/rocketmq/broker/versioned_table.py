@@ -59,9 +59,18 @@ class VersionedTable(Generic[Entry]):
     def get(self, name: str) -> Entry | None:
         return self.entries.get(name)
 
+    def assume(self, entries: Mapping[str, Entry]) -> None:
+        """Have these as well, unless there are others of their names. They are no change: no file, no other version."""
+        self._set({**entries, **self.entries}, self.version)
+
     async def put(self, added: Mapping[str, Entry], state_version: int) -> None:
-        """Add or replace entries; durable on return. Raises StorageFailed, DiskFull."""
+        """Add or replace entries; durable on return. What is there already is no change.
+
+        Raises StorageFailed, DiskFull.
+        """
         async with self._changes:
+            if all(self.entries.get(name) == entry for name, entry in added.items()):
+                return
             await self._change({**self.entries, **added}, self._next(state_version))
 
     async def remove(self, name: str, state_version: int) -> None:

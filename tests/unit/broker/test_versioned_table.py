@@ -57,6 +57,18 @@ def test_changes_at_once_are_all_kept() -> None:
     simulate(body)
 
 
+def test_what_is_there_already_is_no_change_and_what_is_assumed_is_none() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config())
+        table = table_on(machine, T)
+        await table.put({"T": T}, 9)
+        table.assume({"U": U, "T": TopicConfig.of("T", 9)})
+        assert (dict(table.entries), table.version) == ({"T": T, "U": U}, DataVersion())
+        assert list(machine.paths()) == []
+
+    simulate(body)
+
+
 def test_what_does_not_fit_the_disk_is_not_seen() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())

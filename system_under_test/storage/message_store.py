@@ -301,10 +301,10 @@ class MessageStore:
 
         A topic of this name that is made later begins where this one ended. Raises StorageFailed, DiskFull.
         """
-        living = {name: offset for name, offset in self.forgotten_topics.items() if offset > self.min_offset}
-        await self.forget_topics({**living, topic: self.max_offset})
-        self.consumer_offsets.drop_topic(topic)
         async with self._changes:
+            living = {name: offset for name, offset in self.forgotten_topics.items() if offset > self.min_offset}
+            await self._forget({**living, topic: self.max_offset})
+            self.consumer_offsets.drop_topic(topic)
             await self.consumer_offsets.persist()
 
     async def forget_group(self, group: str) -> None:
@@ -316,19 +316,22 @@ class MessageStore:
     async def forget_topics(self, offsets: Mapping[str, int]) -> None:
         """Take over what a master has forgotten; durable on return. Raises StorageFailed, DiskFull."""
         async with self._changes:
-            seen = [
-                topic
-                for topic, before in self.forgotten_topics.items()
-                if max(offsets.get(topic, 0), self.min_offset) < min(before, self._dispatched_offset)
-            ]
-            if seen:
-                # Messages were passed over that are some: a restart in the midst of this has to dispatch them, too.
-                await self._save(replace(self._checkpoint, dispatched_offset=self.min_offset))
-            await self._forgotten.replace(offsets)
-            if seen:
-                self._dispatch_anew(seen)
-                self.dispatch()
-            self._drop_forgotten(self._queues)
+            await self._forget(offsets)
+
+    async def _forget(self, offsets: Mapping[str, int]) -> None:
+        passed_over = [
+            topic
+            for topic, before in self.forgotten_topics.items()
+            if max(offsets.get(topic, 0), self.min_offset) < min(before, self._dispatched_offset)
+        ]
+        if passed_over:
+            # They have messages after all: a restart in the midst of this has to dispatch them, too.
+            await self._save(replace(self._checkpoint, dispatched_offset=self.min_offset))
+        await self._forgotten.replace(offsets)
+        if passed_over:
+            self._dispatch_anew(passed_over)
+            self.dispatch()
+        self._drop_forgotten(self._queues)
 
     async def forget_nothing_beyond_the_end(self) -> None:
         """To be called before this replica is the one that writes the log on. Raises StorageFailed, DiskFull."""

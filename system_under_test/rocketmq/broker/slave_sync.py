@@ -1,8 +1,9 @@
 """A slave's copy of what its master keeps beside its log: topics, groups of consumers, and how far these have read.
 
 Asked for when the slave begins to follow and periodically from then on; a table travels only if its version is not the
-one that was copied last. Only the master of the epoch that the slave follows answers, so what a deposed master still
-holds is never copied over what its successor holds.
+one that was copied last, or if something else than copying has changed the own one since: a cut of the log lowers
+offsets, and what a deposed master was about to change may be done late. Only the master of the epoch that the slave
+follows answers, so what a deposed master still holds is never copied over what its successor holds.
 
 Consumers' offsets are copied as far as the own queues reach: beyond that a group would pass over messages, if this
 slave became master and wrote others there.
@@ -48,8 +49,8 @@ class SlaveSync:
         self._master = master
         self._master_epoch = master_epoch
         self._remoting = RemotingClient(host, config.controller_timeout_s)
-        self._known: dict[RequestCode, str] = {}
-        self._forgotten: object = None
+        self._copied: dict[RequestCode, tuple[str, object]] = {}
+        """The master's version, and what copying has made of the own table."""
         self._is_taking = False
         self._task: asyncio.Task[None] | None = None
 
@@ -81,15 +82,14 @@ class SlaveSync:
                 await clock.sleep(wait_s)
 
     async def _copy(self) -> None:
-        if self._store.forgotten_topics != self._forgotten:
-            # A cut has lowered them.
-            self._known.pop(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         await self._copy_one(RequestCode.GET_ALL_TOPIC_CONFIG, self._take_topics)
         await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
         await self._copy_one(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_offsets)
 
     async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> None:
-        known = self._known.get(code)
+        known, left = self._copied.get(code, (None, None))
+        if left != self._own(code):
+            known = None
         fields = {MASTER_EPOCH: str(self._master_epoch), **({} if known is None else {KNOWN_VERSION: known})}
         command = RemotingCommand.request(code, fields)
         answer = await self._remoting.invoke(self._master, command, self._config.controller_timeout_s)
@@ -98,18 +98,24 @@ class SlaveSync:
         version = answer.ext_fields[VERSION]
         if version == known or self._task is None:
             return
-        self._known.pop(code, None)
+        self._copied.pop(code, None)
         self._is_taking = True
         try:
             if await take(answer.body):
-                self._known[code] = version
+                self._copied[code] = version, self._own(code)
         finally:
             self._is_taking = False
 
+    def _own(self, code: RequestCode) -> object:
+        """Which state the own table is in."""
+        if code is RequestCode.GET_ALL_TOPIC_CONFIG:
+            return self._tables.topics.version, self._store.forgotten_topics
+        if code is RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
+            return self._tables.groups.version
+        return self._store.consumer_offsets.version
+
     async def _take_topics(self, body: bytes) -> bool:
-        forgotten = checked(decode_json(body)[FORGOTTEN])
-        await self._store.forget_topics(forgotten)
-        self._forgotten = forgotten
+        await self._store.forget_topics(checked(decode_json(body)[FORGOTTEN]))
         await self._tables.topics.take(body)
         self._host.reached("topics-copied")
         return True

@@ -147,6 +147,23 @@ def test_what_a_cut_has_lowered_is_copied_again_although_the_master_has_not_chan
     simulate(body)
 
 
+def test_what_a_deposed_master_changed_late_is_copied_over() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = PlayedMaster()
+        master.offsets = {"T@g": {"0": 1}}
+        slave = await slave_of(loop, master)
+        slave.store.put("T", 0, b"a")
+        await asyncio.sleep(1)
+        await slave.tables.topics.remove("T", 3)
+        await slave.store.forget_group("g")
+        await asyncio.sleep(PERIOD_S)
+        assert slave.tables.topics.entries == master.topics
+        assert slave.store.consumer_offsets.get("g", "T", 0) == 1
+        await slave.sync.stop()
+
+    simulate(body)
+
+
 def test_nothing_is_taken_after_the_end_also_if_the_answer_was_on_its_way() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         master = PlayedMaster()

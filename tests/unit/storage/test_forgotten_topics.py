@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
@@ -48,6 +49,20 @@ def test_a_topic_that_is_made_again_begins_where_the_deleted_one_ended_also_afte
         confirm(store)
         assert shown(store, "t") == [b"new"]
         assert store.topics_with_messages() == {"t": 1, "u": 1}
+
+    simulate(body)
+
+
+def test_topics_deleted_at_once_are_all_forgotten() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config())
+        store = await machine.boot()
+        for topic in TOPICS:
+            store.put(topic, 0, b"x")
+        confirm(store)
+        await asyncio.gather(*(store.forget_topic(topic) for topic in TOPICS))
+        assert sorted(store.forgotten_topics) == sorted(TOPICS)
+        assert [shown(store, topic) for topic in TOPICS] == [[], []]
 
     simulate(body)
 

@@ -159,6 +159,36 @@ def test_a_route_travels_as_the_public_clients_expect_it(table):
     assert TopicRoute.decode(body) == table.route("T")
 
 
+def test_a_route_shows_what_each_broker_group_says_of_the_topic(table):
+    wide = TopicConfig(name="T", read_queues=8, write_queues=6, permission=4, system_flag=1)
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    table.register(
+        claim("b9", 0, 1, broker_name="broker-b", topics={"T": wide, "U": TopicConfig.of("U", 1)}), PEER_2, 0
+    )
+    first, second = table.route("T").groups
+    assert (first.broker_name, first.read_queues, first.write_queues, first.permission) == ("broker-a", 4, 4, 6)
+    assert (second.broker_name, second.read_queues, second.write_queues, second.permission) == ("broker-b", 8, 6, 4)
+    assert [group.broker_name for group in table.route("U").groups] == ["broker-b"]
+    assert TopicRoute.decode(table.encoded_route("T")) == table.route("T")
+    assert table.topics() == ["T", "U"]
+
+
+def test_a_topic_that_is_forgotten_stays_so_until_a_master_registers_it_again(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    assert table.encoded_route("T") is not None
+    table.forget_topic("T")
+    assert (table.encoded_route("T"), table.topics()) == (None, [])
+    table.register(claim("b1", 0, 1), PEER_1, 1)
+    assert brokers(table) == {0: "b1"}
+
+
+def test_a_changed_topic_is_shown_at_once(table):
+    table.register(claim("b1", 0, 1), PEER_1, 0)
+    assert TopicRoute.decode(table.encoded_route("T")).groups[0].write_queues == 4
+    table.register(claim("b1", 0, 1, topics={"T": TopicConfig.of("T", 9)}), PEER_1, 1)
+    assert TopicRoute.decode(table.encoded_route("T")).groups[0].write_queues == 9
+
+
 def test_cluster_info_lists_all_groups(table):
     table.register(claim("b1", 0, 1), PEER_1, 0)
     table.register(claim("b9", 0, 1, broker_name="broker-b"), PEER_2, 0)

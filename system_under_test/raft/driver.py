@@ -118,6 +118,7 @@ class RaftNode:
         self._written = 0
         self._synced = 0
         self._held: deque[tuple[int, list[Message]]] = deque()
+        """Messages, and the sequence number of the last write before them: what they tell is durable with it."""
 
     # -- what others may ask
 
@@ -283,7 +284,7 @@ class RaftNode:
             self._transport.send(append, now_ns)
         if effects.messages:
             if self._written > self._synced:
-                self._held.append((effects.sequence, effects.messages))
+                self._held.append((self._written, effects.messages))
             else:
                 for message in effects.messages:
                     self._transport.send(message, now_ns)

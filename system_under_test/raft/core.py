@@ -4,30 +4,38 @@ No I/O, no clock, no randomness: time and freshly drawn election timeouts come i
 everything that touches the world goes out in `Effects`, whose fields say in what order. It has pre-vote,
 a leader's no-op, cuts on real conflicts only, commits only entries of the own term by counting, reads by
 read index, and a leader that steps down when no majority answers it (check quorum). Safety never rests on
-time. Membership is fixed, and there are no snapshots: the whole log stays.
+time. A snapshot takes the place of the log's front; a follower that needs what is gone is sent it in chunks.
+Membership is fixed.
 
-Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 6.4 and 9.6.
+Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 5, 6.4 and 9.6.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
+from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Receive, Tick
+from system_under_test.raft.log import Log
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
     AppendRefused,
+    ChunkTaken,
     Entry,
     HardState,
     Message,
     PreVoteReply,
     PreVoteRequest,
+    SnapshotChunk,
     VoteReply,
     VoteRequest,
 )
+from system_under_test.raft.progress import Progress
+from system_under_test.raft.snapshot import Incoming, Outgoing, Snapshot
 
 MAX_ENTRIES_PER_APPEND = 512
 MAX_BYTES_PER_APPEND = 1024 * 1024
@@ -51,87 +59,11 @@ class Timing:
     """A leader that has not heard a majority for so long steps down; at least the longest election timeout."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Time has passed. To be stepped at `deadline_ns`, or earlier at will."""
-
-    election_timeout_ns: int
-    """Freshly drawn; taken when the election timer starts the next time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Receive:
-    message: Message
-
-
-@dataclass(frozen=True, slots=True)
-class Propose:
-    """Only for a leader: append these, in this order, as entries of its term."""
-
-    data: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Only for a leader: tell when what is committed now may be read. Tokens are the driver's."""
-
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Persisted:
-    """All that effects up to this sequence number asked to be kept is durable."""
-
-    sequence: int
-
-
-Event = Tick | Receive | Propose | Read | Persisted
-
-
-@dataclass(slots=True)
-class Effects:
-    """What one step asks for. Effects of later steps never overtake those of earlier ones."""
-
-    sequence: int
-    """Counts steps; `Persisted` refers to it."""
-    hard_state: HardState | None = None
-    """To be made durable."""
-    entries: list[Entry] = field(default_factory=list)
-    """To be written to the log and made durable. The log ends before the first of them: what is there
-    from its index on is cut, in the same write."""
-    appends: list[Append] = field(default_factory=list)
-    """To be sent at once, in parallel to the own fsync: a leader counts itself only once `Persisted` says so."""
-    messages: list[Message] = field(default_factory=list)
-    """To be sent only when hard state and entries of this step and all before are durable, for they tell
-    others that they are: a vote, the request for one, an acknowledgement."""
-    committed: list[Entry] = field(default_factory=list)
-    """To be applied, in order; no need to wait for the own disk, as a majority has them."""
-    reads: list[int] = field(default_factory=list)
-    """Tokens whose reads may be served after `committed` of this step is applied."""
-    lost_reads: list[int] = field(default_factory=list)
-    """Tokens that will not be served: no leader, or none any more."""
-
-    @property
-    def must_persist(self) -> bool:
-        return self.hard_state is not None or bool(self.entries)
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What a leader knows of a follower."""
-
-    next_index: int
-    heard_ns: int
-    match: int = 0
-    round: int = 0
-    is_probing: bool = True
-    """Looking for the point where the logs agree: one append at a time. Otherwise sending ahead."""
-    is_waiting: bool = False
-    """A probe is under way; the next goes out with its answer or with the next round."""
-
-
 class Raft:
     """One node. Reading attributes is free; only `step` changes them."""
+
+    chunk_bytes: ClassVar = 256 * 1024
+    """Of a snapshot, in one message."""
 
     def __init__(
         self,
@@ -140,11 +72,12 @@ class Raft:
         members: Sequence[str],
         timing: Timing,
         hard_state: HardState,
+        snapshot: Snapshot,
         entries: Sequence[Entry],
         now_ns: int,
         election_timeout_ns: int,
     ) -> None:
-        """`hard_state` and `entries` are what the disk kept."""
+        """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot."""
         if node not in members:
             raise ValueError(f"node {node!r} is none of the members {tuple(members)}")
         self.node = node
@@ -153,9 +86,9 @@ class Raft:
         self.vote = hard_state.vote
         self.role = Role.FOLLOWER
         self.leader: str | None = None
-        self.log: list[Entry] = list(entries)
-        self.commit = 0
-        self.durable_index = len(self.log)
+        self.log = Log(snapshot, entries)
+        self.commit = snapshot.index
+        self.durable_index = self.log.last_index
         self._majority = len(members) // 2 + 1
         self._timing = timing
         self._kept = hard_state
@@ -167,7 +100,8 @@ class Raft:
         self._pre_votes: set[str] = set()
         self._votes: set[str] = set()
         """For this node, in the current term; empty if it does not stand, or not any more."""
-        self._progress: dict[str, _Progress] = {}
+        self._incoming = Incoming()
+        self._progress: dict[str, Progress] = {}
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
         self._round = 0
@@ -177,7 +111,7 @@ class Raft:
 
     @property
     def last_index(self) -> int:
-        return len(self.log)
+        return self.log.last_index
 
     @property
     def is_active(self) -> bool:
@@ -191,10 +125,6 @@ class Raft:
             return self._next_heartbeat_ns
         return self._timer_ns + self._timeout_ns
 
-    def term_at(self, index: int) -> int:
-        """Of the entry at this index of the log; 0 before the first."""
-        return self.log[index - 1].term if index else 0
-
     def step(self, event: Event, now_ns: int) -> Effects:
         effects = self._effects = Effects(self._effects.sequence + 1)
         if isinstance(event, Receive):
@@ -205,6 +135,8 @@ class Raft:
             self._tick(event.election_timeout_ns, now_ns)
         elif isinstance(event, Propose):
             self._propose(event.data)
+        elif isinstance(event, Compact):
+            self._compact(event)
         else:
             self._read(event.tokens)
         if self._kept.term != self.term or self._kept.vote != self.vote:
@@ -226,6 +158,10 @@ class Raft:
         else:
             self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
             self._call_round()
+            for peer, progress in self._progress.items():
+                if progress.outgoing is not None:
+                    # The one before, or its answer, may be lost.
+                    self._send_chunk(peer, progress.outgoing)
 
     def _quorum_heard_ns(self, now_ns: int) -> int:
         heard = sorted((progress.heard_ns for progress in self._progress.values()), reverse=True)
@@ -256,7 +192,7 @@ class Raft:
         self._pre_votes = {self.node}
         for peer in self.peers:
             self._effects.messages.append(
-                PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.term_at(self.last_index))
+                PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.log.last_term)
             )
         self._count_votes(now_ns)
 
@@ -267,9 +203,7 @@ class Raft:
         self._restart_timer(now_ns)
         self._votes = {self.node}
         for peer in self.peers:
-            self._effects.messages.append(
-                VoteRequest(self.node, peer, self.term, self.last_index, self.term_at(self.last_index))
-            )
+            self._effects.messages.append(VoteRequest(self.node, peer, self.term, self.last_index, self.log.last_term))
         self._count_votes(now_ns)
 
     def _count_votes(self, now_ns: int) -> None:
@@ -282,7 +216,7 @@ class Raft:
         self.role = Role.LEADER
         self.leader = self.node
         self._votes.clear()
-        self._progress = {peer: _Progress(self.last_index + 1, now_ns) for peer in self.peers}
+        self._progress = {peer: Progress(self.last_index + 1, now_ns) for peer in self.peers}
         self._own_term_index = self.last_index + 1
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
         # Entries of older terms are committed only together with one of the own term (figure 8 of the
@@ -304,13 +238,15 @@ class Raft:
             self._become_follower(message.term, now_ns)
         if isinstance(message, Append):
             self._on_append(message, now_ns)
+        elif isinstance(message, SnapshotChunk):
+            self._on_chunk(message, now_ns)
         elif isinstance(message, VoteRequest):
             self._on_vote_request(message, now_ns)
         elif message.term < self.term:
             return
-        elif isinstance(message, AppendAccepted | AppendRefused):
+        elif isinstance(message, AppendAccepted | AppendRefused | ChunkTaken):
             if self.role is Role.LEADER:
-                self._on_append_reply(message, now_ns)
+                self._on_reply(message, now_ns)
         elif isinstance(message, VoteReply) and message.granted and self._votes:
             # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
             # and where a round trip takes longer than the timer nobody would ever win otherwise.
@@ -318,7 +254,7 @@ class Raft:
             self._count_votes(now_ns)
 
     def _is_up_to_date(self, last_index: int, last_term: int) -> bool:
-        return (last_term, last_index) >= (self.term_at(self.last_index), self.last_index)
+        return (last_term, last_index) >= (self.log.last_term, self.last_index)
 
     def _on_pre_vote_request(self, message: PreVoteRequest, now_ns: int) -> None:
         hears_leader = self.role is Role.LEADER or (
@@ -345,38 +281,65 @@ class Raft:
         if message.term < self.term:
             self._refuse(message, message.previous_index)
             return
+        self._follow(message.sender, now_ns)
+        previous, entries = message.previous_index, message.entries
+        if previous < self.log.snapshot.index:
+            # All that the snapshot stands for is committed, so the leader has the same.
+            entries = entries[self.log.snapshot.index - previous :]
+            previous = self.log.snapshot.index
+        elif not self.log.has(previous, message.previous_term):
+            self._refuse(message, self.log.last_at_most(min(previous - 1, self.last_index), message.previous_term))
+            return
+        for position, entry in enumerate(entries):
+            if not self.log.has(entry.index, entry.term):
+                self._write(entries[position:])
+                break
+        # Only what this message has verified: the own log may go on behind it with entries that conflict.
+        match = previous + len(entries)
+        self._commit_to(min(message.commit, match))
+        self._accept(message, match)
+
+    def _follow(self, leader: str, now_ns: int) -> None:
+        """Of the own term."""
         assert self.role is not Role.LEADER, "two leaders in one term"
         self.role = Role.FOLLOWER
         self._votes.clear()
-        self.leader = message.sender
+        self.leader = leader
         self._leader_heard_ns = now_ns
         self._restart_timer(now_ns)
-        previous = message.previous_index
-        if previous > self.last_index or self.term_at(previous) != message.previous_term:
-            self._refuse(message, self._last_at_most(min(previous - 1, self.last_index), message.previous_term))
-            return
-        for position, entry in enumerate(message.entries):
-            if entry.index > self.last_index or self.term_at(entry.index) != entry.term:
-                self._write(message.entries[position:])
-                break
-        # Only what this message has verified: the own log may go on behind it with entries that conflict.
-        match = previous + len(message.entries)
-        self._commit_to(min(message.commit, match))
+
+    def _accept(self, message: Append | SnapshotChunk, match: int) -> None:
         self._effects.messages.append(AppendAccepted(self.node, message.sender, self.term, message.round, match))
 
     def _refuse(self, message: Append, hint: int) -> None:
         hint = min(hint, self.last_index)
+        # Before the snapshot's last entry there is nothing that could fail to fit.
+        hint_term = self.log.term_at(max(hint, self.log.snapshot.index))
         self._effects.messages.append(
-            AppendRefused(
-                self.node, message.sender, self.term, message.round, message.previous_index, hint, self.term_at(hint)
-            )
+            AppendRefused(self.node, message.sender, self.term, message.round, message.previous_index, hint, hint_term)
         )
 
-    def _last_at_most(self, index: int, term: int) -> int:
-        """The last index, at most `index`, whose entry's term is at most `term`."""
-        while index > 0 and self.term_at(index) > term:
-            index -= 1
-        return index
+    def _on_chunk(self, message: SnapshotChunk, now_ns: int) -> None:
+        if message.term == self.term:
+            self._follow(message.sender, now_ns)
+            if message.index <= self.commit:
+                self._accept(message, message.index)
+                return
+            snapshot = self._incoming.take(message)
+            if snapshot is not None:
+                self._install(snapshot)
+                self._accept(message, snapshot.index)
+                return
+        self._effects.messages.append(
+            ChunkTaken(self.node, message.sender, self.term, message.round, message.index, self._incoming.received)
+        )
+
+    def _install(self, snapshot: Snapshot) -> None:
+        if not self.log.has(snapshot.index, snapshot.term):
+            self._forget_durable(self.commit)
+        self._begin_log_behind(snapshot)
+        self.commit = snapshot.index
+        self._effects.restored = snapshot
 
     # -- the leader
 
@@ -390,8 +353,14 @@ class Raft:
         for peer, progress in self._progress.items():
             self._send_entries(peer, progress)
 
-    def _send_entries(self, peer: str, progress: _Progress) -> None:
+    def _send_entries(self, peer: str, progress: Progress) -> None:
         """Send what the follower lacks: ahead, within the window, or one append while probing."""
+        if progress.outgoing is not None:
+            return
+        if progress.next_index <= self.log.snapshot.index:
+            progress.outgoing = Outgoing(self.log.snapshot)
+            self._send_chunk(peer, progress.outgoing)
+            return
         if progress.is_probing:
             if not progress.is_waiting:
                 self._probe(peer, progress)
@@ -401,61 +370,84 @@ class Raft:
             self._send(peer, progress, entries)
             progress.next_index += len(entries)
 
-    def _probe(self, peer: str, progress: _Progress) -> None:
+    def _probe(self, peer: str, progress: Progress) -> None:
         progress.is_waiting = True
         self._send(peer, progress, self._batch(progress.next_index))
 
     def _batch(self, first: int) -> tuple[Entry, ...]:
         size = 0
-        entries = self.log[first - 1 : first - 1 + MAX_ENTRIES_PER_APPEND]
+        entries = self.log.behind(first - 1, MAX_ENTRIES_PER_APPEND)
         for count, entry in enumerate(entries):
             size += len(entry.data)
             if size > MAX_BYTES_PER_APPEND and count:
                 return tuple(entries[:count])
         return tuple(entries)
 
-    def _send(self, peer: str, progress: _Progress, entries: tuple[Entry, ...]) -> None:
+    def _send(self, peer: str, progress: Progress, entries: tuple[Entry, ...]) -> None:
         previous = progress.next_index - 1
+        self._effects.appends.append(self._append(peer, previous, self.log.term_at(previous), entries))
+
+    def _append(self, peer: str, previous: int, previous_term: int, entries: tuple[Entry, ...]) -> Append:
+        return Append(self.node, peer, self.term, self._round, previous, previous_term, self.commit, entries)
+
+    def _send_chunk(self, peer: str, outgoing: Outgoing) -> None:
+        size, offset, data = outgoing.chunk(self.chunk_bytes)
         self._effects.appends.append(
-            Append(self.node, peer, self.term, self._round, previous, self.term_at(previous), self.commit, entries)
+            SnapshotChunk(self.node, peer, self.term, self._round, outgoing.index, size, offset, data)
         )
 
     def _call_round(self) -> None:
         """Ask everyone to confirm this leadership; finds lost appends on the way, as it checks the log too."""
         self._round += 1
         for peer, progress in self._progress.items():
-            if progress.is_probing:
+            if progress.outgoing is None and progress.next_index <= self.log.snapshot.index:
+                self._send_entries(peer, progress)
+            if progress.outgoing is not None:
+                # It fits once the snapshot is there.
+                at = progress.outgoing
+                self._effects.appends.append(self._append(peer, at.index, at.term, ()))
+            elif progress.is_probing:
                 self._probe(peer, progress)
             else:
                 self._send(peer, progress, ())
         self._serve_reads()
 
-    def _on_append_reply(self, message: AppendAccepted | AppendRefused, now_ns: int) -> None:
+    def _on_reply(self, message: AppendAccepted | AppendRefused | ChunkTaken, now_ns: int) -> None:
         progress = self._progress.get(message.sender)
         if progress is None:
             return
         progress.heard_ns = now_ns
         if isinstance(message, AppendAccepted):
-            if message.match > progress.match:
-                progress.match = message.match
-                self._advance_commit()
-            progress.next_index = max(progress.next_index, progress.match + 1)
-            if progress.match == progress.next_index - 1:
-                progress.is_probing = False
-            self._send_entries(message.sender, progress)
-        elif progress.match < message.previous_index < progress.next_index:
-            fits = self._last_at_most(min(message.hint_index, message.previous_index - 1), message.hint_term)
+            self._on_accepted(message, progress)
+        elif isinstance(message, ChunkTaken):
+            outgoing = progress.outgoing
+            if outgoing is not None and message.index == outgoing.index and outgoing.advance(message.received):
+                self._send_chunk(message.sender, outgoing)
+        elif progress.outgoing is None and progress.match < message.previous_index < progress.next_index:
+            fits = self.log.last_at_most(min(message.hint_index, message.previous_index - 1), message.hint_term)
             progress.next_index = max(progress.match, fits) + 1
-            progress.is_probing = True
-            self._probe(message.sender, progress)
+            progress.is_probing, progress.is_waiting = True, False
+            self._send_entries(message.sender, progress)
         if message.round > progress.round:
             progress.round = message.round
             self._serve_reads()
 
+    def _on_accepted(self, message: AppendAccepted, progress: Progress) -> None:
+        if message.match > progress.match:
+            progress.match = message.match
+            self._advance_commit()
+        if progress.outgoing is not None and progress.match >= progress.outgoing.index:
+            progress.outgoing = None
+            progress.is_waiting = False
+        progress.next_index = max(progress.next_index, progress.match + 1)
+        if progress.match == progress.next_index - 1:
+            progress.is_probing = False
+        self._send_entries(message.sender, progress)
+
     def _advance_commit(self) -> None:
         matches = sorted([self.durable_index, *(p.match for p in self._progress.values())], reverse=True)
         index = matches[self._majority - 1]
-        if index > self.commit and self.term_at(index) == self.term:
+        if index > self.commit and self.log.term_at(index) == self.term:
             self._commit_to(index)
 
     # -- reads
@@ -488,12 +480,25 @@ class Raft:
         first = entries[0].index
         if first <= self.last_index:
             assert first > self.commit, "a committed entry would be cut"
-            del self.log[first - 1 :]
-            self.durable_index = min(self.durable_index, first - 1)
-            for unsynced in self._unsynced:
-                unsynced[1] = min(unsynced[1], first - 1)
-        self.log.extend(entries)
-        self._effects.entries.extend(entries)
+            self._forget_durable(first - 1)
+        self.log.put(entries)
+        self._effects.entries += entries
+
+    def _forget_durable(self, index: int) -> None:
+        """What is behind this index is cut, whether it was durable or was about to be."""
+        self.durable_index = min(self.durable_index, index)
+        for unsynced in self._unsynced:
+            unsynced[1] = min(unsynced[1], index)
+
+    def _compact(self, event: Compact) -> None:
+        assert event.index <= self.commit, "a snapshot of what is not committed"
+        if event.index > self.log.snapshot.index:
+            self._begin_log_behind(Snapshot(event.index, self.log.term_at(event.index), event.data))
+
+    def _begin_log_behind(self, snapshot: Snapshot) -> None:
+        self.log.begin_behind(snapshot)
+        self._effects.snapshot = snapshot
+        self._effects.entries = list(self.log.entries)
 
     def _persisted(self, sequence: int) -> None:
         while self._unsynced and self._unsynced[0][0] <= sequence:
@@ -505,7 +510,7 @@ class Raft:
         if index <= self.commit:
             return
         was_active = self.is_active
-        self._effects.committed.extend(self.log[self.commit : index])
+        self._effects.committed += self.log.behind(self.commit, index - self.commit)
         self.commit = index
         if not was_active and self.is_active and self._early_reads:
             tokens, self._early_reads = self._early_reads, []

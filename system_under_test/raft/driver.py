@@ -13,19 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from system_under_test.raft.core import (
-    Effects,
-    Event,
-    Persisted,
-    Propose,
-    Raft,
-    Read,
-    Receive,
-    Role,
-    Tick,
-    Timing,
-)
+from system_under_test.raft.core import Raft, Role, Timing
+from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick
 from system_under_test.raft.message import Entry, Message
+from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
 from system_under_test.runtime.host import Host
@@ -56,12 +47,16 @@ class RaftConfig:
     heartbeat_s: float = 0.1
     min_election_timeout_s: float = 1.0
     max_election_timeout_s: float = 2.0
+    snapshot_threshold: int = 1_000
+    """So many entries are applied until a snapshot takes their place."""
 
     def __post_init__(self) -> None:
         if self.node not in self.members:
             raise ValueError(f"{self.node!r} is none of the members {', '.join(sorted(self.members))}")
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
+        if self.snapshot_threshold < 1:
+            raise ValueError(f"expected at least one entry until a snapshot, got {self.snapshot_threshold}")
 
 
 @dataclass(slots=True)
@@ -74,9 +69,11 @@ class _Proposal:
 
 
 class RaftNode:
-    """`apply(entry)` is called once for each committed entry with data, in order, from the first on at each start;
-    its result is what the proposer gets. `on_leadership(is_active)` is called when this node becomes active
-    (leader, own no-op applied) and when it ceases to be."""
+    """`apply(entry)` is called once for each committed entry with data, in order; its result is what the proposer gets.
+    At a start, and whenever the leader has the next entries no more, `restore(snapshot)` comes first: the state becomes
+    what `snapshot()` gave when all up to `snapshot.index` was applied. Without a snapshot it begins empty.
+    `on_leadership(is_active)` is called when this node becomes active (leader, own no-op applied) and when it ceases
+    to be."""
 
     def __init__(
         self,
@@ -85,6 +82,8 @@ class RaftNode:
         *,
         storage: RaftStorage,
         apply: Callable[[Entry], Any],
+        snapshot: Callable[[], bytes],
+        restore: Callable[[Snapshot], None],
         on_leadership: Callable[[bool], None],
         core: type[Raft] = Raft,
     ) -> None:
@@ -92,6 +91,8 @@ class RaftNode:
         self._config = config
         self._storage = storage
         self._apply = apply
+        self._snapshot = snapshot
+        self._restore = restore
         self._on_leadership = on_leadership
         self._core = core
         self._raft: Raft | None = None
@@ -113,7 +114,7 @@ class RaftNode:
         self._reads_waiting = 0
         self._token = 0
         self._dirty = asyncio.Event()
-        self._vote_is_dirty = self._log_is_dirty = False
+        self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
         self._written = 0
         self._synced = 0
@@ -144,6 +145,8 @@ class RaftNode:
         """Recover, listen, take part. Raises OSError if the port is taken."""
         recovered = await self._storage.open()
         config = self._config
+        if recovered.snapshot.index:
+            self._restore(recovered.snapshot)
         self._raft = self._core(
             node=config.node,
             members=sorted(config.members),
@@ -153,6 +156,7 @@ class RaftNode:
                 quorum_timeout_ns=int(config.max_election_timeout_s * 1e9),
             ),
             hard_state=recovered.hard_state,
+            snapshot=recovered.snapshot,
             entries=recovered.entries,
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
@@ -213,13 +217,15 @@ class RaftNode:
             await self._dirty.wait()
             self._dirty.clear()
             written = self._written
-            vote, log = self._vote_is_dirty, self._log_is_dirty
-            self._vote_is_dirty = self._log_is_dirty = False
+            vote, log, snapshot = self._vote_is_dirty, self._log_is_dirty, self._snapshot_is_dirty
+            self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
             await self._storage.sync()
             if vote:
                 self._host.reached("vote-persisted")
             if log:
                 self._host.reached("appended-before-answer")
+            if snapshot:
+                self._host.reached("snapshot-persisted")
             self._synced = written
             self._step(Persisted(written))
             now_ns = self._host.clock.monotonic_ns()
@@ -277,7 +283,7 @@ class RaftNode:
             self._host.reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
             self._note_write(effects, last_index)
-            self._storage.write(effects.hard_state, effects.entries)
+            self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
             self._written = effects.sequence
             self._dirty.set()
         for append in effects.appends:
@@ -291,6 +297,8 @@ class RaftNode:
         self._answer(effects)
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)
+        if raft.commit - raft.log.snapshot.index >= self._config.snapshot_threshold and not self._snapshot_is_dirty:
+            self._step(Compact(raft.commit, self._snapshot()))
 
     def _note_write(self, effects: Effects, last_index: int) -> None:
         host, hard_state = self._host, effects.hard_state
@@ -298,11 +306,17 @@ class RaftNode:
             self._vote_is_dirty = True
             host.log("term", term=hard_state.term, vote=hard_state.vote)
             host.reached("about-to-persist-vote")
-        if effects.entries:
+        if effects.snapshot is not None:
+            self._snapshot_is_dirty = True
+            host.reached("about-to-write-snapshot")
+        elif effects.entries:
             self._log_is_dirty = True
             host.reached("about-to-cut-entries" if effects.entries[0].index <= last_index else "about-to-append")
 
     def _answer(self, effects: Effects) -> None:
+        if effects.restored is not None:
+            self._host.reached("about-to-install-snapshot", index=effects.restored.index)
+            self._restore(effects.restored)
         for entry in effects.committed:
             if entry.data:
                 self._host.reached("about-to-apply", index=entry.index, term=entry.term)

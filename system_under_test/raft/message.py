@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
 MAX_TERM = 2**63 - 1
 """Whoever hears of a term may have to begin the one after it, and to keep that in eight bytes."""
 
@@ -109,12 +110,52 @@ class AppendRefused:
     hint_term: int
 
 
-Message = PreVoteRequest | PreVoteReply | VoteRequest | VoteReply | Append | AppendAccepted | AppendRefused
+@dataclass(frozen=True, slots=True)
+class SnapshotChunk:
+    """A part of the leader's snapshot, for a follower whose next entries the leader has no more. Once all is there it
+    is answered with AppendAccepted."""
+
+    sender: str
+    recipient: str
+    term: int
+    round: int
+    index: int
+    """Of the last entry that the snapshot stands for."""
+    size: int
+    """Of the whole snapshot, encoded."""
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTaken:
+    sender: str
+    recipient: str
+    term: int
+    round: int
+    index: int
+    received: int
+    """So many bytes of it the sender has, from the first on; in memory only."""
+
+
+Message = (
+    PreVoteRequest
+    | PreVoteReply
+    | VoteRequest
+    | VoteReply
+    | Append
+    | AppendAccepted
+    | AppendRefused
+    | SnapshotChunk
+    | ChunkTaken
+)
 
 _HEAD = struct.Struct(">IBQH")
 _TWO = struct.Struct(">QQ")
+_THREE = struct.Struct(">QQQ")
 _FOUR = struct.Struct(">QQQQ")
 _APPEND = struct.Struct(">QQQQI")
+_CHUNK = struct.Struct(">QQQQI")
 _ENTRY = struct.Struct(">QI")
 _KIND: dict[type, int] = {
     PreVoteRequest: 1,
@@ -124,6 +165,8 @@ _KIND: dict[type, int] = {
     Append: 5,
     AppendAccepted: 6,
     AppendRefused: 7,
+    SnapshotChunk: 8,
+    ChunkTaken: 9,
 }
 
 
@@ -143,6 +186,12 @@ def encode(message: Message) -> bytes:
         fields = _TWO.pack(message.round, message.match)
     elif isinstance(message, AppendRefused):
         fields = _FOUR.pack(message.round, message.previous_index, message.hint_index, message.hint_term)
+    elif isinstance(message, SnapshotChunk):
+        fields = (
+            _CHUNK.pack(message.round, message.index, message.size, message.offset, len(message.data)) + message.data
+        )
+    elif isinstance(message, ChunkTaken):
+        fields = _THREE.pack(message.round, message.index, message.received)
     elif isinstance(message, PreVoteRequest | VoteRequest):
         fields = _TWO.pack(message.last_index, message.last_term)
     else:
@@ -193,6 +242,17 @@ def _decode(frame: bytes, recipient: str) -> Message:
     if kind == 7:
         round_, previous_index, hint_index, hint_term = _FOUR.unpack_from(frame, at)
         return AppendRefused(sender, recipient, term, round_, previous_index, hint_index, hint_term)
+    if kind == 8:
+        round_, index, size, offset, length = _CHUNK.unpack_from(frame, at)
+        at += _CHUNK.size
+        data = frame[at : at + length]
+        if len(data) != length:
+            raise MalformedMessage("a chunk is cut short")
+        if not offset + length <= size <= MAX_SNAPSHOT_BYTES:
+            raise MalformedMessage(f"a chunk of {length} bytes at {offset} of a snapshot of {size}")
+        return SnapshotChunk(sender, recipient, term, round_, index, size, offset, data)
+    if kind == 9:
+        return ChunkTaken(sender, recipient, term, *_THREE.unpack_from(frame, at))
     if kind == 1:
         return PreVoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
     if kind == 3:

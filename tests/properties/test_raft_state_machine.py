@@ -20,9 +20,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from system_under_test.raft.core import Raft, Role, Tick
+from system_under_test.raft.core import Raft, Role
+from system_under_test.raft.event import Tick
 from system_under_test.raft.message import VoteRequest
-from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node
+from system_under_test.raft.snapshot import Snapshot
+from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node, SmallChunks
 
 NODES = st.integers(0, 4)
 SOME = st.sets(NODES, min_size=1, max_size=3)
@@ -121,6 +123,22 @@ class RaftMachine(RuleBasedStateMachine):
         self.network.sync(self.node(number))
 
     @rule(number=NODES)
+    def compacts(self, number: int) -> None:
+        self.network.compact(self.node(number))
+
+    @rule(number=NODES, followers=SOME, late=NODES, syncs=SYNCS)
+    def leaves_behind(self, number: int, followers: set[int], late: int, syncs: str) -> None:
+        """One of those who lead works with some, takes a snapshot, and then talks with another for as long as that one
+        needs to get it."""
+        self.works(number, followers, syncs)
+        node = self.leader(number)
+        if node is not None:
+            self.network.compact(node)
+            self.network.now_ns += 100 * MILLISECOND
+            self.network.step(node, Tick(1000 * MILLISECOND))
+            self.talk(node, {late}, rounds=7, syncs=syncs)
+
+    @rule(number=NODES)
     def crashes(self, number: int) -> None:
         self.network.crash(self.node(number))
 
@@ -153,14 +171,14 @@ def test_no_run_of_many_breaks_raft() -> None:
 # Planted mistakes
 
 
-class VotesForAnyLog(Raft):
+class VotesForAnyLog(SmallChunks):
     """A candidate without what is committed gets votes."""
 
     def _is_up_to_date(self, last_index: int, last_term: int) -> bool:
         return True
 
 
-class VotesTwice(Raft):
+class VotesTwice(SmallChunks):
     """A vote that was given does not bind."""
 
     def _on_vote_request(self, message: VoteRequest, now_ns: int) -> None:
@@ -168,11 +186,19 @@ class VotesTwice(Raft):
         super()._on_vote_request(message, now_ns)
 
 
-class CommitsAtOnce(Raft):
+class CommitsAtOnce(SmallChunks):
     """A leader takes for committed what it alone has written."""
 
     def _advance_commit(self) -> None:
         self._commit_to(self.durable_index)
+
+
+class TakesOverNoState(SmallChunks):
+    """The log begins behind a snapshot that comes, and the state stays what it was."""
+
+    def _install(self, snapshot: Snapshot) -> None:
+        super()._install(snapshot)
+        self._effects.restored = None
 
 
 def of(core: type[Raft]) -> type[Node]:
@@ -181,7 +207,13 @@ def of(core: type[Raft]) -> type[Node]:
 
 @pytest.mark.parametrize(
     "kind",
-    [ForgetfulNode, of(VotesForAnyLog), of(VotesTwice), of(CommitsAtOnce)],
+    [
+        ForgetfulNode,
+        of(VotesForAnyLog),
+        of(VotesTwice),
+        of(CommitsAtOnce),
+        of(TakesOverNoState),
+    ],
     ids=lambda kind: kind.__name__,
 )
 def test_a_planted_mistake_is_found(kind: type[Node]) -> None:

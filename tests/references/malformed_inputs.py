@@ -187,6 +187,8 @@ RAFT_MESSAGES: tuple[raft.Message, ...] = (
     raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, b"one"), raft.Entry(7, 3, b""))),
     raft.AppendAccepted("c1", "c2", 3, 9, 7),
     raft.AppendRefused("c1", "c2", 3, 9, 7, 4, 2),
+    raft.SnapshotChunk("c1", "c2", 3, 9, 7, 100, 10, b"part"),
+    raft.ChunkTaken("c1", "c2", 3, 9, 7, 14),
     raft.VoteRequest("c1", "c2", 3, 7, 3),
     raft.PreVoteReply("c1", "c2", 3, True),
 )

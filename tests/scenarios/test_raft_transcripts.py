@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from system_under_test.raft.core import Persisted, Propose, Raft, Read, Receive, Role, Tick
-from system_under_test.raft.message import Append, AppendAccepted, Entry, HardState, VoteRequest
+from system_under_test.raft.core import Raft, Role
+from system_under_test.raft.event import Persisted, Propose, Read, Receive, Tick
+from system_under_test.raft.message import Append, AppendAccepted, Entry, HardState, SnapshotChunk, VoteRequest
+from system_under_test.raft.snapshot import NOTHING, encode
 from tests.scenarios.raft_stage import SECOND, TIMING, Stage, entries
 
 FIGURE_7 = {
@@ -170,12 +172,89 @@ def test_a_read_waits_for_the_own_no_op_and_then_for_a_majority():
     assert not served, "these acknowledge the no-op; the read asks anew"
 
 
+class InPieces(Raft):
+    chunk_bytes = 20
+
+
+def with_snapshot() -> Stage:
+    """s1 leads and has taken a snapshot up to 4; s3 was not there."""
+    stage = Stage({"s1": "111", "s2": "111", "s3": ""}, core=InPieces)
+    stage.elect("s1", "s2")
+    stage.between("s1", "s2")
+    assert stage.nodes["s1"].commit == 4
+    stage.compact("s1")
+    stage.propose("s1")
+    stage.between("s1", "s2")
+    stage.transcript.clear()
+    return stage
+
+
+def test_a_follower_whose_next_entries_are_gone_gets_the_snapshot_and_what_is_behind_it():
+    stage = with_snapshot()
+    stage.beat("s1")
+    stage.between("s1", "s3")
+    stage.beat("s1")
+    stage.between("s1", "s3")
+    assert stage.transcript == [
+        "s1→s3 after 4 (term 2): nothing",
+        "s1→s3 snapshot up to 4: bytes 0..20 of 43",
+        "s3→s1 does not fit at 4; try 0 (term 0)",
+        "s3→s1 has 20 bytes of the snapshot up to 4",
+        "s1→s3 snapshot up to 4: bytes 20..40 of 43",
+        "s3→s1 has 40 bytes of the snapshot up to 4",
+        "s1→s3 snapshot up to 4: bytes 40..43 of 43",
+        "s3 keeps a snapshot up to 4: ",
+        "s3→s1 equal up to 4",
+        "s1→s3 after 4 (term 2): 2",
+        "s3 writes 5..5: 2",
+        "s3→s1 equal up to 5",
+        "s1→s3 after 5 (term 2): nothing",
+        "s3→s1 equal up to 5",
+    ]
+
+
+def test_chunks_that_are_lost_or_come_again_or_late_harm_nothing():
+    stage = with_snapshot()
+    stage.beat("s1")
+    chunks: list[SnapshotChunk] = []
+    while stage.nodes["s3"].commit < 4:
+        for message in list(stage.wire):
+            if isinstance(message, SnapshotChunk):
+                chunks.append(message)
+                stage.wire.remove(message)
+                if len(chunks) % 2:
+                    continue  # lost
+                for again in reversed(chunks):
+                    stage.step("s3", Receive(again))
+        stage.between("s1", "s3")
+        stage.beat("s1")
+    kept = stage.nodes["s3"].log.snapshot
+    assert kept == stage.nodes["s1"].log.snapshot
+    for late in chunks:
+        assert stage.nodes["s3"].step(Receive(late), stage.now_ns).snapshot is None
+    assert stage.nodes["s3"].log.snapshot == kept
+
+
+def test_a_log_that_goes_on_behind_the_snapshot_keeps_that_and_one_in_conflict_is_gone():
+    stage = with_snapshot()
+    snapshot = encode(stage.nodes["s1"].log.snapshot)
+    chunk = SnapshotChunk("s1", "s2", 9, 1, 4, len(snapshot), 0, snapshot)
+    for log, behind in {"11125": "5", "11145": "", "11": ""}.items():
+        follower = alone("s2", ["s1", "s2", "s3"], log=log)
+        effects = follower.step(Receive(chunk), 0)
+        assert "".join(str(entry.term) for entry in follower.log.entries) == behind
+        assert effects.restored == effects.snapshot == follower.log.snapshot
+        assert follower.commit == 4
+        assert effects.messages == [AppendAccepted("s2", "s1", 9, 1, 4)]
+
+
 def alone(node: str, members: list[str], log: str = "") -> Raft:
     return Raft(
         node=node,
         members=members,
         timing=TIMING,
         hard_state=HardState(int(log[-1]) if log else 0, None),
+        snapshot=NOTHING,
         entries=entries(log),
         now_ns=0,
         election_timeout_ns=SECOND,

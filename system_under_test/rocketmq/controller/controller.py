@@ -18,6 +18,7 @@ from typing import Any
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
 from system_under_test.raft.message import Entry
+from system_under_test.raft.snapshot import Snapshot
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
@@ -97,6 +98,8 @@ class Controller:
             core=parts.raft_core,
             storage=parts.raft_storage(host.disk, raft.directory),
             apply=self._apply,
+            snapshot=self._replicated.snapshot,
+            restore=self._restore,
             on_leadership=self._on_leadership,
         )
         self._remoting = RemotingClient(host)
@@ -414,6 +417,12 @@ class Controller:
         if isinstance(applied, Group):
             self._tell_agreed(entry.index, applied)
         return applied
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._applied = snapshot.index
+        self._replicated.restore(snapshot.data)
+        for _, group in sorted(self._state.groups.items()):
+            self._tell_agreed(snapshot.index, group)
 
     def _tell_agreed(self, index: int, group: Group) -> None:
         agreed = (group.master, group.master_epoch, group.sync_state_set, group.sync_state_set_epoch)

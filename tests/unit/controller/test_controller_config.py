@@ -38,6 +38,8 @@ def test_the_seeds_example_is_understood():
         ({"controllerDLegerPeers": "n0-a:1;n0-b:1"}, "controllerDLegerPeers"),
         ({"enableElectUncleanMaster": "yes"}, "enableElectUncleanMaster"),
         ({"raftHeartbeatInterval": 1500}, "heartbeat"),
+        ({"raftSnapshotThreshold": 0}, "raftSnapshotThreshold"),
+        ({"raftSnapshotThreshold": "many"}, "raftSnapshotThreshold"),
     ],
 )
 def test_a_wrong_setting_is_named(wrong, named):

@@ -16,6 +16,7 @@ from harness.system import NodeSpec
 from harness.trace import Trace
 from system_under_test.raft.driver import RaftConfig, RaftNode
 from system_under_test.raft.message import Entry
+from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
 from tests.unit.simulated.lending import LENT
 
@@ -28,13 +29,21 @@ class Member:
 
     def __init__(self, host: Any, config: RaftConfig) -> None:
         self.applied: list[bytes] = []
+        self.restored = 0
+        """So much of that came with a snapshot."""
         self.node = RaftNode(
             host,
             config,
             storage=RaftStorage(host.disk, config.directory),
             apply=self._apply,
+            snapshot=lambda: b"\0".join(self.applied),
+            restore=self._restore,
             on_leadership=lambda is_active: None,
         )
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self.applied = snapshot.data.split(b"\0")
+        self.restored = len(self.applied)
 
     def _apply(self, entry: Entry) -> int:
         self.applied.append(entry.data)

@@ -18,3 +18,40 @@ def test_a_read_beside_a_write_waits_for_the_disks_and_not_for_the_next_heartbea
         assert took_s < 0.2
 
     play(story, fsync_ms=100.0, heartbeat_s=1.0, min_election_timeout_s=5.0, max_election_timeout_s=6.0)
+
+
+def test_a_follower_that_was_away_for_long_gets_a_snapshot_and_then_the_entries_behind_it():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES[:2]:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        for number in range(25):
+            await leader.node.propose(b"%d" % number)
+        late = await cluster.start("c")
+        await cluster.until(lambda: late.applied == leader.applied)
+        assert 10 < late.restored < 25
+        await leader.node.propose(b"more")
+        await cluster.until(lambda: late.applied[-1:] == [b"more"])
+
+    play(story, snapshot_threshold=10)
+
+
+def test_a_node_that_starts_again_begins_with_its_snapshot_and_applies_only_what_is_behind_it():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        for number in range(25):
+            await leader.node.propose(b"%d" % number)
+        before = list(leader.applied)
+        await cluster.env.power_off(NAMES)
+        await cluster.env.boot(NAMES)
+        await cluster.env.timeline.sleep(0)
+        again = [await cluster.start(name) for name in NAMES]
+        assert all(member.restored >= 10 for member in again)
+        leader = await cluster.leader()
+        assert leader.applied == before
+        assert await leader.node.propose(b"more") > 25
+        await cluster.until(lambda: all(member.applied == [*before, b"more"] for member in again))
+
+    play(story, snapshot_threshold=10)

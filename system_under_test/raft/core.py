@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Receive, Tick
+from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Receive, Tick, Transfer
 from system_under_test.raft.log import Log
 from system_under_test.raft.message import (
     Append,
@@ -31,6 +31,7 @@ from system_under_test.raft.message import (
     PreVoteReply,
     PreVoteRequest,
     SnapshotChunk,
+    TimeoutNow,
     VoteReply,
     VoteRequest,
 )
@@ -102,6 +103,9 @@ class Raft:
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
         self._progress: dict[str, Progress] = {}
+        self.transferee: str | None = None
+        """To whom this leader hands over; it takes no proposals meanwhile, so that one can catch up."""
+        self._transfer_until_ns = 0
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
         self._round = 0
@@ -137,6 +141,8 @@ class Raft:
             self._propose(event.data)
         elif isinstance(event, Compact):
             self._compact(event)
+        elif isinstance(event, Transfer):
+            self._begin_transfer(event.to, now_ns)
         else:
             self._read(event.tokens)
         if self._kept.term != self.term or self._kept.vote != self.vote:
@@ -157,6 +163,9 @@ class Raft:
             self._become_follower(self.term, now_ns)
         else:
             self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
+            if now_ns >= self._transfer_until_ns:
+                self.transferee = None
+            self._hand_over()
             self._call_round()
             for peer, progress in self._progress.items():
                 if progress.outgoing is not None:
@@ -177,6 +186,7 @@ class Raft:
             self._effects.lost_reads += (token for _, token in self._reads)
             self._early_reads.clear()
             self._reads.clear()
+            self.transferee = None
             self._restart_timer(now_ns)
         if term > self.term:
             self.term = term
@@ -247,6 +257,10 @@ class Raft:
         elif isinstance(message, AppendAccepted | AppendRefused | ChunkTaken):
             if self.role is Role.LEADER:
                 self._on_reply(message, now_ns)
+        elif isinstance(message, TimeoutNow):
+            # No pre-vote: those who are asked hear the leader that wants to be followed by this one.
+            if self.leader == message.sender:
+                self._become_candidate(now_ns)
         elif isinstance(message, VoteReply) and message.granted and self._votes:
             # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
             # and where a round trip takes longer than the timer nobody would ever win otherwise.
@@ -344,7 +358,7 @@ class Raft:
     # -- the leader
 
     def _propose(self, data: tuple[bytes, ...]) -> None:
-        assert self.role is Role.LEADER, "only a leader takes proposals"
+        assert self.role is Role.LEADER and self.transferee is None, "only a leader takes proposals"
         self._append_own(data)
 
     def _append_own(self, data: tuple[bytes, ...]) -> None:
@@ -436,6 +450,7 @@ class Raft:
         if message.match > progress.match:
             progress.match = message.match
             self._advance_commit()
+            self._hand_over()
         if progress.outgoing is not None and progress.match >= progress.outgoing.index:
             progress.outgoing = None
             progress.is_waiting = False
@@ -449,6 +464,19 @@ class Raft:
         index = matches[self._majority - 1]
         if index > self.commit and self.log.term_at(index) == self.term:
             self._commit_to(index)
+
+    # -- handing over
+
+    def _begin_transfer(self, to: str, now_ns: int) -> None:
+        if self.role is Role.LEADER and self.transferee is None and to in self._progress:
+            self.transferee = to
+            self._transfer_until_ns = now_ns + self._timing.min_election_timeout_ns
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Once the other one has the whole log; again with every heartbeat, as that may be lost."""
+        if self.transferee is not None and self._progress[self.transferee].match == self.last_index:
+            self._effects.appends.append(TimeoutNow(self.node, self.transferee, self.term))
 
     # -- reads
 

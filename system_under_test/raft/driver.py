@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from system_under_test.raft.core import Raft, Role, Timing
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick
+from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick, Transfer
 from system_under_test.raft.message import Entry, Message
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
@@ -113,6 +113,7 @@ class RaftNode:
         self._reads: dict[int, list[asyncio.Future[None]]] = {}
         self._reads_waiting = 0
         self._token = 0
+        self._transfer: asyncio.Future[bool] | None = None
         self._dirty = asyncio.Event()
         self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
@@ -182,6 +183,8 @@ class RaftNode:
         """The result of applying `data`, once it is. Raises NotLeader at once or through the future;
         LeadershipLost through the future. Cancelling it changes nothing but that nobody listens."""
         assert data, "empty data is the leader's no-op"
+        if self._raft is not None and self._raft.transferee is not None:
+            raise NotLeader(self._raft.transferee)
         if not self._was_active or len(self._pending) + len(self._proposals) >= MAX_PENDING:
             raise NotLeader(self.leader)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -198,6 +201,21 @@ class RaftNode:
         self._new_reads.append(future)
         self._reads_waiting += 1
         self._wake.set()
+        return future
+
+    def transfer_leadership(self, to: str) -> asyncio.Future[bool]:
+        """Have another member lead. True once this node does not lead any more, whoever does; False if `to` could not
+        take over within an election timeout, is no member, or another transfer is under way. Proposals are refused
+        meanwhile, reads are served. Raises NotLeader."""
+        raft = self._raft
+        if raft is None or not self._was_active:
+            raise NotLeader(self.leader)
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if self._transfer is None:
+            self._transfer = future
+            self._step(Transfer(to))
+        else:
+            future.set_result(False)
         return future
 
     # -- tasks
@@ -248,11 +266,11 @@ class RaftNode:
         proposals, self._proposals = self._proposals, []
         accepted: list[bytes] = []
         for proposal in proposals:
-            if raft.role is Role.LEADER and raft.term == proposal.term:
+            if raft.role is Role.LEADER and raft.term == proposal.term and raft.transferee is None:
                 accepted.append(proposal.data)
                 self._pending[raft.last_index + len(accepted)] = proposal
             else:
-                _fail(proposal.future, NotLeader(raft.leader))
+                _fail(proposal.future, NotLeader(raft.transferee or raft.leader))
         if accepted:
             self._step(Propose(tuple(accepted)))
 
@@ -297,6 +315,8 @@ class RaftNode:
         self._answer(effects)
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)
+        if self._transfer is not None and raft.transferee is None:
+            self._end_transfer(raft.role is not Role.LEADER)
         if raft.commit - raft.log.snapshot.index >= self._config.snapshot_threshold and not self._snapshot_is_dirty:
             self._step(Compact(raft.commit, self._snapshot()))
 
@@ -346,6 +366,11 @@ class RaftNode:
                 self._host.reached("noop-committed")
             self._on_leadership(is_active)
 
+    def _end_transfer(self, happened: bool) -> None:
+        transfer, self._transfer = self._transfer, None
+        if transfer is not None and not transfer.done():
+            transfer.set_result(happened)
+
     def _lose_pending(self) -> None:
         pending, self._pending = self._pending, {}
         for proposal in pending.values():
@@ -353,6 +378,7 @@ class RaftNode:
 
     def _lose_requests(self) -> None:
         self._lose_pending()
+        self._end_transfer(True)
         for proposal in self._proposals:
             _fail(proposal.future, NotLeader(None))
         for reads in [self._new_reads, *self._reads.values()]:

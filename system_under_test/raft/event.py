@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from system_under_test.raft.message import Append, Entry, HardState, Message, SnapshotChunk
+from system_under_test.raft.message import Append, Entry, HardState, Message, SnapshotChunk, TimeoutNow
 from system_under_test.raft.snapshot import Snapshot
 
 
@@ -23,7 +23,7 @@ class Receive:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Only for a leader: append these, in this order, as entries of its term."""
+    """Only for a leader that is not about to hand over: append these, in this order, as entries of its term."""
 
     data: tuple[bytes, ...]
 
@@ -50,7 +50,14 @@ class Compact:
     data: bytes
 
 
-Event = Tick | Receive | Propose | Read | Persisted | Compact
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Only for a leader: bring this one up to date and have it stand for election, or give up after some time."""
+
+    to: str
+
+
+Event = Tick | Receive | Propose | Read | Persisted | Compact | Transfer
 
 
 @dataclass(slots=True)
@@ -67,7 +74,7 @@ class Effects:
     entries: list[Entry] = field(default_factory=list)
     """To be written to the log and made durable. The log ends before the first of them: what is there
     from its index on is cut, in the same write."""
-    appends: list[Append | SnapshotChunk] = field(default_factory=list)
+    appends: list[Append | SnapshotChunk | TimeoutNow] = field(default_factory=list)
     """To be sent at once, in parallel to the own fsync: a leader counts itself only once `Persisted` says so."""
     messages: list[Message] = field(default_factory=list)
     """To be sent only when hard state, snapshot and entries of this step and all before are durable, for they tell

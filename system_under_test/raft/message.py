@@ -138,6 +138,15 @@ class ChunkTaken:
     """So many bytes of it the sender has, from the first on; in memory only."""
 
 
+@dataclass(frozen=True, slots=True)
+class TimeoutNow:
+    """From a leader that wants the recipient to lead: stand for election at once, without asking for pre-votes."""
+
+    sender: str
+    recipient: str
+    term: int
+
+
 Message = (
     PreVoteRequest
     | PreVoteReply
@@ -148,6 +157,7 @@ Message = (
     | AppendRefused
     | SnapshotChunk
     | ChunkTaken
+    | TimeoutNow
 )
 
 _HEAD = struct.Struct(">IBQH")
@@ -167,6 +177,7 @@ _KIND: dict[type, int] = {
     AppendRefused: 7,
     SnapshotChunk: 8,
     ChunkTaken: 9,
+    TimeoutNow: 10,
 }
 
 
@@ -194,6 +205,8 @@ def encode(message: Message) -> bytes:
         fields = _THREE.pack(message.round, message.index, message.received)
     elif isinstance(message, PreVoteRequest | VoteRequest):
         fields = _TWO.pack(message.last_index, message.last_term)
+    elif isinstance(message, TimeoutNow):
+        fields = b""
     else:
         fields = b"\x01" if message.granted else b"\x00"
     sender = message.sender.encode()
@@ -222,6 +235,8 @@ def _decode(frame: bytes, recipient: str) -> Message:
     if term > MAX_TERM:
         raise MalformedMessage(f"no term can follow {term}")
     at = 11 + int.from_bytes(frame[9:11], "big")
+    if at > len(frame):
+        raise MalformedMessage("the sender's name is cut short")
     sender = frame[11:at].decode()
     if kind == 5:
         round_, previous_index, previous_term, commit, count = _APPEND.unpack_from(frame, at)
@@ -253,6 +268,8 @@ def _decode(frame: bytes, recipient: str) -> Message:
         return SnapshotChunk(sender, recipient, term, round_, index, size, offset, data)
     if kind == 9:
         return ChunkTaken(sender, recipient, term, *_THREE.unpack_from(frame, at))
+    if kind == 10:
+        return TimeoutNow(sender, recipient, term)
     if kind == 1:
         return PreVoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
     if kind == 3:

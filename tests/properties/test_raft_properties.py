@@ -14,7 +14,7 @@ def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int) -
     for seed in range(60 if size == 3 else 30):
         network = Network(seed, size)
         try:
-            network.storm(2000)
+            network.storm(2000 if size < 5 else 3000)
             network.calm(400)
             leaders = [node for node in network.nodes.values() if node.raft and node.raft.role is Role.LEADER]
             assert len(leaders) == 1, f"{len(leaders)} leaders after the storm"

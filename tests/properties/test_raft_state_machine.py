@@ -138,6 +138,15 @@ class RaftMachine(RuleBasedStateMachine):
             self.network.step(node, Tick(1000 * MILLISECOND))
             self.talk(node, {late}, rounds=7, syncs=syncs)
 
+    @rule(number=NODES, to=NODES, followers=SOME, syncs=SYNCS)
+    def hands_over(self, number: int, to: int, followers: set[int], syncs: str) -> None:
+        """One of those who lead wants another to lead, which then talks with some."""
+        node, other = self.leader(number), self.node(to)
+        if node is not None:
+            self.network.transfer(node, other)
+            self.talk(node, {to}, rounds=2, syncs=syncs)
+            self.talk(other, followers, rounds=1, syncs=syncs)
+
     @rule(number=NODES)
     def crashes(self, number: int) -> None:
         self.network.crash(self.node(number))

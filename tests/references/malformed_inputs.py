@@ -189,6 +189,7 @@ RAFT_MESSAGES: tuple[raft.Message, ...] = (
     raft.AppendRefused("c1", "c2", 3, 9, 7, 4, 2),
     raft.SnapshotChunk("c1", "c2", 3, 9, 7, 100, 10, b"part"),
     raft.ChunkTaken("c1", "c2", 3, 9, 7, 14),
+    raft.TimeoutNow("c1", "c2", 3),
     raft.VoteRequest("c1", "c2", 3, 7, 3),
     raft.PreVoteReply("c1", "c2", 3, True),
 )

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 
 from system_under_test.raft.core import Raft, Role, Timing
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick
+from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick, Transfer
 from system_under_test.raft.message import Entry, HardState, Message
 from system_under_test.raft.snapshot import NOTHING, Snapshot
 
@@ -98,7 +98,7 @@ class Network:
         """After how many entries the state machine is in which state."""
         self.reads: dict[int, int] = {}
         self.served_reads = 0
-        self.crashes = self.compactions = self.installs = 0
+        self.crashes = self.compactions = self.installs = self.transfers = 0
         self.proposed = 0
         for node in self.nodes.values():
             node.boot(0, self._timeout_ns())
@@ -207,7 +207,7 @@ class Network:
 
     def propose(self, node: Node) -> None:
         assert node.raft is not None
-        if node.raft.role is Role.LEADER:
+        if node.raft.role is Role.LEADER and node.raft.transferee is None:
             self.proposed += 1
             self.step(node, Propose(tuple(f"{self.proposed}.{k}".encode() for k in range(self.draw.randint(1, 3)))))
 
@@ -216,6 +216,10 @@ class Network:
         if node.applied > node.raft.log.snapshot.index:
             self.compactions += 1
             self.step(node, Compact(node.applied, node.state))
+
+    def transfer(self, node: Node, to: Node) -> None:
+        self.transfers += 1
+        self.step(node, Transfer(to.name))
 
     def read(self, node: Node) -> None:
         token = len(self.reads)
@@ -250,7 +254,9 @@ class Network:
                 self.propose(node)
             elif luck < 0.975:
                 self.read(node)
-            elif luck < 0.985:
+            elif luck < 0.98:
+                self.transfer(node, self.nodes[draw.choice(names)])
+            elif luck < 0.988:
                 self.crash(node)
             else:
                 self._recut(names)

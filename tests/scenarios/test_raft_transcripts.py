@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from system_under_test.raft.core import Raft, Role
-from system_under_test.raft.event import Persisted, Propose, Read, Receive, Tick
-from system_under_test.raft.message import Append, AppendAccepted, Entry, HardState, SnapshotChunk, VoteRequest
+from system_under_test.raft.event import Persisted, Propose, Read, Receive, Tick, Transfer
+from system_under_test.raft.message import (
+    Append,
+    AppendAccepted,
+    Entry,
+    HardState,
+    SnapshotChunk,
+    TimeoutNow,
+    VoteRequest,
+)
 from system_under_test.raft.snapshot import NOTHING, encode
 from tests.scenarios.raft_stage import SECOND, TIMING, Stage, entries
 
@@ -246,6 +254,54 @@ def test_a_log_that_goes_on_behind_the_snapshot_keeps_that_and_one_in_conflict_i
         assert effects.restored == effects.snapshot == follower.log.snapshot
         assert follower.commit == 4
         assert effects.messages == [AppendAccepted("s2", "s1", 9, 1, 4)]
+
+
+def test_a_leader_hands_over_once_the_other_one_has_caught_up_and_nobody_is_asked_for_pre_votes():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.between("s1", "s3")
+    stage.transcript.clear()
+    stage.step("s1", Transfer("s2"))
+    assert not stage.wire, "s2 lacks the no-op"
+    stage.beat("s1")
+    stage.deliver()
+    assert stage.transcript[4:13] == [
+        "s2→s1 equal up to 2",
+        "s3→s1 equal up to 2",
+        "s1→s2 TimeoutNow for term 2",
+        "s2 candidate of term 3",
+        "s2→s1 VoteRequest for term 3",
+        "s1 follower of term 3",
+        "s2→s3 VoteRequest for term 3",
+        "s1→s2 yes",
+        "s2 leader of term 3",
+    ]
+
+
+def test_a_leader_that_nobody_takes_over_from_leads_on_after_an_election_timeout():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.between("s1", "s3")
+    stage.step("s1", Transfer("s2"))
+    leader = stage.nodes["s1"]
+    for _ in range(9):
+        stage.beat("s1")
+        stage.between("s1", "s3")
+        assert leader.transferee == "s2"
+    stage.beat("s1")
+    assert leader.transferee is None
+    stage.propose("s1")
+    stage.between("s1", "s3")
+    assert leader.commit == 3
+
+
+def test_whoever_is_told_to_stand_by_a_leader_of_the_past_does_not():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.deliver()
+    for sender, term in (("s1", 1), ("s3", 2)):
+        stage.step("s2", Receive(TimeoutNow(sender, "s2", term)))
+        assert stage.nodes["s2"].role is Role.FOLLOWER
 
 
 def alone(node: str, members: list[str], log: str = "") -> Raft:

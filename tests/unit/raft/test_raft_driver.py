@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from system_under_test.raft.driver import NotLeader
 from tests.unit.raft.raft_cluster import NAMES, RaftCluster, play
 
 
@@ -55,3 +58,36 @@ def test_a_node_that_starts_again_begins_with_its_snapshot_and_applies_only_what
         await cluster.until(lambda: all(member.applied == [*before, b"more"] for member in again))
 
     play(story, snapshot_threshold=10)
+
+
+def test_another_node_leads_when_asked_and_proposals_are_refused_only_meanwhile():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        await leader.node.propose(b"before")
+        to = next(name for name in NAMES if cluster.members[name] is not leader)
+        transfer = leader.node.transfer_leadership(to)
+        with pytest.raises(NotLeader) as refused:
+            leader.node.propose(b"meanwhile")
+        assert refused.value.leader == to
+        assert await transfer
+        await cluster.until(lambda: cluster.members[to].node.is_active, bound_s=0.5)
+        await cluster.members[to].node.propose(b"after")
+        assert cluster.members[to].applied == [b"before", b"after"]
+
+    play(story)
+
+
+def test_a_transfer_to_a_node_that_is_down_ends_and_the_leader_leads_on():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES[:2]:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        transfer = leader.node.transfer_leadership("c")
+        assert not await leader.node.transfer_leadership("b"), "one at a time"
+        assert not await cluster.env.timeline.within(1.3, transfer)
+        await leader.node.propose(b"after")
+        assert not await leader.node.transfer_leadership("nobody")
+
+    play(story)

@@ -17,6 +17,7 @@ from system_under_test.raft.message import (
     PreVoteReply,
     PreVoteRequest,
     SnapshotChunk,
+    TimeoutNow,
     VoteReply,
     VoteRequest,
     decode,
@@ -47,6 +48,7 @@ messages = st.one_of(
         lambda e, a, b, c, data, d: SnapshotChunk(*e, a, b, c + len(data) + d, c, data),
         *(ends, number, number, st.integers(0, 2**20), st.binary(max_size=50), st.integers(0, 2**20)),
     ),
+    st.builds(lambda e: TimeoutNow(*e), ends),
     st.builds(lambda e, a, b, c: ChunkTaken(*e, a, b, c), ends, number, number, number),
     st.builds(lambda e, yes: VoteReply(*e, yes), ends, st.booleans()),
     st.builds(lambda e, yes: PreVoteReply(*e, yes), ends, st.booleans()),
@@ -76,7 +78,7 @@ def test_garbage_is_refused_and_never_crashes(garbage: bytes) -> None:
         decode(garbage, "me")
     except MalformedMessage:
         return
-    assert garbage[0] in range(1, 10)
+    assert garbage[0] in range(1, 11)
 
 
 def test_a_term_that_none_can_follow_is_refused() -> None:

@@ -4,22 +4,34 @@ No I/O, no clock, no randomness: time and freshly drawn election timeouts come i
 everything that touches the world goes out in `Effects`, whose fields say in what order. It has pre-vote,
 a leader's no-op, cuts on real conflicts only, commits only entries of the own term by counting, reads by
 read index, and a leader that steps down when no majority answers it (check quorum). Safety never rests on
-time. A snapshot takes the place of the log's front; a follower that needs what is gone is sent it in chunks.
-Membership is fixed.
+time. A snapshot takes the place of the log's front; a follower that needs what is gone is sent it in chunks. A
+leader can hand over to a member that it chooses. Members come and go one at a time, by entries of the log.
 
-Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 5, 6.4 and 9.6.
+Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 4, 5, 6.4 and 9.6.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Receive, Tick, Transfer
+from system_under_test.raft import membership as memberships
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Receive,
+    Tick,
+    Transfer,
+)
 from system_under_test.raft.log import Log
+from system_under_test.raft.membership import Change, Membership, Promote, UnfitChange
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
@@ -27,6 +39,7 @@ from system_under_test.raft.message import (
     ChunkTaken,
     Entry,
     HardState,
+    Kind,
     Message,
     PreVoteReply,
     PreVoteRequest,
@@ -40,6 +53,8 @@ from system_under_test.raft.snapshot import Incoming, Outgoing, Snapshot
 
 MAX_ENTRIES_PER_APPEND = 512
 MAX_BYTES_PER_APPEND = 1024 * 1024
+PROMOTION_LAG_ENTRIES = 512
+"""A learner that is more behind than this does not become a voter: the group might have to wait for it."""
 WINDOW_ENTRIES = 4096
 """How far the leader sends ahead of what a follower has acknowledged."""
 
@@ -70,7 +85,7 @@ class Raft:
         self,
         *,
         node: str,
-        members: Sequence[str],
+        membership: Membership,
         timing: Timing,
         hard_state: HardState,
         snapshot: Snapshot,
@@ -78,19 +93,16 @@ class Raft:
         now_ns: int,
         election_timeout_ns: int,
     ) -> None:
-        """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot."""
-        if node not in members:
-            raise ValueError(f"node {node!r} is none of the members {tuple(members)}")
+        """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot.
+        `membership` holds where these say nothing else; a node that is none of its members waits to be added."""
         self.node = node
-        self.peers = tuple(member for member in sorted(members) if member != node)
         self.term = hard_state.term
         self.vote = hard_state.vote
         self.role = Role.FOLLOWER
         self.leader: str | None = None
-        self.log = Log(snapshot, entries)
+        self.log = Log(snapshot, entries, membership)
         self.commit = snapshot.index
         self.durable_index = self.log.last_index
-        self._majority = len(members) // 2 + 1
         self._timing = timing
         self._kept = hard_state
         self._unsynced: deque[list[int]] = deque()
@@ -118,6 +130,20 @@ class Raft:
         return self.log.last_index
 
     @property
+    def membership(self) -> Membership:
+        return self.log.membership
+
+    @property
+    def is_voter(self) -> bool:
+        return self.node in self.membership.voters
+
+    @property
+    def _may_stand(self) -> bool:
+        """Also while its removal is not known to be committed: it may be the only one that has the entry which removes
+        it, and then nobody else could be elected."""
+        return any(self.node in membership.voters for membership in self.log.memberships_from(self.commit))
+
+    @property
     def is_active(self) -> bool:
         """Leader, and its own no-op is committed: what is committed before its term is known to it."""
         return self.role is Role.LEADER and self.commit >= self._own_term_index
@@ -143,8 +169,13 @@ class Raft:
             self._compact(event)
         elif isinstance(event, Transfer):
             self._begin_transfer(event.to, now_ns)
+        elif isinstance(event, ChangeMembership):
+            self._change_membership(event.change, now_ns)
         else:
             self._read(event.tokens)
+        if self.role is Role.LEADER and not self.is_voter and self.log.membership_index <= self.commit:
+            # It has led until its own removal was certain.
+            self._become_follower(self.term, now_ns)
         if self._kept.term != self.term or self._kept.vote != self.vote:
             effects.hard_state = self._kept = HardState(self.term, self.vote)
         if effects.must_persist:
@@ -158,7 +189,11 @@ class Raft:
         if now_ns < self.deadline_ns:
             return
         if self.role is not Role.LEADER:
-            self._ask_for_pre_votes(now_ns)
+            if self._may_stand:
+                self._ask_for_pre_votes(now_ns)
+            else:
+                self._become_follower(self.term, now_ns)
+                self._restart_timer(now_ns)
         elif now_ns - self._quorum_heard_ns(now_ns) >= self._timing.quorum_timeout_ns:
             self._become_follower(self.term, now_ns)
         else:
@@ -173,8 +208,13 @@ class Raft:
                     self._send_chunk(peer, progress.outgoing)
 
     def _quorum_heard_ns(self, now_ns: int) -> int:
-        heard = sorted((progress.heard_ns for progress in self._progress.values()), reverse=True)
-        return ([now_ns, *heard])[self._majority - 1]
+        return self._reached_by_majority(now_ns, lambda progress: progress.heard_ns)
+
+    def _reached_by_majority(self, own: int, of: Callable[[Progress], int]) -> int:
+        """The greatest number that a majority of the voters has reached; this node has, if it votes, `own`."""
+        voters = self.membership.voters
+        numbers = [own if voter == self.node else of(self._progress[voter]) for voter in voters]
+        return sorted(numbers, reverse=True)[self.membership.majority - 1]
 
     def _restart_timer(self, now_ns: int) -> None:
         self._timer_ns = now_ns
@@ -200,7 +240,7 @@ class Raft:
         self.leader = None
         self._restart_timer(now_ns)
         self._pre_votes = {self.node}
-        for peer in self.peers:
+        for peer in self._other_voters():
             self._effects.messages.append(
                 PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.log.last_term)
             )
@@ -212,26 +252,39 @@ class Raft:
         self.vote = self.node
         self._restart_timer(now_ns)
         self._votes = {self.node}
-        for peer in self.peers:
+        for peer in self._other_voters():
             self._effects.messages.append(VoteRequest(self.node, peer, self.term, self.last_index, self.log.last_term))
         self._count_votes(now_ns)
 
+    def _other_voters(self) -> list[str]:
+        return [voter for voter in sorted(self.membership.voters) if voter != self.node]
+
+    def _have_majority(self, votes: set[str]) -> bool:
+        return sum(voter in votes for voter in self.membership.voters) >= self.membership.majority
+
     def _count_votes(self, now_ns: int) -> None:
-        if self.role is Role.PRE_CANDIDATE and len(self._pre_votes) >= self._majority:
+        if self.role is Role.PRE_CANDIDATE and self._have_majority(self._pre_votes):
             self._become_candidate(now_ns)
-        elif len(self._votes) >= self._majority:
+        elif self._votes and self._have_majority(self._votes):
             self._become_leader(now_ns)
 
     def _become_leader(self, now_ns: int) -> None:
         self.role = Role.LEADER
         self.leader = self.node
         self._votes.clear()
-        self._progress = {peer: Progress(self.last_index + 1, now_ns) for peer in self.peers}
+        self._progress = {}
+        self._follow_up(now_ns)
         self._own_term_index = self.last_index + 1
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
         # Entries of older terms are committed only together with one of the own term (figure 8 of the
         # paper), so there has to be one, even if nobody proposes anything.
         self._append_own((b"",))
+
+    def _follow_up(self, now_ns: int) -> None:
+        """Send to those who are members now, and to no others."""
+        known = self._progress
+        members = [member for member in self.membership.addresses if member != self.node]
+        self._progress = {member: known.get(member) or Progress(self.last_index + 1, now_ns) for member in members}
 
     # -- messages
 
@@ -259,7 +312,7 @@ class Raft:
                 self._on_reply(message, now_ns)
         elif isinstance(message, TimeoutNow):
             # No pre-vote: those who are asked hear the leader that wants to be followed by this one.
-            if self.leader == message.sender:
+            if self.leader == message.sender and self.is_voter:
                 self._become_candidate(now_ns)
         elif isinstance(message, VoteReply) and message.granted and self._votes:
             # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
@@ -364,6 +417,9 @@ class Raft:
     def _append_own(self, data: tuple[bytes, ...]) -> None:
         first = self.last_index + 1
         self._write([Entry(first + position, self.term, item) for position, item in enumerate(data)])
+        self._send_to_all()
+
+    def _send_to_all(self) -> None:
         for peer, progress in self._progress.items():
             self._send_entries(peer, progress)
 
@@ -460,15 +516,39 @@ class Raft:
         self._send_entries(message.sender, progress)
 
     def _advance_commit(self) -> None:
-        matches = sorted([self.durable_index, *(p.match for p in self._progress.values())], reverse=True)
-        index = matches[self._majority - 1]
+        index = self._reached_by_majority(self.durable_index, lambda progress: progress.match)
         if index > self.commit and self.log.term_at(index) == self.term:
             self._commit_to(index)
+
+    # -- members
+
+    def refusal_of(self, change: Change) -> str | None:
+        """Why this leader cannot change the membership so now; None if it can."""
+        if not self.is_active or self.transferee is not None:
+            return "this node does not lead, or not yet, or is about to hand over"
+        if self.log.membership_index > self.commit:
+            return "the change before is not committed yet"
+        try:
+            self.membership.changed(change)
+        except UnfitChange as error:
+            return str(error)
+        learner = self._progress.get(change.node)
+        if isinstance(change, Promote) and (learner is None or self.commit - learner.match > PROMOTION_LAG_ENTRIES):
+            return f"{change.node} has not caught up"
+        return None
+
+    def _change_membership(self, change: Change, now_ns: int) -> None:
+        refusal = self.refusal_of(change)
+        assert refusal is None, refusal
+        changed = self.membership.changed(change)
+        self._write([Entry(self.last_index + 1, self.term, memberships.encode(changed), Kind.MEMBERSHIP)])
+        self._follow_up(now_ns)
+        self._send_to_all()
 
     # -- handing over
 
     def _begin_transfer(self, to: str, now_ns: int) -> None:
-        if self.role is Role.LEADER and self.transferee is None and to in self._progress:
+        if self.role is Role.LEADER and self.transferee is None and to in self._other_voters():
             self.transferee = to
             self._transfer_until_ns = now_ns + self._timing.min_election_timeout_ns
             self._hand_over()
@@ -496,8 +576,7 @@ class Raft:
     def _serve_reads(self) -> None:
         if not self._reads:
             return
-        rounds = sorted([self._round, *(progress.round for progress in self._progress.values())], reverse=True)
-        confirmed = rounds[self._majority - 1]
+        confirmed = self._reached_by_majority(self._round, lambda progress: progress.round)
         while self._reads and self._reads[0][0] <= confirmed:
             self._effects.reads.append(self._reads.popleft()[1])
 
@@ -521,7 +600,8 @@ class Raft:
     def _compact(self, event: Compact) -> None:
         assert event.index <= self.commit, "a snapshot of what is not committed"
         if event.index > self.log.snapshot.index:
-            self._begin_log_behind(Snapshot(event.index, self.log.term_at(event.index), event.data))
+            term, membership = self.log.term_at(event.index), self.log.membership_at(event.index)
+            self._begin_log_behind(Snapshot(event.index, term, event.data, membership))
 
     def _begin_log_behind(self, snapshot: Snapshot) -> None:
         self.log.begin_behind(snapshot)

@@ -14,8 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from system_under_test.raft.core import Raft, Role, Timing
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick, Transfer
-from system_under_test.raft.message import Entry, Message
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Read,
+    Receive,
+    Tick,
+    Transfer,
+)
+from system_under_test.raft.membership import Change, Membership, UnfitChange
+from system_under_test.raft.message import Entry, Kind, Message
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
@@ -41,7 +53,9 @@ class LeadershipLost(Exception):
 class RaftConfig:
     node: str
     members: Mapping[str, str] = field(default_factory=dict)
-    """Raft address of each member by id, this node's included."""
+    """Raft address of each voter by id, until the log says otherwise."""
+    address: str = ""
+    """Where this node is reached, if it is none of them and waits to be added."""
     port: int = 9879
     directory: str = "raft"
     heartbeat_s: float = 0.1
@@ -51,7 +65,7 @@ class RaftConfig:
     """So many entries are applied until a snapshot takes their place."""
 
     def __post_init__(self) -> None:
-        if self.node not in self.members:
+        if self.node not in self.members and not self.address:
             raise ValueError(f"{self.node!r} is none of the members {', '.join(sorted(self.members))}")
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
@@ -96,10 +110,11 @@ class RaftNode:
         self._on_leadership = on_leadership
         self._core = core
         self._raft: Raft | None = None
+        self._membership = Membership(voters=config.members)
         self._transport = PeerTransport(
             host,
             node=config.node,
-            peers={peer: address for peer, address in config.members.items() if peer != config.node},
+            address=config.members.get(config.node, config.address),
             deliver=self._deliver,
             silence_s=config.max_election_timeout_s,
         )
@@ -139,6 +154,11 @@ class RaftNode:
         return None if self._raft is None else self._raft.leader
 
     @property
+    def membership(self) -> Membership:
+        """The newest that this node has in its log, committed or not."""
+        return self._membership
+
+    @property
     def term(self) -> int:
         return 0 if self._raft is None else self._raft.term
 
@@ -150,7 +170,7 @@ class RaftNode:
             self._restore(recovered.snapshot)
         self._raft = self._core(
             node=config.node,
-            members=sorted(config.members),
+            membership=Membership(voters=config.members),
             timing=Timing(
                 heartbeat_ns=int(config.heartbeat_s * 1e9),
                 min_election_timeout_ns=int(config.min_election_timeout_s * 1e9),
@@ -162,6 +182,8 @@ class RaftNode:
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
         )
+        self._membership = self._raft.membership
+        self._transport.set_peers(self._membership.addresses)
         await self._transport.start(config.port)
         spawn = self._host.spawn
         self._tasks = [
@@ -216,6 +238,20 @@ class RaftNode:
             self._step(Transfer(to))
         else:
             future.set_result(False)
+        return future
+
+    def change_membership(self, change: Change) -> asyncio.Future[None]:
+        """Done once the change is committed; one at a time. Raises NotLeader or UnfitChange at once: nothing was
+        appended; LeadershipLost through the future."""
+        raft = self._raft
+        if raft is None or not self._was_active:
+            raise NotLeader(self.leader)
+        refusal = raft.refusal_of(change)
+        if refusal is not None:
+            raise UnfitChange(refusal)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending[raft.last_index + 1] = _Proposal(b"", future, raft.term)
+        self._step(ChangeMembership(change))
         return future
 
     # -- tasks
@@ -304,6 +340,9 @@ class RaftNode:
             self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
             self._written = effects.sequence
             self._dirty.set()
+        if raft.membership is not self._membership:
+            self._membership = raft.membership
+            self._transport.set_peers(self._membership.addresses)
         for append in effects.appends:
             self._transport.send(append, now_ns)
         if effects.messages:
@@ -338,9 +377,10 @@ class RaftNode:
             self._host.reached("about-to-install-snapshot", index=effects.restored.index)
             self._restore(effects.restored)
         for entry in effects.committed:
-            if entry.data:
+            result = None
+            if entry.data and entry.kind is Kind.COMMAND:
                 self._host.reached("about-to-apply", index=entry.index, term=entry.term)
-            result = self._apply(entry) if entry.data else None
+                result = self._apply(entry)
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
                 if proposal.term == entry.term:

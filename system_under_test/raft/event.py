@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from system_under_test.raft.membership import Change
 from system_under_test.raft.message import Append, Entry, HardState, Message, SnapshotChunk, TimeoutNow
 from system_under_test.raft.snapshot import Snapshot
 
@@ -57,7 +58,14 @@ class Transfer:
     to: str
 
 
-Event = Tick | Receive | Propose | Read | Persisted | Compact | Transfer
+@dataclass(frozen=True, slots=True)
+class ChangeMembership:
+    """Only for a leader for which `refusal_of` this change is None."""
+
+    change: Change
+
+
+Event = Tick | Receive | Propose | Read | Persisted | Compact | Transfer | ChangeMembership
 
 
 @dataclass(slots=True)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from enum import IntEnum
+
+from system_under_test.raft import membership as memberships
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
@@ -19,13 +22,22 @@ class MalformedMessage(Exception):
     """Bytes that are no Raft message; the connection they came on is of no use any more."""
 
 
+class Kind(IntEnum):
+    """What an entry is for."""
+
+    COMMAND = 0
+    """The state machine; without data nobody: the no-op with which a leader begins its term."""
+    MEMBERSHIP = 1
+    """Raft itself: who its members are, from this entry on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     index: int
     """From 1, dense."""
     term: int
     data: bytes
-    """Empty for the no-op with which a leader begins its term."""
+    kind: Kind = Kind.COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +159,15 @@ class TimeoutNow:
     term: int
 
 
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """The first frame of a connection: who speaks on it, and where that node is reached, as the one that listens may
+    not have heard yet that it is a member."""
+
+    node: str
+    address: str
+
+
 Message = (
     PreVoteRequest
     | PreVoteReply
@@ -160,13 +181,14 @@ Message = (
     | TimeoutNow
 )
 
+_GREETING = b"stormproof-raft"
 _HEAD = struct.Struct(">IBQH")
 _TWO = struct.Struct(">QQ")
 _THREE = struct.Struct(">QQQ")
 _FOUR = struct.Struct(">QQQQ")
 _APPEND = struct.Struct(">QQQQI")
 _CHUNK = struct.Struct(">QQQQI")
-_ENTRY = struct.Struct(">QI")
+_ENTRY = struct.Struct(">QIB")
 _KIND: dict[type, int] = {
     PreVoteRequest: 1,
     PreVoteReply: 2,
@@ -190,7 +212,7 @@ def encode(message: Message) -> bytes:
             )
         ]
         for entry in message.entries:
-            parts.append(_ENTRY.pack(entry.term, len(entry.data)))
+            parts.append(_ENTRY.pack(entry.term, len(entry.data), entry.kind))
             parts.append(entry.data)
         fields = b"".join(parts)
     elif isinstance(message, AppendAccepted):
@@ -212,6 +234,26 @@ def encode(message: Message) -> bytes:
     sender = message.sender.encode()
     head = _HEAD.pack(_HEAD.size - 4 + len(sender) + len(fields), _KIND[type(message)], message.term, len(sender))
     return head + sender + fields
+
+
+def encode_greeting(greeting: Greeting) -> bytes:
+    node, address = greeting.node.encode(), greeting.address.encode()
+    body = _GREETING + len(node).to_bytes(2, "big") + node + address
+    return len(body).to_bytes(4, "big") + body
+
+
+def decode_greeting(frame: bytes) -> Greeting:
+    """From a frame without its length word. Raises MalformedMessage."""
+    at = len(_GREETING) + 2
+    end = at + int.from_bytes(frame[at - 2 : at], "big")
+    try:
+        node, address = frame[at:end].decode(), frame[end:].decode()
+    except UnicodeDecodeError as error:
+        raise MalformedMessage(f"a greeting of {len(frame)} bytes: {error}") from error
+    host, _, port = address.rpartition(":")
+    if not frame.startswith(_GREETING) or not node or not host or not (port.isascii() and port.isdigit()):
+        raise MalformedMessage("a connection that does not begin with a greeting")
+    return Greeting(node, address)
 
 
 def frame_length(word: bytes) -> int:
@@ -243,13 +285,13 @@ def _decode(frame: bytes, recipient: str) -> Message:
         at += _APPEND.size
         entries = []
         for index in range(previous_index + 1, previous_index + 1 + count):
-            entry_term, size = _ENTRY.unpack_from(frame, at)
+            entry_term, size, kind_of_entry = _ENTRY.unpack_from(frame, at)
             at += _ENTRY.size
             data = frame[at : at + size]
             if len(data) != size:
                 raise MalformedMessage("an entry is cut short")
             at += size
-            entries.append(Entry(index, entry_term, data))
+            entries.append(_entry(index, entry_term, data, kind_of_entry))
         return Append(sender, recipient, term, round_, previous_index, previous_term, commit, tuple(entries))
     if kind == 6:
         round_, match = _TWO.unpack_from(frame, at)
@@ -279,3 +321,13 @@ def _decode(frame: bytes, recipient: str) -> Message:
     if kind == 4:
         return VoteReply(sender, recipient, term, frame[at] == 1)
     raise MalformedMessage(f"kind {kind} is unknown")
+
+
+def _entry(index: int, term: int, data: bytes, kind: int) -> Entry:
+    try:
+        entry = Entry(index, term, data, Kind(kind))
+        if entry.kind is Kind.MEMBERSHIP:
+            memberships.decode(data)
+    except ValueError as error:
+        raise MalformedMessage(str(error)) from error
+    return entry

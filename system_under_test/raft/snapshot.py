@@ -11,9 +11,11 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from system_under_test.raft import membership as memberships
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import MalformedMessage, SnapshotChunk
 
-_HEAD = struct.Struct(">IQQ")
+_HEAD = struct.Struct(">IQQI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,16 @@ class Snapshot:
     term: int
     """That entry's."""
     data: bytes
+    membership: Membership | None = None
+    """As of that entry; None where none has changed what is configured."""
 
 
 NOTHING = Snapshot(0, 0, b"")
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    body = _HEAD.pack(0, snapshot.index, snapshot.term)[4:] + snapshot.data
+    members = b"" if snapshot.membership is None else memberships.encode(snapshot.membership)
+    body = _HEAD.pack(0, snapshot.index, snapshot.term, len(members))[4:] + members + snapshot.data
     return zlib.crc32(body).to_bytes(4, "big") + body
 
 
@@ -37,8 +42,13 @@ def decode(encoded: bytes) -> Snapshot:
     """Raises MalformedMessage for bytes that are not one whole snapshot."""
     if len(encoded) < _HEAD.size or zlib.crc32(encoded[4:]) != int.from_bytes(encoded[:4], "big"):
         raise MalformedMessage(f"{len(encoded)} bytes are no snapshot: the checksum does not fit")
-    _, index, term = _HEAD.unpack_from(encoded)
-    return Snapshot(index, term, encoded[_HEAD.size :])
+    _, index, term, length = _HEAD.unpack_from(encoded)
+    at = _HEAD.size + length
+    try:
+        members = memberships.decode(encoded[_HEAD.size : at]) if length else None
+    except ValueError as error:
+        raise MalformedMessage(str(error)) from error
+    return Snapshot(index, term, encoded[at:], members)
 
 
 class Outgoing:

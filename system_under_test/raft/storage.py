@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from system_under_test.raft import snapshot as snapshots
-from system_under_test.raft.message import Entry, HardState, MalformedMessage
+from system_under_test.raft.message import Entry, HardState, Kind, MalformedMessage
 from system_under_test.raft.snapshot import NOTHING, Snapshot
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.runtime.rewrite import write_again
 
 _VOTE = struct.Struct(">IQH")
-_ENTRY = struct.Struct(">IIQQ")
+_ENTRY = struct.Struct(">IIQQB")
 _READ_BYTES = 1024 * 1024
 _VOTE_FILE_LIMIT_BYTES = 64 * 1024
 
@@ -222,7 +222,7 @@ class RaftStorage:
         while at + _ENTRY.size <= size:
             if at + _ENTRY.size > start + len(buffer):
                 buffer, start = file.read_at(at, _READ_BYTES), at
-            stored, length, index, term = _ENTRY.unpack_from(buffer, at - start)
+            stored, length, index, term, kind = _ENTRY.unpack_from(buffer, at - start)
             end = at + _ENTRY.size + length
             if end > size or (entries and index != entries[-1].index + 1):
                 break
@@ -231,7 +231,7 @@ class RaftStorage:
             record = buffer[at - start : end - start]
             if zlib.crc32(record[4:], crc) != stored:
                 break
-            entries.append(Entry(index, term, record[_ENTRY.size :]))
+            entries.append(Entry(index, term, record[_ENTRY.size :], Kind(kind)))
             self._ends.append(end)
             self._crcs.append(stored)
             at, crc = end, stored
@@ -254,7 +254,7 @@ class RaftStorage:
         crc = self._crcs[-1] if keep else 0
         parts = []
         for entry in entries:
-            body = _ENTRY.pack(0, len(entry.data), entry.index, entry.term)[4:] + entry.data
+            body = _ENTRY.pack(0, len(entry.data), entry.index, entry.term, entry.kind)[4:] + entry.data
             crc = zlib.crc32(body, crc)
             parts.append(crc.to_bytes(4, "big"))
             parts.append(body)

@@ -20,11 +20,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from system_under_test.raft.core import Raft, Role
+from system_under_test.raft.core import Role
 from system_under_test.raft.event import Tick
 from system_under_test.raft.message import VoteRequest
 from system_under_test.raft.snapshot import Snapshot
-from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node, SmallChunks
+from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node, SmallChunks, of
 
 NODES = st.integers(0, 4)
 SOME = st.sets(NODES, min_size=1, max_size=3)
@@ -43,10 +43,13 @@ class RaftMachine(RuleBasedStateMachine):
 
     kind: ClassVar[type[Node]] = Node
 
-    @initialize(draw=st.randoms(use_true_random=False), size=st.sampled_from((3, 3, 5)))
-    def begin(self, draw: random.Random, size: int) -> None:
+    @initialize(draw=st.randoms(use_true_random=False), size=st.sampled_from((3, 3, 5)), has_leader=st.booleans())
+    def begin(self, draw: random.Random, size: int, has_leader: bool) -> None:
         self.network = Network(draw, size, self.kind)
         self.names = list(self.network.nodes)
+        if has_leader:
+            self.stands_for_election(0, set(range(size)), ALL)
+            self.works(0, set(range(size)), ALL)
 
     def node(self, number: int) -> Node:
         """Running: whoever had crashed boots first."""
@@ -138,6 +141,15 @@ class RaftMachine(RuleBasedStateMachine):
             self.network.step(node, Tick(1000 * MILLISECOND))
             self.talk(node, {late}, rounds=7, syncs=syncs)
 
+    @rule(number=NODES, place=PLACES, followers=SOME, syncs=SYNCS)
+    def changes_members(self, number: int, place: int, followers: set[int], syncs: str) -> None:
+        """One of those who lead adds, promotes or removes one, maybe itself, and tells some."""
+        node = self.leader(number)
+        changes = [] if node is None else self.network.fit_changes(node)
+        if node is not None and changes:
+            self.network.change(node, changes[place % len(changes)])
+            self.talk(node, followers, rounds=2, syncs=syncs)
+
     @rule(number=NODES, to=NODES, followers=SOME, syncs=SYNCS)
     def hands_over(self, number: int, to: int, followers: set[int], syncs: str) -> None:
         """One of those who lead wants another to lead, which then talks with some."""
@@ -208,10 +220,6 @@ class TakesOverNoState(SmallChunks):
     def _install(self, snapshot: Snapshot) -> None:
         super()._install(snapshot)
         self._effects.restored = None
-
-
-def of(core: type[Raft]) -> type[Node]:
-    return type(core.__name__, (Node,), {"core": core})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,19 @@ import random
 from collections.abc import Sequence
 
 from system_under_test.raft.core import Raft, Role, Timing
-from system_under_test.raft.event import Compact, Effects, Event, Persisted, Propose, Read, Receive, Tick, Transfer
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Read,
+    Receive,
+    Tick,
+    Transfer,
+)
+from system_under_test.raft.membership import AddLearner, Change, Membership, Promote, Remove
 from system_under_test.raft.message import Entry, HardState, Message
 from system_under_test.raft.snapshot import NOTHING, Snapshot
 
@@ -20,14 +32,18 @@ TIMING = Timing(
 )
 
 
+OUTSIDERS = 2
+"""Nodes that run and are no members at first."""
+
+
 class Broken(AssertionError):
     """A promise of Raft does not hold."""
 
 
 class SmallChunks(Raft):
-    """A snapshot of this world is sent in four."""
+    """A snapshot of this world is sent in four or so."""
 
-    chunk_bytes = 16
+    chunk_bytes = 40
 
 
 def digest(before: bytes, entry: Entry) -> bytes:
@@ -40,9 +56,9 @@ class Node:
 
     core: type[Raft] = SmallChunks
 
-    def __init__(self, name: str, members: Sequence[str]) -> None:
+    def __init__(self, name: str, voters: Sequence[str]) -> None:
         self.name = name
-        self.members = members
+        self.membership = Membership(voters=dict.fromkeys(voters, ""))
         self.hard_state = HardState()
         self.snapshot = NOTHING
         self.entries: list[Entry] = []
@@ -56,7 +72,7 @@ class Node:
         self.applied, self.state = self.snapshot.index, self.snapshot.data
         self.raft = self.core(
             node=self.name,
-            members=self.members,
+            membership=self.membership,
             timing=TIMING,
             hard_state=self.hard_state,
             snapshot=self.snapshot,
@@ -84,12 +100,17 @@ class ForgetfulNode(Node):
         self.hard_state = hard_state
 
 
+def of(core: type[Raft]) -> type[Node]:
+    """Nodes with this core."""
+    return type(core.__name__, (Node,), {"core": core})
+
+
 class Network:
     def __init__(self, seed: int | random.Random, size: int, kind: type[Node] = Node) -> None:
         self.draw = seed if isinstance(seed, random.Random) else random.Random(seed)
         self.now_ns = 0
-        members = [f"n{number}" for number in range(1, size + 1)]
-        self.nodes = {name: kind(name, members) for name in members}
+        names = [f"n{number}" for number in range(1, size + OUTSIDERS + 1)]
+        self.nodes = {name: kind(name, names[:size]) for name in names}
         self.wire: list[Message] = []
         self.cut: set[tuple[str, str]] = set()
         self.leaders: dict[int, str] = {}
@@ -98,7 +119,7 @@ class Network:
         """After how many entries the state machine is in which state."""
         self.reads: dict[int, int] = {}
         self.served_reads = 0
-        self.crashes = self.compactions = self.installs = self.transfers = 0
+        self.crashes = self.compactions = self.installs = self.transfers = self.changes = 0
         self.proposed = 0
         for node in self.nodes.values():
             node.boot(0, self._timeout_ns())
@@ -217,6 +238,17 @@ class Network:
             self.compactions += 1
             self.step(node, Compact(node.applied, node.state))
 
+    def fit_changes(self, node: Node) -> list[Change]:
+        """What this node would change of the membership, if it were asked to."""
+        assert node.raft is not None
+        changes: list[Change] = [kind(name) for name in self.nodes for kind in (Promote, Remove)]
+        changes += [AddLearner(name, "") for name in self.nodes]
+        return [change for change in changes if node.raft.refusal_of(change) is None]
+
+    def change(self, node: Node, change: Change) -> None:
+        self.changes += 1
+        self.step(node, ChangeMembership(change))
+
     def transfer(self, node: Node, to: Node) -> None:
         self.transfers += 1
         self.step(node, Transfer(to.name))
@@ -251,6 +283,9 @@ class Network:
             elif luck < 0.86:
                 self.compact(node)
             elif luck < 0.94:
+                changes = self.fit_changes(node) if draw.random() < 0.5 else []
+                if changes:
+                    self.change(node, draw.choice(changes))
                 self.propose(node)
             elif luck < 0.975:
                 self.read(node)

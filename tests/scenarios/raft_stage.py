@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from system_under_test.raft.core import Raft, Role, Timing
 from system_under_test.raft.event import Compact, Event, Persisted, Propose, Receive, Tick
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
@@ -43,7 +44,7 @@ class Stage:
         self.nodes = {
             name: core(
                 node=name,
-                members=sorted(logs),
+                membership=Membership(voters=dict.fromkeys(sorted(logs), "")),
                 timing=TIMING,
                 hard_state=HardState((terms or {}).get(name, int(log[-1]) if log else 0), None),
                 snapshot=NOTHING,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from system_under_test.raft.core import Raft, Role
 from system_under_test.raft.event import Persisted, Propose, Read, Receive, Tick, Transfer
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
@@ -181,7 +182,7 @@ def test_a_read_waits_for_the_own_no_op_and_then_for_a_majority():
 
 
 class InPieces(Raft):
-    chunk_bytes = 20
+    chunk_bytes = 40
 
 
 def with_snapshot() -> Stage:
@@ -205,12 +206,12 @@ def test_a_follower_whose_next_entries_are_gone_gets_the_snapshot_and_what_is_be
     stage.between("s1", "s3")
     assert stage.transcript == [
         "s1→s3 after 4 (term 2): nothing",
-        "s1→s3 snapshot up to 4: bytes 0..20 of 43",
+        "s1→s3 snapshot up to 4: bytes 0..40 of 97",
         "s3→s1 does not fit at 4; try 0 (term 0)",
-        "s3→s1 has 20 bytes of the snapshot up to 4",
-        "s1→s3 snapshot up to 4: bytes 20..40 of 43",
         "s3→s1 has 40 bytes of the snapshot up to 4",
-        "s1→s3 snapshot up to 4: bytes 40..43 of 43",
+        "s1→s3 snapshot up to 4: bytes 40..80 of 97",
+        "s3→s1 has 80 bytes of the snapshot up to 4",
+        "s1→s3 snapshot up to 4: bytes 80..97 of 97",
         "s3 keeps a snapshot up to 4: ",
         "s3→s1 equal up to 4",
         "s1→s3 after 4 (term 2): 2",
@@ -307,7 +308,7 @@ def test_whoever_is_told_to_stand_by_a_leader_of_the_past_does_not():
 def alone(node: str, members: list[str], log: str = "") -> Raft:
     return Raft(
         node=node,
-        members=members,
+        membership=Membership(voters=dict.fromkeys(members, "")),
         timing=TIMING,
         hard_state=HardState(int(log[-1]) if log else 0, None),
         snapshot=NOTHING,

@@ -21,6 +21,8 @@ from system_under_test.raft.storage import RaftStorage
 from tests.unit.simulated.lending import LENT
 
 NAMES = ("a", "b", "c")
+"""The voters of the beginning."""
+HOSTS = (*NAMES, "d")
 PORT = 9879
 
 
@@ -58,7 +60,8 @@ class RaftCluster:
 
     async def start(self, name: str) -> Member:
         """Begin a life on the host that this node has now."""
-        config = RaftConfig(node=name, members={peer: f"{peer}:{PORT}" for peer in NAMES}, port=PORT, **self.settings)
+        voters = {peer: f"{peer}:{PORT}" for peer in NAMES}
+        config = RaftConfig(node=name, members=voters, address=f"{name}:{PORT}", port=PORT, **self.settings)
         member = self.members[name] = Member(LENT[name], config)
         await member.node.start()
         return member
@@ -83,12 +86,12 @@ class RaftCluster:
 def play(
     story: Callable[[RaftCluster], Coroutine[Any, Any, None]], *, seed: int = 1, fsync_ms: float = 1.0, **settings: Any
 ) -> Trace:
-    """Tell a story to three hosts on a quiet network; the nodes of `story` begin when it starts them."""
+    """Tell a story to hosts on a quiet network; the nodes of `story` begin when it starts them."""
     trace = Trace()
 
     async def whole(env: SimulatedEnvironment) -> None:
         program = PythonProgram(main="tests.unit.simulated.lending:lend")
-        await env.start([NodeSpec(name=name, groups=("nodes",), program=program) for name in NAMES], Path(directory))
+        await env.start([NodeSpec(name=name, groups=("nodes",), program=program) for name in HOSTS], Path(directory))
         await env.timeline.sleep(0)
         await story(RaftCluster(env, settings))
         await env.stop()

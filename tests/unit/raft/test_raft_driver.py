@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system_under_test.raft.driver import NotLeader
-from tests.unit.raft.raft_cluster import NAMES, RaftCluster, play
+from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
+from tests.unit.raft.raft_cluster import NAMES, PORT, RaftCluster, play
 
 
 def test_a_read_beside_a_write_waits_for_the_disks_and_not_for_the_next_heartbeat():
@@ -89,5 +90,77 @@ def test_a_transfer_to_a_node_that_is_down_ends_and_the_leader_leads_on():
         assert not await cluster.env.timeline.within(1.3, transfer)
         await leader.node.propose(b"after")
         assert not await leader.node.transfer_leadership("nobody")
+
+    play(story)
+
+
+def test_a_node_joins_as_a_learner_gets_the_log_and_then_votes():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        for number in range(25):
+            await leader.node.propose(b"%d" % number)
+        joining = await cluster.start("d")
+        await cluster.env.timeline.sleep(5.0)
+        assert not joining.applied
+        assert joining.node.term == 0, "nobody has told it anything, and it does not stand for election"
+        await leader.node.change_membership(AddLearner("d", f"d:{PORT}"))
+        await cluster.until(lambda: joining.applied == leader.applied)
+        assert joining.restored > 10
+        with pytest.raises(UnfitChange, match="already"):
+            leader.node.change_membership(AddLearner("d", f"d:{PORT}"))
+        promotion = leader.node.change_membership(Promote("d"))
+        with pytest.raises(UnfitChange, match="not committed"):
+            leader.node.change_membership(Remove("a"))
+        await promotion
+        assert await leader.node.transfer_leadership("d")
+        await cluster.until(lambda: joining.node.is_active)
+        assert sorted(joining.node.membership.voters) == ["a", "b", "c", "d"]
+
+    play(story, snapshot_threshold=10)
+
+
+def test_a_leader_that_is_removed_leads_until_that_is_certain_and_the_others_go_on():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        name = next(name for name in NAMES if cluster.members[name] is leader)
+        await leader.node.change_membership(Remove(name))
+        assert not leader.node.is_active
+        await cluster.until(lambda: any(member.node.is_active for member in cluster.members.values()))
+        successor = await cluster.leader()
+        await successor.node.propose(b"after")
+        assert name not in successor.node.membership.addresses
+        term = successor.node.term
+        await cluster.env.timeline.sleep(10.0)
+        assert successor.node.is_active, "the one that is out does not disturb"
+        assert successor.node.term == term
+
+    play(story)
+
+
+def test_who_was_away_while_a_member_joined_answers_it_all_the_same():
+    async def story(cluster: RaftCluster) -> None:
+        for name in NAMES:
+            await cluster.start(name)
+        leader = await cluster.leader()
+        name = next(name for name in NAMES if cluster.members[name] is leader)
+        away = next(other for other in NAMES if other != name)
+        await cluster.env.kill([away])
+        joining = await cluster.start("d")
+        await leader.node.change_membership(AddLearner("d", f"d:{PORT}"))
+        await cluster.until(lambda: joining.node.membership == leader.node.membership)
+        await leader.node.change_membership(Promote("d"))
+        assert await leader.node.transfer_leadership("d")
+        await cluster.until(lambda: joining.node.is_active)
+        await joining.node.propose(b"unheard of where it was away")
+        await cluster.env.boot([away])
+        await cluster.env.timeline.sleep(0)
+        back = await cluster.start(away)
+        await cluster.env.kill([name])
+        await joining.node.propose(b"more")
+        await cluster.until(lambda: back.applied == joining.applied)
 
     play(story)

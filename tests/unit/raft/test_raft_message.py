@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from system_under_test.raft import membership as memberships
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
     AppendRefused,
     ChunkTaken,
     Entry,
+    Greeting,
+    Kind,
     MalformedMessage,
     Message,
     PreVoteReply,
@@ -21,7 +25,9 @@ from system_under_test.raft.message import (
     VoteReply,
     VoteRequest,
     decode,
+    decode_greeting,
     encode,
+    encode_greeting,
     frame_length,
 )
 
@@ -30,11 +36,17 @@ name = st.text(max_size=20)
 ends = st.tuples(name, st.just("me"), number)
 
 
+members = st.dictionaries(name, name, min_size=1).map(lambda voters: memberships.encode(Membership(voters=voters)))
+bodies = st.one_of(
+    st.tuples(st.binary(max_size=50), st.just(Kind.COMMAND)), st.tuples(members, st.just(Kind.MEMBERSHIP))
+)
+
+
 @st.composite
 def appends(draw: st.DrawFn) -> Append:
     previous = draw(st.integers(0, 2**40))
-    data = draw(st.lists(st.tuples(number, st.binary(max_size=50)), max_size=5))
-    entries = tuple(Entry(previous + 1 + place, term, body) for place, (term, body) in enumerate(data))
+    data = draw(st.lists(st.tuples(number, bodies), max_size=5))
+    entries = tuple(Entry(previous + 1 + place, term, *body) for place, (term, body) in enumerate(data))
     return Append(*draw(ends), draw(number), previous, draw(number), draw(number), entries)
 
 
@@ -86,3 +98,23 @@ def test_a_term_that_none_can_follow_is_refused() -> None:
         with pytest.raises(MalformedMessage, match="no term can follow"):
             decode(encode(VoteReply("c1", "me", term, False))[4:], "me")
     assert decode(encode(VoteReply("c1", "me", 2**63 - 1, False))[4:], "me").term == 2**63 - 1
+
+
+@given(name.filter(bool), name.filter(bool), st.integers(0, 65535))
+def test_a_greeting_says_who_speaks_and_where_it_is_reached(node: str, host: str, port: int) -> None:
+    greeting = Greeting(node, f"{host}:{port}")
+    frame = encode_greeting(greeting)
+    assert frame_length(frame[:4]) == len(frame) - 4
+    assert decode_greeting(frame[4:]) == greeting
+
+
+@given(st.one_of(st.binary(max_size=80), messages.map(lambda message: encode(message)[4:])))
+def test_what_is_no_greeting_is_refused_and_never_crashes(frame: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        decode_greeting(frame)
+
+
+def test_a_membership_that_is_none_is_refused_before_it_comes_into_a_log() -> None:
+    append = Append("c1", "me", 3, 9, 5, 2, 4, (Entry(6, 3, b"{}", Kind.MEMBERSHIP),))
+    with pytest.raises(MalformedMessage, match="membership"):
+        decode(encode(append)[4:], "me")

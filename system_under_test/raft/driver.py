@@ -53,10 +53,9 @@ class LeadershipLost(Exception):
 class RaftConfig:
     node: str
     members: Mapping[str, str] = field(default_factory=dict)
-    """Raft address of each voter by id, until the log says otherwise."""
-    address: str = ""
-    """Where this node is reached, if it is none of them and waits to be added."""
-    port: int = 9879
+    """Raft address of each voter by id, until the log says otherwise. A node that is none of them waits to be added."""
+    group: int = 0
+    """Among those that share a transport, the same on all members."""
     directory: str = "raft"
     heartbeat_s: float = 0.1
     min_election_timeout_s: float = 1.0
@@ -65,8 +64,6 @@ class RaftConfig:
     """So many entries are applied until a snapshot takes their place."""
 
     def __post_init__(self) -> None:
-        if self.node not in self.members and not self.address:
-            raise ValueError(f"{self.node!r} is none of the members {', '.join(sorted(self.members))}")
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
         if self.snapshot_threshold < 1:
@@ -95,6 +92,7 @@ class RaftNode:
         config: RaftConfig,
         *,
         storage: RaftStorage,
+        transport: PeerTransport,
         apply: Callable[[Entry], Any],
         snapshot: Callable[[], bytes],
         restore: Callable[[Snapshot], None],
@@ -111,13 +109,7 @@ class RaftNode:
         self._core = core
         self._raft: Raft | None = None
         self._membership = Membership(voters=config.members)
-        self._transport = PeerTransport(
-            host,
-            node=config.node,
-            address=config.members.get(config.node, config.address),
-            deliver=self._deliver,
-            silence_s=config.max_election_timeout_s,
-        )
+        self._transport = transport.join(config.group, self._deliver)
         self._was_active = False
         self._stopped = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -163,7 +155,7 @@ class RaftNode:
         return 0 if self._raft is None else self._raft.term
 
     async def start(self) -> None:
-        """Recover, listen, take part. Raises OSError if the port is taken."""
+        """Recover and take part, as soon as the transport is started."""
         recovered = await self._storage.open()
         config = self._config
         if recovered.snapshot.index:
@@ -184,7 +176,6 @@ class RaftNode:
         )
         self._membership = self._raft.membership
         self._transport.set_peers(self._membership.addresses)
-        await self._transport.start(config.port)
         spawn = self._host.spawn
         self._tasks = [
             spawn(self._keep_time(), "raft timer"),
@@ -195,7 +186,7 @@ class RaftNode:
     async def stop(self) -> None:
         """Leave without ado; what was appended and is not applied ends as LeadershipLost."""
         self._stopped = True
-        self._transport.stop()
+        self._transport.leave()
         for task in self._tasks:
             task.cancel()
         self._lose_requests()

@@ -1,6 +1,6 @@
 """What Raft nodes say to each other, what they keep, and how both look as bytes.
 
-A frame is `length:4 | kind:1 | term:8 | sender | fields`, big-endian; the length does not count itself.
+A frame is `length:4 | group:4 | kind:1 | term:8 | sender | fields`, big-endian; the length does not count itself.
 Strings are `length:2 | UTF-8`. Nothing here decides anything.
 """
 
@@ -182,7 +182,7 @@ Message = (
 )
 
 _GREETING = b"stormproof-raft"
-_HEAD = struct.Struct(">IBQH")
+_HEAD = struct.Struct(">IIBQH")
 _TWO = struct.Struct(">QQ")
 _THREE = struct.Struct(">QQQ")
 _FOUR = struct.Struct(">QQQQ")
@@ -203,7 +203,7 @@ _KIND: dict[type, int] = {
 }
 
 
-def encode(message: Message) -> bytes:
+def encode(group: int, message: Message) -> bytes:
     """The whole frame. The recipient is not in it: whoever reads the frame is."""
     if isinstance(message, Append):
         parts = [
@@ -232,8 +232,8 @@ def encode(message: Message) -> bytes:
     else:
         fields = b"\x01" if message.granted else b"\x00"
     sender = message.sender.encode()
-    head = _HEAD.pack(_HEAD.size - 4 + len(sender) + len(fields), _KIND[type(message)], message.term, len(sender))
-    return head + sender + fields
+    length = _HEAD.size - 4 + len(sender) + len(fields)
+    return _HEAD.pack(length, group, _KIND[type(message)], message.term, len(sender)) + sender + fields
 
 
 def encode_greeting(greeting: Greeting) -> bytes:
@@ -263,10 +263,10 @@ def frame_length(word: bytes) -> int:
     return length
 
 
-def decode(frame: bytes, recipient: str) -> Message:
-    """From a frame without its length word. Raises MalformedMessage."""
+def decode(frame: bytes, recipient: str) -> tuple[int, Message]:
+    """The group and the message, from a frame without its length word. Raises MalformedMessage."""
     try:
-        return _decode(frame, recipient)
+        return int.from_bytes(frame[:4], "big"), _decode(frame[4:], recipient)
     except (struct.error, UnicodeDecodeError, IndexError) as error:
         raise MalformedMessage(f"a frame of {len(frame)} bytes: {error}") from error
 

@@ -3,6 +3,9 @@
 A message to a peer that is not connected is dropped, and so is one to a peer that has long been silent;
 Raft sends what matters again. Nothing waits here, and nothing is kept.
 
+Several Raft groups of one process share it: each joins with its number, which every frame carries. What comes for a
+group that has not joined is dropped.
+
 A connection begins with a greeting. Whoever is greeted by a node that it does not know connects to it as long as that
 connection lasts: a member may have been added while this node was away, and may have to be answered before the log
 that says so can come.
@@ -54,6 +57,27 @@ class _Link:
             self.connection.close()
 
 
+class GroupChannel:
+    """What one Raft group has of the transport."""
+
+    def __init__(self, transport: PeerTransport, group: int) -> None:
+        self._transport = transport
+        self._group = group
+
+    def set_peers(self, addresses: Mapping[str, str]) -> None:
+        """Keep connected to these nodes, by their addresses."""
+        self._transport.set_peers(self._group, addresses)
+
+    def send(self, message: Message, now_ns: int) -> None:
+        self._transport.send(self._group, message, now_ns)
+
+    def drop_silent(self, now_ns: int) -> None:
+        self._transport.drop_silent(now_ns)
+
+    def leave(self) -> None:
+        self._transport.leave(self._group)
+
+
 class PeerTransport:
     def __init__(
         self,
@@ -61,7 +85,6 @@ class PeerTransport:
         *,
         node: str,
         address: str,
-        deliver: Callable[[Message], None],
         silence_s: float,
         connect_timeout_s: float = 1.0,
         first_backoff_s: float = 0.05,
@@ -71,7 +94,9 @@ class PeerTransport:
         self._host = host
         self._node = node
         self._greeting = encode_greeting(Greeting(node, address))
-        self._deliver = deliver
+        self._groups: dict[int, Callable[[Message], None]] = {}
+        """Who takes a group's messages."""
+        self._peers: dict[int, Mapping[str, str]] = {}
         self._links: dict[str, _Link] = {}
         self._silence_ns = int(silence_s * 1e9)
         self._connect_timeout_s = connect_timeout_s
@@ -97,22 +122,34 @@ class PeerTransport:
         for connection in list(self._accepted.values()):
             connection.close()
 
-    def set_peers(self, addresses: Mapping[str, str]) -> None:
-        """Keep connected to these nodes, by their addresses, and to no others but those that greet this one."""
+    def join(self, group: int, deliver: Callable[[Message], None]) -> GroupChannel:
+        assert group not in self._groups, "a group joins once"
+        self._groups[group] = deliver
+        return GroupChannel(self, group)
+
+    def leave(self, group: int) -> None:
+        del self._groups[group]
+        self.set_peers(group, {})
+
+    def set_peers(self, group: int, addresses: Mapping[str, str]) -> None:
+        """Keep connected to these nodes and those of the other groups, and to no others but those that greet this one.
+        A node has one address, whatever the group."""
+        self._peers[group] = addresses
+        wanted = {peer: address for _, peers in sorted(self._peers.items()) for peer, address in sorted(peers.items())}
         for peer, link in list(self._links.items()):
-            link.is_peer = peer in addresses
-            if (not link.is_peer and not link.visits) or (link.is_peer and link.address != addresses[peer]):
+            link.is_peer = peer in wanted
+            if (not link.is_peer and not link.visits) or (link.is_peer and link.address != wanted[peer]):
                 self._links.pop(peer).end()
-        for peer, address in sorted(addresses.items()):
+        for peer, address in sorted(wanted.items()):
             if peer != self._node and peer not in self._links:
                 self._connect(peer, address).is_peer = True
 
-    def send(self, message: Message, now_ns: int) -> None:
+    def send(self, group: int, message: Message, now_ns: int) -> None:
         link = self._links.get(message.recipient)
         connection = None if link is None else link.connection
         if link is None or connection is None or connection.closed or link.unanswered_bytes > MAX_UNANSWERED_BYTES:
             return
-        frame = encode(message)
+        frame = encode(group, message)
         if link.unanswered_since_ns is None:
             link.unanswered_since_ns = now_ns
         link.unanswered_bytes += len(frame)
@@ -180,11 +217,13 @@ class PeerTransport:
         link.visits += 1
         try:
             while not self._stopped:
-                message = decode(await _frame(connection), self._node)
+                group, message = decode(await _frame(connection), self._node)
                 if message.sender != speaker.node:
                     raise MalformedMessage(f"{speaker.node!r} speaks for {message.sender!r}")
                 link.heard()
-                self._deliver(message)
+                deliver = self._groups.get(group)
+                if deliver is not None:
+                    deliver(message)
         finally:
             link.visits -= 1
             if not link.is_peer and not link.visits and self._links.get(speaker.node) is link:

@@ -123,10 +123,10 @@ def _again(command: RemotingCommand) -> None:
 
 
 def _raft(frame: bytes) -> None:
-    message = raft.decode(frame, "c2")
-    if raft.decode(raft.encode(message)[4:], "c2") != message:
+    group, message = raft.decode(frame, "c2")
+    if raft.decode(raft.encode(group, message)[4:], "c2") != (group, message):
         raise Undocumented("a message is not the same after it was written and read again")
-    raft.encode(raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
+    raft.encode(group, raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
 
 
 def _applied(command: bytes) -> None:
@@ -296,7 +296,7 @@ CODECS: tuple[Codec, ...] = (
         raft.MalformedMessage,
         raft.encode_greeting(raft.Greeting("c2", "c2:9879"))[4:],
     ),
-    _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(message)[4:] for message in RAFT_MESSAGES)),
+    _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(1, message)[4:] for message in RAFT_MESSAGES)),
     _plain(
         "slave's handshake",
         wire.decode_slave_handshake,

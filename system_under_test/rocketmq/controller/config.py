@@ -71,13 +71,16 @@ class ControllerConfig:
         return RaftConfig(
             node=self.self_id,
             members=self.peers,
-            port=port_of(self.peers[self.self_id]),
             directory=f"{self.store_path}/raft",
             heartbeat_s=self.raft_heartbeat_s,
             min_election_timeout_s=self.raft_min_election_timeout_s,
             max_election_timeout_s=self.raft_max_election_timeout_s,
             snapshot_threshold=self.raft_snapshot_threshold,
         )
+
+    @property
+    def raft_port(self) -> int:
+        return port_of(self.peers[self.self_id])
 
     def public(self) -> dict[str, str]:
         """What getControllerConfig answers."""

@@ -22,7 +22,7 @@ def test_the_seeds_example_is_understood():
         }
     )
     assert config.raft().members == {"n0": "127.0.0.1:9877", "n1": "127.0.0.1:9878", "n2": "127.0.0.1:9879"}
-    assert config.raft().port == 9877
+    assert config.raft_port == 9877
     assert config.raft().directory == "DledgerController/raft"
     assert config.enable_elect_unclean_master
     assert not config.notify_broker_role_changed

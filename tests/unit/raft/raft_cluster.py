@@ -18,6 +18,7 @@ from system_under_test.raft.driver import RaftConfig, RaftNode
 from system_under_test.raft.message import Entry
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
+from system_under_test.raft.transport import PeerTransport
 from tests.unit.simulated.lending import LENT
 
 NAMES = ("a", "b", "c")
@@ -29,7 +30,7 @@ PORT = 9879
 class Member:
     """One life of a node."""
 
-    def __init__(self, host: Any, config: RaftConfig) -> None:
+    def __init__(self, host: Any, config: RaftConfig, transport: PeerTransport) -> None:
         self.applied: list[bytes] = []
         self.restored = 0
         """So much of that came with a snapshot."""
@@ -37,6 +38,7 @@ class Member:
             host,
             config,
             storage=RaftStorage(host.disk, config.directory),
+            transport=transport,
             apply=self._apply,
             snapshot=lambda: b"\0".join(self.applied),
             restore=self._restore,
@@ -60,9 +62,14 @@ class RaftCluster:
 
     async def start(self, name: str) -> Member:
         """Begin a life on the host that this node has now."""
+        transport = PeerTransport(LENT[name], node=name, address=f"{name}:{PORT}", silence_s=2.0)
+        member = self.members[name] = await self.join(name, transport)
+        await transport.start(PORT)
+        return member
+
+    async def join(self, name: str, transport: PeerTransport, **settings: Any) -> Member:
         voters = {peer: f"{peer}:{PORT}" for peer in NAMES}
-        config = RaftConfig(node=name, members=voters, address=f"{name}:{PORT}", port=PORT, **self.settings)
-        member = self.members[name] = Member(LENT[name], config)
+        member = Member(LENT[name], RaftConfig(node=name, members=voters, **{**self.settings, **settings}), transport)
         await member.node.start()
         return member
 

@@ -6,7 +6,9 @@ import pytest
 
 from system_under_test.raft.driver import NotLeader
 from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
-from tests.unit.raft.raft_cluster import NAMES, PORT, RaftCluster, play
+from system_under_test.raft.transport import PeerTransport
+from tests.unit.raft.raft_cluster import NAMES, PORT, Member, RaftCluster, play
+from tests.unit.simulated.lending import LENT
 
 
 def test_a_read_beside_a_write_waits_for_the_disks_and_not_for_the_next_heartbeat():
@@ -162,5 +164,29 @@ def test_who_was_away_while_a_member_joined_answers_it_all_the_same():
         await cluster.env.kill([name])
         await joining.node.propose(b"more")
         await cluster.until(lambda: back.applied == joining.applied)
+
+    play(story)
+
+
+def test_groups_that_share_a_transport_do_not_hear_each_other():
+    async def story(cluster: RaftCluster) -> None:
+        groups: dict[int, list[Member]] = {1: [], 2: []}
+        for name in NAMES:
+            transport = PeerTransport(LENT[name], node=name, address=f"{name}:{PORT}", silence_s=2.0)
+            for number, members in groups.items():
+                if (name, number) != ("c", 2):
+                    members.append(await cluster.join(name, transport, group=number, directory=f"raft-{number}"))
+            await transport.start(PORT)
+        for number, members in groups.items():
+            await cluster.until(lambda members=members: any(member.node.is_active for member in members))
+            leader = next(member for member in members if member.node.is_active)
+            await leader.node.propose(b"of group %d" % number)
+            await cluster.until(lambda members=members: all(member.applied for member in members))
+        assert [member.applied for member in groups[1]] == [[b"of group 1"]] * 3
+        assert [member.applied for member in groups[2]] == [[b"of group 2"]] * 2
+        await groups[1][0].node.stop()
+        await cluster.env.timeline.sleep(5.0)
+        leader = next(member for member in groups[2] if member.node.is_active)
+        await leader.node.propose(b"the other group of that process lives on")
 
     play(story)

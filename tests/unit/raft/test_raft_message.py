@@ -32,6 +32,7 @@ from system_under_test.raft.message import (
 )
 
 number = st.integers(0, 2**63 - 1)
+groups = st.integers(0, 2**32 - 1)
 name = st.text(max_size=20)
 ends = st.tuples(name, st.just("me"), number)
 
@@ -67,18 +68,18 @@ messages = st.one_of(
 )
 
 
-@given(messages)
-def test_what_is_written_is_what_is_read(message: Message) -> None:
-    frame = encode(message)
+@given(groups, messages)
+def test_what_is_written_is_what_is_read(group: int, message: Message) -> None:
+    frame = encode(group, message)
     assert frame_length(frame[:4]) == len(frame) - 4
-    assert decode(frame[4:], "me") == message
+    assert decode(frame[4:], "me") == (group, message)
 
 
 @given(messages, st.data())
 def test_a_frame_cut_short_is_refused_or_is_another_message_but_never_a_crash(
     message: Message, data: st.DataObject
 ) -> None:
-    frame = encode(message)[4:]
+    frame = encode(7, message)[4:]
     cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
     with pytest.raises(MalformedMessage):
         decode(cut, "me")
@@ -90,14 +91,14 @@ def test_garbage_is_refused_and_never_crashes(garbage: bytes) -> None:
         decode(garbage, "me")
     except MalformedMessage:
         return
-    assert garbage[0] in range(1, 11)
+    assert garbage[4] in range(1, 11)
 
 
 def test_a_term_that_none_can_follow_is_refused() -> None:
     for term in (2**63, 2**64 - 1):
         with pytest.raises(MalformedMessage, match="no term can follow"):
-            decode(encode(VoteReply("c1", "me", term, False))[4:], "me")
-    assert decode(encode(VoteReply("c1", "me", 2**63 - 1, False))[4:], "me").term == 2**63 - 1
+            decode(encode(7, VoteReply("c1", "me", term, False))[4:], "me")
+    assert decode(encode(7, VoteReply("c1", "me", 2**63 - 1, False))[4:], "me")[1].term == 2**63 - 1
 
 
 @given(name.filter(bool), name.filter(bool), st.integers(0, 65535))
@@ -108,7 +109,7 @@ def test_a_greeting_says_who_speaks_and_where_it_is_reached(node: str, host: str
     assert decode_greeting(frame[4:]) == greeting
 
 
-@given(st.one_of(st.binary(max_size=80), messages.map(lambda message: encode(message)[4:])))
+@given(st.one_of(st.binary(max_size=80), messages.map(lambda message: encode(7, message)[4:])))
 def test_what_is_no_greeting_is_refused_and_never_crashes(frame: bytes) -> None:
     with pytest.raises(MalformedMessage):
         decode_greeting(frame)
@@ -117,4 +118,4 @@ def test_what_is_no_greeting_is_refused_and_never_crashes(frame: bytes) -> None:
 def test_a_membership_that_is_none_is_refused_before_it_comes_into_a_log() -> None:
     append = Append("c1", "me", 3, 9, 5, 2, 4, (Entry(6, 3, b"{}", Kind.MEMBERSHIP),))
     with pytest.raises(MalformedMessage, match="membership"):
-        decode(encode(append)[4:], "me")
+        decode(encode(7, append)[4:], "me")

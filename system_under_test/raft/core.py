@@ -48,15 +48,11 @@ from system_under_test.raft.message import (
     VoteReply,
     VoteRequest,
 )
-from system_under_test.raft.progress import Progress
-from system_under_test.raft.snapshot import Incoming, Outgoing, Snapshot
+from system_under_test.raft.replication import Progress, Replication
+from system_under_test.raft.snapshot import Incoming, Snapshot
 
-MAX_ENTRIES_PER_APPEND = 512
-MAX_BYTES_PER_APPEND = 1024 * 1024
 PROMOTION_LAG_ENTRIES = 512
 """A learner that is more behind than this does not become a voter: the group might have to wait for it."""
-WINDOW_ENTRIES = 4096
-"""How far the leader sends ahead of what a follower has acknowledged."""
 
 
 class Role(Enum):
@@ -114,13 +110,12 @@ class Raft:
         self._votes: set[str] = set()
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
-        self._progress: dict[str, Progress] = {}
+        self._replication = Replication(node, self.term, self.log, self.chunk_bytes)
         self.transferee: str | None = None
         """To whom this leader hands over; it takes no proposals meanwhile, so that one can catch up."""
         self._transfer_until_ns = 0
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
-        self._round = 0
         self._reads: deque[tuple[int, int]] = deque()
         self._early_reads: list[int] = []
         self._effects = Effects(0)
@@ -157,6 +152,7 @@ class Raft:
 
     def step(self, event: Event, now_ns: int) -> Effects:
         effects = self._effects = Effects(self._effects.sequence + 1)
+        self._replication.sent = effects.appends
         if isinstance(event, Receive):
             self._receive(event.message, now_ns)
         elif isinstance(event, Persisted):
@@ -202,18 +198,15 @@ class Raft:
                 self.transferee = None
             self._hand_over()
             self._call_round()
-            for peer, progress in self._progress.items():
-                if progress.outgoing is not None:
-                    # The one before, or its answer, may be lost.
-                    self._send_chunk(peer, progress.outgoing)
+            self._replication.repeat_chunks()
 
     def _quorum_heard_ns(self, now_ns: int) -> int:
         return self._reached_by_majority(now_ns, lambda progress: progress.heard_ns)
 
     def _reached_by_majority(self, own: int, of: Callable[[Progress], int]) -> int:
         """The greatest number that a majority of the voters has reached; this node has, if it votes, `own`."""
-        voters = self.membership.voters
-        numbers = [own if voter == self.node else of(self._progress[voter]) for voter in voters]
+        voters, followers = self.membership.voters, self._replication.followers
+        numbers = [own if voter == self.node else of(followers[voter]) for voter in voters]
         return sorted(numbers, reverse=True)[self.membership.majority - 1]
 
     def _restart_timer(self, now_ns: int) -> None:
@@ -272,19 +265,15 @@ class Raft:
         self.role = Role.LEADER
         self.leader = self.node
         self._votes.clear()
-        self._progress = {}
-        self._follow_up(now_ns)
+        self._replication = Replication(self.node, self.term, self.log, self.chunk_bytes)
+        self._replication.sent = self._effects.appends
+        self._replication.commit = self.commit
+        self._replication.follow_up(self.membership.addresses, now_ns)
         self._own_term_index = self.last_index + 1
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
         # Entries of older terms are committed only together with one of the own term (figure 8 of the
         # paper), so there has to be one, even if nobody proposes anything.
         self._append_own((b"",))
-
-    def _follow_up(self, now_ns: int) -> None:
-        """Send to those who are members now, and to no others."""
-        known = self._progress
-        members = [member for member in self.membership.addresses if member != self.node]
-        self._progress = {member: known.get(member) or Progress(self.last_index + 1, now_ns) for member in members}
 
     # -- messages
 
@@ -417,103 +406,18 @@ class Raft:
     def _append_own(self, data: tuple[bytes, ...]) -> None:
         first = self.last_index + 1
         self._write([Entry(first + position, self.term, item) for position, item in enumerate(data)])
-        self._send_to_all()
-
-    def _send_to_all(self) -> None:
-        for peer, progress in self._progress.items():
-            self._send_entries(peer, progress)
-
-    def _send_entries(self, peer: str, progress: Progress) -> None:
-        """Send what the follower lacks: ahead, within the window, or one append while probing."""
-        if progress.outgoing is not None:
-            return
-        if progress.next_index <= self.log.snapshot.index:
-            progress.outgoing = Outgoing(self.log.snapshot)
-            self._send_chunk(peer, progress.outgoing)
-            return
-        if progress.is_probing:
-            if not progress.is_waiting:
-                self._probe(peer, progress)
-            return
-        while progress.next_index <= self.last_index and progress.next_index - progress.match <= WINDOW_ENTRIES:
-            entries = self._batch(progress.next_index)
-            self._send(peer, progress, entries)
-            progress.next_index += len(entries)
-
-    def _probe(self, peer: str, progress: Progress) -> None:
-        progress.is_waiting = True
-        self._send(peer, progress, self._batch(progress.next_index))
-
-    def _batch(self, first: int) -> tuple[Entry, ...]:
-        size = 0
-        entries = self.log.behind(first - 1, MAX_ENTRIES_PER_APPEND)
-        for count, entry in enumerate(entries):
-            size += len(entry.data)
-            if size > MAX_BYTES_PER_APPEND and count:
-                return tuple(entries[:count])
-        return tuple(entries)
-
-    def _send(self, peer: str, progress: Progress, entries: tuple[Entry, ...]) -> None:
-        previous = progress.next_index - 1
-        self._effects.appends.append(self._append(peer, previous, self.log.term_at(previous), entries))
-
-    def _append(self, peer: str, previous: int, previous_term: int, entries: tuple[Entry, ...]) -> Append:
-        return Append(self.node, peer, self.term, self._round, previous, previous_term, self.commit, entries)
-
-    def _send_chunk(self, peer: str, outgoing: Outgoing) -> None:
-        size, offset, data = outgoing.chunk(self.chunk_bytes)
-        self._effects.appends.append(
-            SnapshotChunk(self.node, peer, self.term, self._round, outgoing.index, size, offset, data)
-        )
+        self._replication.send_to_all()
 
     def _call_round(self) -> None:
-        """Ask everyone to confirm this leadership; finds lost appends on the way, as it checks the log too."""
-        self._round += 1
-        for peer, progress in self._progress.items():
-            if progress.outgoing is None and progress.next_index <= self.log.snapshot.index:
-                self._send_entries(peer, progress)
-            if progress.outgoing is not None:
-                # It fits once the snapshot is there.
-                at = progress.outgoing
-                self._effects.appends.append(self._append(peer, at.index, at.term, ()))
-            elif progress.is_probing:
-                self._probe(peer, progress)
-            else:
-                self._send(peer, progress, ())
+        self._replication.call_round()
         self._serve_reads()
 
     def _on_reply(self, message: AppendAccepted | AppendRefused | ChunkTaken, now_ns: int) -> None:
-        progress = self._progress.get(message.sender)
-        if progress is None:
-            return
-        progress.heard_ns = now_ns
-        if isinstance(message, AppendAccepted):
-            self._on_accepted(message, progress)
-        elif isinstance(message, ChunkTaken):
-            outgoing = progress.outgoing
-            if outgoing is not None and message.index == outgoing.index and outgoing.advance(message.received):
-                self._send_chunk(message.sender, outgoing)
-        elif progress.outgoing is None and progress.match < message.previous_index < progress.next_index:
-            fits = self.log.last_at_most(min(message.hint_index, message.previous_index - 1), message.hint_term)
-            progress.next_index = max(progress.match, fits) + 1
-            progress.is_probing, progress.is_waiting = True, False
-            self._send_entries(message.sender, progress)
-        if message.round > progress.round:
-            progress.round = message.round
-            self._serve_reads()
-
-    def _on_accepted(self, message: AppendAccepted, progress: Progress) -> None:
-        if message.match > progress.match:
-            progress.match = message.match
+        if self._replication.note(message, now_ns):
             self._advance_commit()
             self._hand_over()
-        if progress.outgoing is not None and progress.match >= progress.outgoing.index:
-            progress.outgoing = None
-            progress.is_waiting = False
-        progress.next_index = max(progress.next_index, progress.match + 1)
-        if progress.match == progress.next_index - 1:
-            progress.is_probing = False
-        self._send_entries(message.sender, progress)
+        self._serve_reads()
+        self._replication.go_on(message)
 
     def _advance_commit(self) -> None:
         index = self._reached_by_majority(self.durable_index, lambda progress: progress.match)
@@ -532,7 +436,7 @@ class Raft:
             self.membership.changed(change)
         except UnfitChange as error:
             return str(error)
-        learner = self._progress.get(change.node)
+        learner = self._replication.followers.get(change.node)
         if isinstance(change, Promote) and (learner is None or self.commit - learner.match > PROMOTION_LAG_ENTRIES):
             return f"{change.node} has not caught up"
         return None
@@ -542,8 +446,8 @@ class Raft:
         assert refusal is None, refusal
         changed = self.membership.changed(change)
         self._write([Entry(self.last_index + 1, self.term, memberships.encode(changed), Kind.MEMBERSHIP)])
-        self._follow_up(now_ns)
-        self._send_to_all()
+        self._replication.follow_up(self.membership.addresses, now_ns)
+        self._replication.send_to_all()
 
     # -- handing over
 
@@ -555,8 +459,9 @@ class Raft:
 
     def _hand_over(self) -> None:
         """Once the other one has the whole log; again with every heartbeat, as that may be lost."""
-        if self.transferee is not None and self._progress[self.transferee].match == self.last_index:
-            self._effects.appends.append(TimeoutNow(self.node, self.transferee, self.term))
+        to = self.transferee
+        if to is not None and self._replication.followers[to].match == self.last_index:
+            self._replication.tell_to_stand(to)
 
     # -- reads
 
@@ -570,13 +475,13 @@ class Raft:
 
     def _register_reads(self, tokens: Sequence[int]) -> None:
         """What is committed now may be read once a majority has confirmed a round that begins now."""
-        self._reads.extend((self._round + 1, token) for token in tokens)
+        self._reads.extend((self._replication.round + 1, token) for token in tokens)
         self._call_round()
 
     def _serve_reads(self) -> None:
         if not self._reads:
             return
-        confirmed = self._reached_by_majority(self._round, lambda progress: progress.round)
+        confirmed = self._reached_by_majority(self._replication.round, lambda progress: progress.round)
         while self._reads and self._reads[0][0] <= confirmed:
             self._effects.reads.append(self._reads.popleft()[1])
 
@@ -619,7 +524,7 @@ class Raft:
             return
         was_active = self.is_active
         self._effects.committed += self.log.behind(self.commit, index - self.commit)
-        self.commit = index
+        self.commit = self._replication.commit = index
         if not was_active and self.is_active and self._early_reads:
             tokens, self._early_reads = self._early_reads, []
             self._register_reads(tokens)

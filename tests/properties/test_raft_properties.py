@@ -8,7 +8,7 @@ import pytest
 
 from system_under_test.raft.core import Role
 from system_under_test.raft.membership import Change
-from system_under_test.raft.progress import Progress
+from system_under_test.raft.replication import Progress
 from tests.references.raft_network import Broken, ForgetfulNode, Network, Node, SmallChunks, of
 
 
@@ -47,7 +47,7 @@ class CountsLearners(SmallChunks):
     """A majority of all who have the log, whether they vote or not, is enough."""
 
     def _reached_by_majority(self, own: int, of: Callable[[Progress], int]) -> int:
-        numbers = [own, *map(of, self._progress.values())]
+        numbers = [own, *map(of, self._replication.followers.values())]
         return sorted(numbers, reverse=True)[self.membership.majority - 1]
 
 

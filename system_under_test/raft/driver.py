@@ -308,7 +308,8 @@ class RaftNode:
         self._step(Read((self._token,)))
 
     def _deliver(self, message: Message) -> None:
-        if not self._stopped:
+        # The transport may be up before this group has recovered.
+        if self._raft is not None and not self._stopped:
             self._step(Receive(message))
 
     def _draw_election_timeout_ns(self) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from system_under_test.raft.core import Raft, Role
-from system_under_test.raft.event import Persisted, Propose, Read, Receive, Tick, Transfer
-from system_under_test.raft.membership import Membership
+from system_under_test.raft.event import ChangeMembership, Persisted, Propose, Read, Receive, Tick, Transfer
+from system_under_test.raft.membership import AddLearner, Membership, Remove
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
@@ -303,6 +303,58 @@ def test_whoever_is_told_to_stand_by_a_leader_of_the_past_does_not():
     for sender, term in (("s1", 1), ("s3", 2)):
         stage.step("s2", Receive(TimeoutNow(sender, "s2", term)))
         assert stage.nodes["s2"].role is Role.FOLLOWER
+
+
+def test_a_leader_changes_no_members_before_its_no_op_is_committed_and_then_one_after_the_other():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    leader = stage.nodes["s1"]
+    assert "not yet" in str(leader.refusal_of(AddLearner("s4", "")))
+    stage.deliver()
+    assert leader.refusal_of(AddLearner("s4", "")) is None
+    stage.step("s1", ChangeMembership(AddLearner("s4", "")))
+    assert "not committed" in str(leader.refusal_of(Remove("s3")))
+    stage.between("s1", "s2", "s3")
+    assert leader.refusal_of(Remove("s3")) is None
+    assert "s4" in leader.membership.learners
+
+
+def test_a_change_of_members_that_is_cut_from_the_log_is_undone():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.deliver()
+    stage.step("s1", ChangeMembership(Remove("s3")))
+    assert "s3" not in stage.nodes["s1"].membership.voters
+    stage.wire.clear()
+    stage.elect("s2", "s3")
+    stage.deliver()
+    for _ in range(2):
+        stage.beat("s2")
+        stage.deliver()
+    assert set(stage.logs().values()) == {"123"}
+    assert all("s3" in raft.membership.voters for raft in stage.nodes.values())
+
+
+def test_a_voter_whose_removal_only_it_has_leads_until_that_is_committed():
+    stage = Stage({"s1": "1", "s2": "1"})
+    stage.elect("s1", "s2")
+    stage.deliver()
+    stage.step("s1", ChangeMembership(Remove("s1")))
+    stage.wire.clear()
+    for _ in range(30):
+        stage.beat("s1")  # to nobody, so it steps down
+    stage.wire.clear()
+    assert stage.nodes["s1"].role is not Role.LEADER
+    stage.elect("s2", "s1")
+    assert stage.nodes["s2"].role is not Role.LEADER, "its log lacks the removal"
+    stage.elect("s1", "s2")
+    assert stage.nodes["s1"].role is Role.LEADER
+    stage.transcript.clear()
+    stage.deliver()
+    assert stage.nodes["s1"].role is Role.FOLLOWER
+    assert [*stage.nodes["s2"].membership.voters] == ["s2"]
+    stage.stand("s2")
+    assert stage.nodes["s2"].role is Role.LEADER
 
 
 def alone(node: str, members: list[str], log: str = "") -> Raft:

@@ -180,6 +180,9 @@ class PeerTransport:
                 await self._host.clock.sleep(backoff_s)
                 backoff_s = min(2 * backoff_s, self._max_backoff_s)
                 continue
+            if not link.is_wanted:
+                connection.close()
+                return
             backoff_s = self._first_backoff_s
             link.heard()
             link.connection = connection

@@ -4,35 +4,55 @@ No I/O, no clock, no randomness: time and freshly drawn election timeouts come i
 everything that touches the world goes out in `Effects`, whose fields say in what order. It has pre-vote,
 a leader's no-op, cuts on real conflicts only, commits only entries of the own term by counting, reads by
 read index, and a leader that steps down when no majority answers it (check quorum). Safety never rests on
-time. Membership is fixed, and there are no snapshots: the whole log stays.
+time. A snapshot takes the place of the log's front; a follower that needs what is gone is sent it in chunks. A
+leader can hand over to a member that it chooses. Members come and go one at a time, by entries of the log.
 
-Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 6.4 and 9.6.
+Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 4, 5, 6.4 and 9.6.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
+from system_under_test.raft import membership as memberships
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
+    Effects,
+    Event,
+    Persisted,
+    Propose,
+    Receive,
+    Tick,
+    Transfer,
+)
+from system_under_test.raft.log import Log
+from system_under_test.raft.membership import Change, Membership, Promote, UnfitChange
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
     AppendRefused,
+    ChunkTaken,
     Entry,
     HardState,
+    Kind,
     Message,
     PreVoteReply,
     PreVoteRequest,
+    SnapshotChunk,
+    TimeoutNow,
     VoteReply,
     VoteRequest,
 )
+from system_under_test.raft.replication import Progress, Replication
+from system_under_test.raft.snapshot import Incoming, Snapshot
 
-MAX_ENTRIES_PER_APPEND = 512
-MAX_BYTES_PER_APPEND = 1024 * 1024
-WINDOW_ENTRIES = 4096
-"""How far the leader sends ahead of what a follower has acknowledged."""
+PROMOTION_LAG_ENTRIES = 512
+"""A learner that is more behind than this does not become a voter: the group might have to wait for it."""
 
 
 class Role(Enum):
@@ -51,112 +71,34 @@ class Timing:
     """A leader that has not heard a majority for so long steps down; at least the longest election timeout."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Time has passed. To be stepped at `deadline_ns`, or earlier at will."""
-
-    election_timeout_ns: int
-    """Freshly drawn; taken when the election timer starts the next time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Receive:
-    message: Message
-
-
-@dataclass(frozen=True, slots=True)
-class Propose:
-    """Only for a leader: append these, in this order, as entries of its term."""
-
-    data: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Only for a leader: tell when what is committed now may be read. Tokens are the driver's."""
-
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Persisted:
-    """All that effects up to this sequence number asked to be kept is durable."""
-
-    sequence: int
-
-
-Event = Tick | Receive | Propose | Read | Persisted
-
-
-@dataclass(slots=True)
-class Effects:
-    """What one step asks for. Effects of later steps never overtake those of earlier ones."""
-
-    sequence: int
-    """Counts steps; `Persisted` refers to it."""
-    hard_state: HardState | None = None
-    """To be made durable."""
-    entries: list[Entry] = field(default_factory=list)
-    """To be written to the log and made durable. The log ends before the first of them: what is there
-    from its index on is cut, in the same write."""
-    appends: list[Append] = field(default_factory=list)
-    """To be sent at once, in parallel to the own fsync: a leader counts itself only once `Persisted` says so."""
-    messages: list[Message] = field(default_factory=list)
-    """To be sent only when hard state and entries of this step and all before are durable, for they tell
-    others that they are: a vote, the request for one, an acknowledgement."""
-    committed: list[Entry] = field(default_factory=list)
-    """To be applied, in order; no need to wait for the own disk, as a majority has them."""
-    reads: list[int] = field(default_factory=list)
-    """Tokens whose reads may be served after `committed` of this step is applied."""
-    lost_reads: list[int] = field(default_factory=list)
-    """Tokens that will not be served: no leader, or none any more."""
-
-    @property
-    def must_persist(self) -> bool:
-        return self.hard_state is not None or bool(self.entries)
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What a leader knows of a follower."""
-
-    next_index: int
-    heard_ns: int
-    match: int = 0
-    round: int = 0
-    is_probing: bool = True
-    """Looking for the point where the logs agree: one append at a time. Otherwise sending ahead."""
-    is_waiting: bool = False
-    """A probe is under way; the next goes out with its answer or with the next round."""
-
-
 class Raft:
     """One node. Reading attributes is free; only `step` changes them."""
+
+    chunk_bytes: ClassVar = 256 * 1024
+    """Of a snapshot, in one message."""
 
     def __init__(
         self,
         *,
         node: str,
-        members: Sequence[str],
+        membership: Membership,
         timing: Timing,
         hard_state: HardState,
+        snapshot: Snapshot,
         entries: Sequence[Entry],
         now_ns: int,
         election_timeout_ns: int,
     ) -> None:
-        """`hard_state` and `entries` are what the disk kept."""
-        if node not in members:
-            raise ValueError(f"node {node!r} is none of the members {tuple(members)}")
+        """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot.
+        `membership` holds where these say nothing else; a node that is none of its members waits to be added."""
         self.node = node
-        self.peers = tuple(member for member in sorted(members) if member != node)
         self.term = hard_state.term
         self.vote = hard_state.vote
         self.role = Role.FOLLOWER
         self.leader: str | None = None
-        self.log: list[Entry] = list(entries)
-        self.commit = 0
-        self.durable_index = len(self.log)
-        self._majority = len(members) // 2 + 1
+        self.log = Log(snapshot, entries, membership)
+        self.commit = snapshot.index
+        self.durable_index = self.log.last_index
         self._timing = timing
         self._kept = hard_state
         self._unsynced: deque[list[int]] = deque()
@@ -167,17 +109,34 @@ class Raft:
         self._pre_votes: set[str] = set()
         self._votes: set[str] = set()
         """For this node, in the current term; empty if it does not stand, or not any more."""
-        self._progress: dict[str, _Progress] = {}
+        self._incoming = Incoming()
+        self._replication = Replication(node, self.term, self.log, self.chunk_bytes)
+        self.transferee: str | None = None
+        """To whom this leader hands over; it takes no proposals meanwhile, so that one can catch up."""
+        self._transfer_until_ns = 0
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
-        self._round = 0
         self._reads: deque[tuple[int, int]] = deque()
         self._early_reads: list[int] = []
         self._effects = Effects(0)
 
     @property
     def last_index(self) -> int:
-        return len(self.log)
+        return self.log.last_index
+
+    @property
+    def membership(self) -> Membership:
+        return self.log.membership
+
+    @property
+    def is_voter(self) -> bool:
+        return self.node in self.membership.voters
+
+    @property
+    def _may_stand(self) -> bool:
+        """Also while its removal is not known to be committed: it may be the only one that has the entry which removes
+        it, and then nobody else could be elected."""
+        return any(self.node in membership.voters for membership in self.log.memberships_from(self.commit))
 
     @property
     def is_active(self) -> bool:
@@ -191,12 +150,9 @@ class Raft:
             return self._next_heartbeat_ns
         return self._timer_ns + self._timeout_ns
 
-    def term_at(self, index: int) -> int:
-        """Of the entry at this index of the log; 0 before the first."""
-        return self.log[index - 1].term if index else 0
-
     def step(self, event: Event, now_ns: int) -> Effects:
         effects = self._effects = Effects(self._effects.sequence + 1)
+        self._replication.sent = effects.appends
         if isinstance(event, Receive):
             self._receive(event.message, now_ns)
         elif isinstance(event, Persisted):
@@ -205,8 +161,17 @@ class Raft:
             self._tick(event.election_timeout_ns, now_ns)
         elif isinstance(event, Propose):
             self._propose(event.data)
+        elif isinstance(event, Compact):
+            self._compact(event)
+        elif isinstance(event, Transfer):
+            self._begin_transfer(event.to, now_ns)
+        elif isinstance(event, ChangeMembership):
+            self._change_membership(event.change, now_ns)
         else:
             self._read(event.tokens)
+        if self.role is Role.LEADER and not self.is_voter and self.log.membership_index <= self.commit:
+            # It has led until its own removal was certain.
+            self._become_follower(self.term, now_ns)
         if self._kept.term != self.term or self._kept.vote != self.vote:
             effects.hard_state = self._kept = HardState(self.term, self.vote)
         if effects.must_persist:
@@ -220,16 +185,29 @@ class Raft:
         if now_ns < self.deadline_ns:
             return
         if self.role is not Role.LEADER:
-            self._ask_for_pre_votes(now_ns)
+            if self._may_stand:
+                self._ask_for_pre_votes(now_ns)
+            else:
+                self._become_follower(self.term, now_ns)
+                self._restart_timer(now_ns)
         elif now_ns - self._quorum_heard_ns(now_ns) >= self._timing.quorum_timeout_ns:
             self._become_follower(self.term, now_ns)
         else:
             self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
+            if now_ns >= self._transfer_until_ns:
+                self.transferee = None
+            self._hand_over()
             self._call_round()
+            self._replication.repeat_chunks()
 
     def _quorum_heard_ns(self, now_ns: int) -> int:
-        heard = sorted((progress.heard_ns for progress in self._progress.values()), reverse=True)
-        return ([now_ns, *heard])[self._majority - 1]
+        return self._reached_by_majority(now_ns, lambda progress: progress.heard_ns)
+
+    def _reached_by_majority(self, own: int, of: Callable[[Progress], int]) -> int:
+        """The greatest number that a majority of the voters has reached; this node has, if it votes, `own`."""
+        voters, followers = self.membership.voters, self._replication.followers
+        numbers = [own if voter == self.node else of(followers[voter]) for voter in voters]
+        return sorted(numbers, reverse=True)[self.membership.majority - 1]
 
     def _restart_timer(self, now_ns: int) -> None:
         self._timer_ns = now_ns
@@ -241,6 +219,7 @@ class Raft:
             self._effects.lost_reads += (token for _, token in self._reads)
             self._early_reads.clear()
             self._reads.clear()
+            self.transferee = None
             self._restart_timer(now_ns)
         if term > self.term:
             self.term = term
@@ -254,9 +233,9 @@ class Raft:
         self.leader = None
         self._restart_timer(now_ns)
         self._pre_votes = {self.node}
-        for peer in self.peers:
+        for peer in self._other_voters():
             self._effects.messages.append(
-                PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.term_at(self.last_index))
+                PreVoteRequest(self.node, peer, self.term + 1, self.last_index, self.log.last_term)
             )
         self._count_votes(now_ns)
 
@@ -266,23 +245,30 @@ class Raft:
         self.vote = self.node
         self._restart_timer(now_ns)
         self._votes = {self.node}
-        for peer in self.peers:
-            self._effects.messages.append(
-                VoteRequest(self.node, peer, self.term, self.last_index, self.term_at(self.last_index))
-            )
+        for peer in self._other_voters():
+            self._effects.messages.append(VoteRequest(self.node, peer, self.term, self.last_index, self.log.last_term))
         self._count_votes(now_ns)
 
+    def _other_voters(self) -> list[str]:
+        return [voter for voter in sorted(self.membership.voters) if voter != self.node]
+
+    def _have_majority(self, votes: set[str]) -> bool:
+        return sum(voter in votes for voter in self.membership.voters) >= self.membership.majority
+
     def _count_votes(self, now_ns: int) -> None:
-        if self.role is Role.PRE_CANDIDATE and len(self._pre_votes) >= self._majority:
+        if self.role is Role.PRE_CANDIDATE and self._have_majority(self._pre_votes):
             self._become_candidate(now_ns)
-        elif len(self._votes) >= self._majority:
+        elif self._votes and self._have_majority(self._votes):
             self._become_leader(now_ns)
 
     def _become_leader(self, now_ns: int) -> None:
         self.role = Role.LEADER
         self.leader = self.node
         self._votes.clear()
-        self._progress = {peer: _Progress(self.last_index + 1, now_ns) for peer in self.peers}
+        self._replication = Replication(self.node, self.term, self.log, self.chunk_bytes)
+        self._replication.sent = self._effects.appends
+        self._replication.commit = self.commit
+        self._replication.follow_up(self.membership.addresses, now_ns)
         self._own_term_index = self.last_index + 1
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
         # Entries of older terms are committed only together with one of the own term (figure 8 of the
@@ -302,15 +288,23 @@ class Raft:
             return
         if message.term > self.term:
             self._become_follower(message.term, now_ns)
+        if isinstance(message, Append | SnapshotChunk) and self.role is Role.LEADER and message.term == self.term:
+            return  # Nobody else leads this term; whoever says so lies, or was elected by votes that were forgotten.
         if isinstance(message, Append):
             self._on_append(message, now_ns)
+        elif isinstance(message, SnapshotChunk):
+            self._on_chunk(message, now_ns)
         elif isinstance(message, VoteRequest):
             self._on_vote_request(message, now_ns)
         elif message.term < self.term:
             return
-        elif isinstance(message, AppendAccepted | AppendRefused):
+        elif isinstance(message, AppendAccepted | AppendRefused | ChunkTaken):
             if self.role is Role.LEADER:
-                self._on_append_reply(message, now_ns)
+                self._on_reply(message, now_ns)
+        elif isinstance(message, TimeoutNow):
+            # No pre-vote: those who are asked hear the leader that wants to be followed by this one.
+            if self.leader == message.sender and self.is_voter:
+                self._become_candidate(now_ns)
         elif isinstance(message, VoteReply) and message.granted and self._votes:
             # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
             # and where a round trip takes longer than the timer nobody would ever win otherwise.
@@ -318,7 +312,7 @@ class Raft:
             self._count_votes(now_ns)
 
     def _is_up_to_date(self, last_index: int, last_term: int) -> bool:
-        return (last_term, last_index) >= (self.term_at(self.last_index), self.last_index)
+        return (last_term, last_index) >= (self.log.last_term, self.last_index)
 
     def _on_pre_vote_request(self, message: PreVoteRequest, now_ns: int) -> None:
         hears_leader = self.role is Role.LEADER or (
@@ -345,118 +339,130 @@ class Raft:
         if message.term < self.term:
             self._refuse(message, message.previous_index)
             return
-        assert self.role is not Role.LEADER, "two leaders in one term"
-        self.role = Role.FOLLOWER
-        self._votes.clear()
-        self.leader = message.sender
-        self._leader_heard_ns = now_ns
-        self._restart_timer(now_ns)
-        previous = message.previous_index
-        if previous > self.last_index or self.term_at(previous) != message.previous_term:
-            self._refuse(message, self._last_at_most(min(previous - 1, self.last_index), message.previous_term))
+        self._follow(message.sender, now_ns)
+        previous, entries = message.previous_index, message.entries
+        if previous < self.log.snapshot.index:
+            # All that the snapshot stands for is committed, so the leader has the same.
+            entries = entries[self.log.snapshot.index - previous :]
+            previous = self.log.snapshot.index
+        elif not self.log.has(previous, message.previous_term):
+            self._refuse(message, self.log.last_at_most(min(previous - 1, self.last_index), message.previous_term))
             return
-        for position, entry in enumerate(message.entries):
-            if entry.index > self.last_index or self.term_at(entry.index) != entry.term:
-                self._write(message.entries[position:])
+        for position, entry in enumerate(entries):
+            if not self.log.has(entry.index, entry.term):
+                self._write(entries[position:])
                 break
         # Only what this message has verified: the own log may go on behind it with entries that conflict.
-        match = previous + len(message.entries)
+        match = previous + len(entries)
         self._commit_to(min(message.commit, match))
+        self._accept(message, match)
+
+    def _follow(self, leader: str, now_ns: int) -> None:
+        """Of the own term."""
+        self.role = Role.FOLLOWER
+        self._votes.clear()
+        self.leader = leader
+        self._leader_heard_ns = now_ns
+        self._restart_timer(now_ns)
+
+    def _accept(self, message: Append | SnapshotChunk, match: int) -> None:
         self._effects.messages.append(AppendAccepted(self.node, message.sender, self.term, message.round, match))
 
     def _refuse(self, message: Append, hint: int) -> None:
         hint = min(hint, self.last_index)
+        # Before the snapshot's last entry there is nothing that could fail to fit.
+        hint_term = self.log.term_at(max(hint, self.log.snapshot.index))
         self._effects.messages.append(
-            AppendRefused(
-                self.node, message.sender, self.term, message.round, message.previous_index, hint, self.term_at(hint)
-            )
+            AppendRefused(self.node, message.sender, self.term, message.round, message.previous_index, hint, hint_term)
         )
 
-    def _last_at_most(self, index: int, term: int) -> int:
-        """The last index, at most `index`, whose entry's term is at most `term`."""
-        while index > 0 and self.term_at(index) > term:
-            index -= 1
-        return index
+    def _on_chunk(self, message: SnapshotChunk, now_ns: int) -> None:
+        if message.term == self.term:
+            self._follow(message.sender, now_ns)
+            if message.index <= self.commit:
+                self._accept(message, message.index)
+                return
+            snapshot = self._incoming.take(message)
+            if snapshot is not None:
+                self._install(snapshot)
+                self._accept(message, snapshot.index)
+                return
+        self._effects.messages.append(
+            ChunkTaken(self.node, message.sender, self.term, message.round, message.index, self._incoming.received)
+        )
+
+    def _install(self, snapshot: Snapshot) -> None:
+        if not self.log.has(snapshot.index, snapshot.term):
+            self._forget_durable(self.commit)
+        self._begin_log_behind(snapshot)
+        self.commit = snapshot.index
+        self._effects.restored = snapshot
 
     # -- the leader
 
     def _propose(self, data: tuple[bytes, ...]) -> None:
-        assert self.role is Role.LEADER, "only a leader takes proposals"
+        assert self.role is Role.LEADER and self.transferee is None, "only a leader takes proposals"
         self._append_own(data)
 
     def _append_own(self, data: tuple[bytes, ...]) -> None:
         first = self.last_index + 1
         self._write([Entry(first + position, self.term, item) for position, item in enumerate(data)])
-        for peer, progress in self._progress.items():
-            self._send_entries(peer, progress)
-
-    def _send_entries(self, peer: str, progress: _Progress) -> None:
-        """Send what the follower lacks: ahead, within the window, or one append while probing."""
-        if progress.is_probing:
-            if not progress.is_waiting:
-                self._probe(peer, progress)
-            return
-        while progress.next_index <= self.last_index and progress.next_index - progress.match <= WINDOW_ENTRIES:
-            entries = self._batch(progress.next_index)
-            self._send(peer, progress, entries)
-            progress.next_index += len(entries)
-
-    def _probe(self, peer: str, progress: _Progress) -> None:
-        progress.is_waiting = True
-        self._send(peer, progress, self._batch(progress.next_index))
-
-    def _batch(self, first: int) -> tuple[Entry, ...]:
-        size = 0
-        entries = self.log[first - 1 : first - 1 + MAX_ENTRIES_PER_APPEND]
-        for count, entry in enumerate(entries):
-            size += len(entry.data)
-            if size > MAX_BYTES_PER_APPEND and count:
-                return tuple(entries[:count])
-        return tuple(entries)
-
-    def _send(self, peer: str, progress: _Progress, entries: tuple[Entry, ...]) -> None:
-        previous = progress.next_index - 1
-        self._effects.appends.append(
-            Append(self.node, peer, self.term, self._round, previous, self.term_at(previous), self.commit, entries)
-        )
+        self._replication.send_to_all()
 
     def _call_round(self) -> None:
-        """Ask everyone to confirm this leadership; finds lost appends on the way, as it checks the log too."""
-        self._round += 1
-        for peer, progress in self._progress.items():
-            if progress.is_probing:
-                self._probe(peer, progress)
-            else:
-                self._send(peer, progress, ())
+        self._replication.call_round()
         self._serve_reads()
 
-    def _on_append_reply(self, message: AppendAccepted | AppendRefused, now_ns: int) -> None:
-        progress = self._progress.get(message.sender)
-        if progress is None:
-            return
-        progress.heard_ns = now_ns
-        if isinstance(message, AppendAccepted):
-            if message.match > progress.match:
-                progress.match = message.match
-                self._advance_commit()
-            progress.next_index = max(progress.next_index, progress.match + 1)
-            if progress.match == progress.next_index - 1:
-                progress.is_probing = False
-            self._send_entries(message.sender, progress)
-        elif progress.match < message.previous_index < progress.next_index:
-            fits = self._last_at_most(min(message.hint_index, message.previous_index - 1), message.hint_term)
-            progress.next_index = max(progress.match, fits) + 1
-            progress.is_probing = True
-            self._probe(message.sender, progress)
-        if message.round > progress.round:
-            progress.round = message.round
-            self._serve_reads()
+    def _on_reply(self, message: AppendAccepted | AppendRefused | ChunkTaken, now_ns: int) -> None:
+        if self._replication.note(message, now_ns):
+            self._advance_commit()
+            self._hand_over()
+        self._serve_reads()
+        self._replication.go_on(message)
 
     def _advance_commit(self) -> None:
-        matches = sorted([self.durable_index, *(p.match for p in self._progress.values())], reverse=True)
-        index = matches[self._majority - 1]
-        if index > self.commit and self.term_at(index) == self.term:
+        index = self._reached_by_majority(self.durable_index, lambda progress: progress.match)
+        if index > self.commit and self.log.term_at(index) == self.term:
             self._commit_to(index)
+
+    # -- members
+
+    def refusal_of(self, change: Change) -> str | None:
+        """Why this leader cannot change the membership so now; None if it can."""
+        if not self.is_active or self.transferee is not None:
+            return "this node does not lead, or not yet, or is about to hand over"
+        if self.log.membership_index > self.commit:
+            return "the change before is not committed yet"
+        try:
+            self.membership.changed(change)
+        except UnfitChange as error:
+            return str(error)
+        learner = self._replication.followers.get(change.node)
+        if isinstance(change, Promote) and (learner is None or self.commit - learner.match > PROMOTION_LAG_ENTRIES):
+            return f"{change.node} has not caught up"
+        return None
+
+    def _change_membership(self, change: Change, now_ns: int) -> None:
+        refusal = self.refusal_of(change)
+        assert refusal is None, refusal
+        changed = self.membership.changed(change)
+        self._write([Entry(self.last_index + 1, self.term, memberships.encode(changed), Kind.MEMBERSHIP)])
+        self._replication.follow_up(self.membership.addresses, now_ns)
+        self._replication.send_to_all()
+
+    # -- handing over
+
+    def _begin_transfer(self, to: str, now_ns: int) -> None:
+        if self.role is Role.LEADER and self.transferee is None and to in self._other_voters():
+            self.transferee = to
+            self._transfer_until_ns = now_ns + self._timing.min_election_timeout_ns
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Once the other one has the whole log; again with every heartbeat, as that may be lost."""
+        to = self.transferee
+        if to is not None and self._replication.followers[to].match == self.last_index:
+            self._replication.tell_to_stand(to)
 
     # -- reads
 
@@ -470,14 +476,13 @@ class Raft:
 
     def _register_reads(self, tokens: Sequence[int]) -> None:
         """What is committed now may be read once a majority has confirmed a round that begins now."""
-        self._reads.extend((self._round + 1, token) for token in tokens)
+        self._reads.extend((self._replication.round + 1, token) for token in tokens)
         self._call_round()
 
     def _serve_reads(self) -> None:
         if not self._reads:
             return
-        rounds = sorted([self._round, *(progress.round for progress in self._progress.values())], reverse=True)
-        confirmed = rounds[self._majority - 1]
+        confirmed = self._reached_by_majority(self._replication.round, lambda progress: progress.round)
         while self._reads and self._reads[0][0] <= confirmed:
             self._effects.reads.append(self._reads.popleft()[1])
 
@@ -488,12 +493,26 @@ class Raft:
         first = entries[0].index
         if first <= self.last_index:
             assert first > self.commit, "a committed entry would be cut"
-            del self.log[first - 1 :]
-            self.durable_index = min(self.durable_index, first - 1)
-            for unsynced in self._unsynced:
-                unsynced[1] = min(unsynced[1], first - 1)
-        self.log.extend(entries)
-        self._effects.entries.extend(entries)
+            self._forget_durable(first - 1)
+        self.log.put(entries)
+        self._effects.entries += entries
+
+    def _forget_durable(self, index: int) -> None:
+        """What is behind this index is cut, whether it was durable or was about to be."""
+        self.durable_index = min(self.durable_index, index)
+        for unsynced in self._unsynced:
+            unsynced[1] = min(unsynced[1], index)
+
+    def _compact(self, event: Compact) -> None:
+        assert event.index <= self.commit, "a snapshot of what is not committed"
+        if event.index > self.log.snapshot.index:
+            term, membership = self.log.term_at(event.index), self.log.membership_at(event.index)
+            self._begin_log_behind(Snapshot(event.index, term, event.data, membership))
+
+    def _begin_log_behind(self, snapshot: Snapshot) -> None:
+        self.log.begin_behind(snapshot)
+        self._effects.snapshot = snapshot
+        self._effects.entries = list(self.log.entries)
 
     def _persisted(self, sequence: int) -> None:
         while self._unsynced and self._unsynced[0][0] <= sequence:
@@ -505,8 +524,8 @@ class Raft:
         if index <= self.commit:
             return
         was_active = self.is_active
-        self._effects.committed.extend(self.log[self.commit : index])
-        self.commit = index
+        self._effects.committed += self.log.behind(self.commit, index - self.commit)
+        self.commit = self._replication.commit = index
         if not was_active and self.is_active and self._early_reads:
             tokens, self._early_reads = self._early_reads, []
             self._register_reads(tokens)

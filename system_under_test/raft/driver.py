@@ -13,19 +13,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from system_under_test.raft.core import (
+from system_under_test.raft.core import Raft, Role, Timing
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
     Effects,
     Event,
     Persisted,
     Propose,
-    Raft,
     Read,
     Receive,
-    Role,
     Tick,
-    Timing,
+    Transfer,
 )
-from system_under_test.raft.message import Append, Entry, MalformedMessage, Message
+from system_under_test.raft.membership import Change, Membership, UnfitChange
+from system_under_test.raft.message import Append, Entry, Kind, MalformedMessage, Message
+from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
 from system_under_test.runtime.host import Host
@@ -50,18 +53,21 @@ class LeadershipLost(Exception):
 class RaftConfig:
     node: str
     members: Mapping[str, str] = field(default_factory=dict)
-    """Raft address of each member by id, this node's included."""
-    port: int = 9879
+    """Raft address of each voter by id, until the log says otherwise. A node that is none of them waits to be added."""
+    group: int = 0
+    """Among those that share a transport, the same on all members."""
     directory: str = "raft"
     heartbeat_s: float = 0.1
     min_election_timeout_s: float = 1.0
     max_election_timeout_s: float = 2.0
+    snapshot_threshold: int = 1_000
+    """So many entries are applied until a snapshot takes their place."""
 
     def __post_init__(self) -> None:
-        if self.node not in self.members:
-            raise ValueError(f"{self.node!r} is none of the members {', '.join(sorted(self.members))}")
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
+        if self.snapshot_threshold < 1:
+            raise ValueError(f"expected at least one entry until a snapshot, got {self.snapshot_threshold}")
 
 
 @dataclass(slots=True)
@@ -77,9 +83,11 @@ class RaftNode:
     """`check(data)` raises ValueError for an entry that `apply` would not understand: what peers send is held against
     it before anything else, so that no bytes from outside are ever applied that nobody can read.
 
-    `apply(entry)` is called once for each committed entry with data, in order, from the first on at each start;
-    its result is what the proposer gets. `on_leadership(is_active)` is called when this node becomes active
-    (leader, own no-op applied) and when it ceases to be."""
+    `apply(entry)` is called once for each committed entry with data, in order; its result is what the proposer gets.
+    At a start, and whenever the leader has the next entries no more, `restore(snapshot)` comes first: the state becomes
+    what `snapshot()` gave when all up to `snapshot.index` was applied. Without a snapshot it begins empty.
+    `on_leadership(is_active)` is called when this node becomes active (leader, own no-op applied) and when it ceases
+    to be."""
 
     def __init__(
         self,
@@ -87,8 +95,11 @@ class RaftNode:
         config: RaftConfig,
         *,
         storage: RaftStorage,
+        transport: PeerTransport,
         check: Callable[[bytes], None],
         apply: Callable[[Entry], Any],
+        snapshot: Callable[[], bytes],
+        restore: Callable[[Snapshot], None],
         on_leadership: Callable[[bool], None],
         core: type[Raft] = Raft,
     ) -> None:
@@ -97,16 +108,13 @@ class RaftNode:
         self._storage = storage
         self._check = check
         self._apply = apply
+        self._snapshot = snapshot
+        self._restore = restore
         self._on_leadership = on_leadership
         self._core = core
         self._raft: Raft | None = None
-        self._transport = PeerTransport(
-            host,
-            node=config.node,
-            peers={peer: address for peer, address in config.members.items() if peer != config.node},
-            deliver=self._deliver,
-            silence_s=config.max_election_timeout_s,
-        )
+        self._membership = Membership(voters=config.members)
+        self._transport = transport.join(config.group, self._deliver)
         self._was_active = False
         self._stopped = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -117,12 +125,14 @@ class RaftNode:
         self._reads: dict[int, list[asyncio.Future[None]]] = {}
         self._reads_waiting = 0
         self._token = 0
+        self._transfer: asyncio.Future[bool] | None = None
         self._dirty = asyncio.Event()
-        self._vote_is_dirty = self._log_is_dirty = False
+        self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
         self._written = 0
         self._synced = 0
         self._held: deque[tuple[int, list[Message]]] = deque()
+        """Messages, and the sequence number of the last write before them: what they tell is durable with it."""
 
     # -- what others may ask
 
@@ -141,27 +151,36 @@ class RaftNode:
         return None if self._raft is None else self._raft.leader
 
     @property
+    def membership(self) -> Membership:
+        """The newest that this node has in its log, committed or not."""
+        return self._membership
+
+    @property
     def term(self) -> int:
         return 0 if self._raft is None else self._raft.term
 
     async def start(self) -> None:
-        """Recover, listen, take part. Raises OSError if the port is taken."""
+        """Recover and take part, as soon as the transport is started."""
         recovered = await self._storage.open()
         config = self._config
+        if recovered.snapshot.index:
+            self._restore(recovered.snapshot)
         self._raft = self._core(
             node=config.node,
-            members=sorted(config.members),
+            membership=Membership(voters=config.members),
             timing=Timing(
                 heartbeat_ns=int(config.heartbeat_s * 1e9),
                 min_election_timeout_ns=int(config.min_election_timeout_s * 1e9),
                 quorum_timeout_ns=int(config.max_election_timeout_s * 1e9),
             ),
             hard_state=recovered.hard_state,
+            snapshot=recovered.snapshot,
             entries=recovered.entries,
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
         )
-        await self._transport.start(config.port)
+        self._membership = self._raft.membership
+        self._transport.set_peers(self._membership.addresses)
         spawn = self._host.spawn
         self._tasks = [
             spawn(self._keep_time(), "raft timer"),
@@ -172,7 +191,7 @@ class RaftNode:
     async def stop(self) -> None:
         """Leave without ado; what was appended and is not applied ends as LeadershipLost."""
         self._stopped = True
-        self._transport.stop()
+        self._transport.leave()
         for task in self._tasks:
             task.cancel()
         self._lose_requests()
@@ -182,6 +201,8 @@ class RaftNode:
         """The result of applying `data`, once it is. Raises NotLeader at once or through the future;
         LeadershipLost through the future. Cancelling it changes nothing but that nobody listens."""
         assert data, "empty data is the leader's no-op"
+        if self._raft is not None and self._raft.transferee is not None:
+            raise NotLeader(self._raft.transferee)
         if not self._was_active or len(self._pending) + len(self._proposals) >= MAX_PENDING:
             raise NotLeader(self.leader)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -198,6 +219,35 @@ class RaftNode:
         self._new_reads.append(future)
         self._reads_waiting += 1
         self._wake.set()
+        return future
+
+    def transfer_leadership(self, to: str) -> asyncio.Future[bool]:
+        """Have another member lead. True once this node does not lead any more, whoever does; False if `to` could not
+        take over within an election timeout, is no member, or another transfer is under way. Proposals are refused
+        meanwhile, reads are served. Raises NotLeader."""
+        raft = self._raft
+        if raft is None or not self._was_active:
+            raise NotLeader(self.leader)
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if self._transfer is None:
+            self._transfer = future
+            self._step(Transfer(to))
+        else:
+            future.set_result(False)
+        return future
+
+    def change_membership(self, change: Change) -> asyncio.Future[None]:
+        """Done once the change is committed; one at a time. Raises NotLeader or UnfitChange at once: nothing was
+        appended; LeadershipLost through the future."""
+        raft = self._raft
+        if raft is None or not self._was_active:
+            raise NotLeader(self.leader)
+        refusal = raft.refusal_of(change)
+        if refusal is not None:
+            raise UnfitChange(refusal)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending[raft.last_index + 1] = _Proposal(b"", future, raft.term)
+        self._step(ChangeMembership(change))
         return future
 
     # -- tasks
@@ -217,13 +267,15 @@ class RaftNode:
             await self._dirty.wait()
             self._dirty.clear()
             written = self._written
-            vote, log = self._vote_is_dirty, self._log_is_dirty
-            self._vote_is_dirty = self._log_is_dirty = False
+            vote, log, snapshot = self._vote_is_dirty, self._log_is_dirty, self._snapshot_is_dirty
+            self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
             await self._storage.sync()
             if vote:
                 self._host.reached("vote-persisted")
             if log:
                 self._host.reached("appended-before-answer")
+            if snapshot:
+                self._host.reached("snapshot-persisted")
             self._synced = written
             self._step(Persisted(written))
             now_ns = self._host.clock.monotonic_ns()
@@ -246,11 +298,11 @@ class RaftNode:
         proposals, self._proposals = self._proposals, []
         accepted: list[bytes] = []
         for proposal in proposals:
-            if raft.role is Role.LEADER and raft.term == proposal.term:
+            if raft.role is Role.LEADER and raft.term == proposal.term and raft.transferee is None:
                 accepted.append(proposal.data)
                 self._pending[raft.last_index + len(accepted)] = proposal
             else:
-                _fail(proposal.future, NotLeader(raft.leader))
+                _fail(proposal.future, NotLeader(raft.transferee or raft.leader))
         if accepted:
             self._step(Propose(tuple(accepted)))
 
@@ -265,11 +317,12 @@ class RaftNode:
         if isinstance(message, Append):
             try:
                 for entry in message.entries:
-                    if entry.data:
+                    if entry.data and entry.kind is Kind.COMMAND:
                         self._check(entry.data)
             except ValueError as error:
                 raise MalformedMessage(f"an entry cannot be read: {error}") from error
-        if not self._stopped:
+        # The transport may be up before this group has recovered.
+        if self._raft is not None and not self._stopped:
             self._step(Receive(message))
 
     def _draw_election_timeout_ns(self) -> int:
@@ -289,20 +342,27 @@ class RaftNode:
             self._host.reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
             self._note_write(effects, last_index)
-            self._storage.write(effects.hard_state, effects.entries)
+            self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
             self._written = effects.sequence
             self._dirty.set()
+        if raft.membership is not self._membership:
+            self._membership = raft.membership
+            self._transport.set_peers(self._membership.addresses)
         for append in effects.appends:
             self._transport.send(append, now_ns)
         if effects.messages:
             if self._written > self._synced:
-                self._held.append((effects.sequence, effects.messages))
+                self._held.append((self._written, effects.messages))
             else:
                 for message in effects.messages:
                     self._transport.send(message, now_ns)
         self._answer(effects)
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)
+        if self._transfer is not None and raft.transferee is None:
+            self._end_transfer(raft.role is not Role.LEADER)
+        if raft.commit - raft.log.snapshot.index >= self._config.snapshot_threshold and not self._snapshot_is_dirty:
+            self._step(Compact(raft.commit, self._snapshot()))
 
     def _note_write(self, effects: Effects, last_index: int) -> None:
         host, hard_state = self._host, effects.hard_state
@@ -310,15 +370,22 @@ class RaftNode:
             self._vote_is_dirty = True
             host.log("term", term=hard_state.term, vote=hard_state.vote)
             host.reached("about-to-persist-vote")
-        if effects.entries:
+        if effects.snapshot is not None:
+            self._snapshot_is_dirty = True
+            host.reached("about-to-write-snapshot")
+        elif effects.entries:
             self._log_is_dirty = True
             host.reached("about-to-cut-entries" if effects.entries[0].index <= last_index else "about-to-append")
 
     def _answer(self, effects: Effects) -> None:
+        if effects.restored is not None:
+            self._host.reached("about-to-install-snapshot", index=effects.restored.index)
+            self._restore(effects.restored)
         for entry in effects.committed:
-            if entry.data:
+            result = None
+            if entry.data and entry.kind is Kind.COMMAND:
                 self._host.reached("about-to-apply", index=entry.index, term=entry.term)
-            result = self._apply(entry) if entry.data else None
+                result = self._apply(entry)
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
                 if proposal.term == entry.term:
@@ -344,6 +411,11 @@ class RaftNode:
                 self._host.reached("noop-committed")
             self._on_leadership(is_active)
 
+    def _end_transfer(self, happened: bool) -> None:
+        transfer, self._transfer = self._transfer, None
+        if transfer is not None and not transfer.done():
+            transfer.set_result(happened)
+
     def _lose_pending(self) -> None:
         pending, self._pending = self._pending, {}
         for proposal in pending.values():
@@ -351,6 +423,7 @@ class RaftNode:
 
     def _lose_requests(self) -> None:
         self._lose_pending()
+        self._end_transfer(True)
         for proposal in self._proposals:
             _fail(proposal.future, NotLeader(None))
         for reads in [self._new_reads, *self._reads.values()]:

@@ -1,12 +1,15 @@
-"""What a Raft node keeps on its disk: (term, vote) in one append-only file, the log in another.
+"""What a Raft node keeps on its disk: (term, vote) in one append-only file, the log in another, a snapshot in a third.
 
 Every record carries a CRC-32 that continues the one of the record before it, so that recovery keeps
 exactly a prefix of what was written: it stops at the first record that does not fit, which after a loss
 of power is the torn or missing tail. The chain matters for the log, which is cut and overwritten: without
 it an old entry could be read behind a new one that never preceded it.
 
-Nothing acknowledged is lost as long as the disk keeps what it fsynced; rot inside the durable part is
-taken for a torn tail.
+A snapshot comes with a new log that begins behind it. Both are written beside the old ones, and `sync` gives them
+their names, the snapshot first: in between, the old log goes with the new snapshot, for it only begins too early.
+
+Nothing acknowledged is lost as long as the disk keeps what it fsynced; rot inside the durable part of the log is
+taken for a torn tail. A snapshot is never torn, so one that does not fit its checksum is an error.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from system_under_test.raft.message import Entry, HardState
-from system_under_test.runtime.host import Disk, File
+from system_under_test.raft import snapshot as snapshots
+from system_under_test.raft.message import Entry, HardState, Kind, MalformedMessage
+from system_under_test.raft.snapshot import NOTHING, Snapshot
+from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.runtime.rewrite import write_again
 
 _VOTE = struct.Struct(">IQH")
-_ENTRY = struct.Struct(">IIQQ")
+_ENTRY = struct.Struct(">IIQQB")
 _READ_BYTES = 1024 * 1024
 _VOTE_FILE_LIMIT_BYTES = 64 * 1024
 
@@ -29,7 +34,17 @@ _VOTE_FILE_LIMIT_BYTES = 64 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
     hard_state: HardState
+    snapshot: Snapshot
     entries: tuple[Entry, ...]
+    """Behind the snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A file that is written beside the one whose place it takes once it is durable."""
+
+    file: File
+    path: str
 
 
 class RaftStorage:
@@ -37,20 +52,33 @@ class RaftStorage:
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
+        self._directory = directory
         self._vote_path = f"{directory}/vote"
+        self._snapshot_path = f"{directory}/snapshot"
         self._log_path = f"{directory}/log"
         self._vote_file: File | None = None
         self._log_file: File | None = None
         self._vote_crc = 0
+        self._base = 0
+        """Index of the entry before the first one of the log."""
         self._ends: list[int] = []
-        """Of each entry's record, by index - 1."""
+        """Of each entry's record, by index - base - 1."""
         self._crcs: list[int] = []
         self._vote_is_dirty = False
         self._log_is_dirty = False
+        self._fresh_snapshot: _Fresh | None = None
+        self._fresh_log: _Fresh | None = None
+        """The log that is written to, as long as it does not have its name yet."""
+        self._retired: list[File] = []
+        """Logs that are written to no more, and one of which a `sync` may be busy with."""
 
     async def open(self) -> Recovered:
         """Read what is there, cut torn tails, write what is left once more and make it durable. Raises DiskError."""
+        for path in self._disk.list(self._directory):
+            if path.endswith(".new"):
+                self._disk.remove(path)
         hard_state = await self._open_vote()
+        snapshot = await self._open_snapshot()
         entries = self._open_log()
         # A killed process leaves bytes that are readable but not yet durable; whoever reads them will
         # acknowledge them, and a later loss of power must not take them back.
@@ -58,20 +86,43 @@ class RaftStorage:
             assert file is not None
             write_again(file, 0, file.size)
         self._vote_is_dirty = self._log_is_dirty = True
+        if snapshot.index != self._base:
+            entries = _behind(snapshot, self._base, entries)
+            self._begin_log(snapshot.index, entries)
         await self.sync()
-        return Recovered(hard_state=hard_state, entries=entries)
+        return Recovered(hard_state=hard_state, snapshot=snapshot, entries=tuple(entries))
 
-    def write(self, hard_state: HardState | None, entries: Sequence[Entry]) -> None:
-        """Both are visible at once and durable after the next `sync`. Raises DiskFull, DiskError."""
+    def write(self, hard_state: HardState | None, entries: Sequence[Entry], snapshot: Snapshot | None = None) -> None:
+        """All of it is visible at once and durable after the next `sync`. With a snapshot, `entries` are the whole log
+        behind it. Raises DiskFull, DiskError."""
         if hard_state is not None:
             self._write_vote(hard_state)
-        if entries:
+        if snapshot is not None:
+            self._write_snapshot(snapshot)
+            self._begin_log(snapshot.index, entries)
+        elif entries:
             self._write_entries(entries)
 
     async def sync(self) -> None:
         """Raises DiskError: what was not durable before must then be taken for lost, so the node must die."""
+        # What is written while this waits is for the next one: a log must not get its name before its snapshot.
+        snapshot, self._fresh_snapshot = self._fresh_snapshot, None
+        log, self._fresh_log = self._fresh_log, None
+        log_file, is_dirty = self._log_file, self._log_is_dirty
+        self._log_is_dirty = False
+        retired, self._retired = self._retired, []
+        assert log_file is not None
         await self.sync_vote()
-        await self.sync_log()
+        if snapshot is not None:
+            await snapshot.file.fsync()
+            snapshot.file.close()
+            await self._disk.replace(snapshot.path, self._snapshot_path)
+        if is_dirty:
+            await log_file.fsync()
+        if log is not None:
+            await self._disk.replace(log.path, self._log_path)
+        for file in retired:
+            file.close()
 
     async def sync_vote(self) -> None:
         if self._vote_is_dirty:
@@ -79,14 +130,9 @@ class RaftStorage:
             assert self._vote_file is not None
             await self._vote_file.fsync()
 
-    async def sync_log(self) -> None:
-        if self._log_is_dirty:
-            self._log_is_dirty = False
-            assert self._log_file is not None
-            await self._log_file.fsync()
-
     def close(self) -> None:
-        for file in (self._vote_file, self._log_file):
+        fresh = () if self._fresh_snapshot is None else (self._fresh_snapshot.file,)
+        for file in (self._vote_file, self._log_file, *fresh, *self._retired):
             if file is not None:
                 file.close()
 
@@ -126,9 +172,48 @@ class RaftStorage:
         self._vote_file.append(record)
         self._vote_is_dirty = True
 
+    # -- the snapshot
+
+    async def _open_snapshot(self) -> Snapshot:
+        if not self._disk.exists(self._snapshot_path):
+            return NOTHING
+        file = self._disk.open(self._snapshot_path)
+        try:
+            snapshot = snapshots.decode(file.read_at(0, file.size))
+        except MalformedMessage as error:
+            raise DiskError(f"{self._snapshot_path}: {error}") from error
+        write_again(file, 0, file.size)
+        await file.fsync()
+        file.close()
+        return snapshot
+
+    def _write_snapshot(self, snapshot: Snapshot) -> None:
+        path = f"{self._snapshot_path}.{snapshot.index}.new"
+        file = self._disk.open(path)
+        file.append(snapshots.encode(snapshot))
+        if self._fresh_snapshot is not None:
+            self._fresh_snapshot.file.close()
+            self._disk.remove(self._fresh_snapshot.path)
+        self._fresh_snapshot = _Fresh(file, path)
+
+    def _begin_log(self, base: int, entries: Sequence[Entry]) -> None:
+        """What was durable in the log until now stays so until `sync`."""
+        path = f"{self._log_path}.{base}.new"
+        assert self._log_file is not None
+        self._retired.append(self._log_file)
+        if self._fresh_log is not None:
+            self._disk.remove(self._fresh_log.path)
+        self._log_file = self._disk.open(path)
+        self._fresh_log = _Fresh(self._log_file, path)
+        self._base = base
+        self._ends, self._crcs = [], []
+        self._log_is_dirty = True
+        if entries:
+            self._write_entries(entries)
+
     # -- the log
 
-    def _open_log(self) -> tuple[Entry, ...]:
+    def _open_log(self) -> list[Entry]:
         file = self._log_file = self._disk.open(self._log_path)
         entries: list[Entry] = []
         at = crc = 0
@@ -137,28 +222,30 @@ class RaftStorage:
         while at + _ENTRY.size <= size:
             if at + _ENTRY.size > start + len(buffer):
                 buffer, start = file.read_at(at, _READ_BYTES), at
-            stored, length, index, term = _ENTRY.unpack_from(buffer, at - start)
+            stored, length, index, term, kind = _ENTRY.unpack_from(buffer, at - start)
             end = at + _ENTRY.size + length
-            if end > size or index != len(entries) + 1:
+            if end > size or (entries and index != entries[-1].index + 1):
                 break
             if end > start + len(buffer):
                 buffer, start = file.read_at(at, max(_READ_BYTES, end - at)), at
             record = buffer[at - start : end - start]
             if zlib.crc32(record[4:], crc) != stored:
                 break
-            entries.append(Entry(index, term, record[_ENTRY.size :]))
+            entries.append(Entry(index, term, record[_ENTRY.size :], Kind(kind)))
             self._ends.append(end)
             self._crcs.append(stored)
             at, crc = end, stored
         if at < size:
             file.truncate(at)
-        return tuple(entries)
+        # A log that begins behind a snapshot says so only by its first entry.
+        self._base = entries[0].index - 1 if entries else 0
+        return entries
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         file = self._log_file
         assert file is not None
-        keep = entries[0].index - 1
-        assert keep <= len(self._ends), "a gap in the log"
+        keep = entries[0].index - 1 - self._base
+        assert 0 <= keep <= len(self._ends), "a gap in the log"
         if keep < len(self._ends):
             del self._ends[keep:]
             del self._crcs[keep:]
@@ -167,7 +254,7 @@ class RaftStorage:
         crc = self._crcs[-1] if keep else 0
         parts = []
         for entry in entries:
-            body = _ENTRY.pack(0, len(entry.data), entry.index, entry.term)[4:] + entry.data
+            body = _ENTRY.pack(0, len(entry.data), entry.index, entry.term, entry.kind)[4:] + entry.data
             crc = zlib.crc32(body, crc)
             parts.append(crc.to_bytes(4, "big"))
             parts.append(body)
@@ -176,6 +263,18 @@ class RaftStorage:
             self._crcs.append(crc)
         file.append(b"".join(parts))
         self._log_is_dirty = True
+
+
+def _behind(snapshot: Snapshot, base: int, entries: list[Entry]) -> list[Entry]:
+    """What of a log that begins after `base` follows the snapshot. Raises DiskError if something between is gone."""
+    if not entries:
+        return entries
+    if base > snapshot.index:
+        raise DiskError(f"the log begins after {base}, and the snapshot ends at {snapshot.index}")
+    at = snapshot.index - base
+    if at > len(entries) or entries[at - 1].term != snapshot.term:
+        return []
+    return entries[at:]
 
 
 def _vote_record(hard_state: HardState, crc: int) -> tuple[bytes, int]:

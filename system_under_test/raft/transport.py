@@ -2,29 +2,80 @@
 
 A message to a peer that is not connected is dropped, and so is one to a peer that has long been silent;
 Raft sends what matters again. Nothing waits here, and nothing is kept.
+
+Several Raft groups of one process share it: each joins with its number, which every frame carries. What comes for a
+group that has not joined is dropped.
+
+A connection begins with a greeting. Whoever is greeted by a node that it does not know connects to it as long as that
+connection lasts: a member may have been added while this node was away, and may have to be answered before the log
+that says so can come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from system_under_test.raft.message import MalformedMessage, Message, decode, encode, frame_length
+from system_under_test.raft.message import (
+    Greeting,
+    MalformedMessage,
+    Message,
+    decode,
+    decode_greeting,
+    encode,
+    encode_greeting,
+    frame_length,
+)
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host, Listener
 
 MAX_UNANSWERED_BYTES = 64 * 1024 * 1024
 """Sent to a peer since it was last heard; beyond this messages to it are dropped."""
+MAX_STRANGERS = 64
+"""Nodes that greet and are no members; those beyond are turned away."""
 
 
 class _Link:
     """The way to one peer."""
 
-    __slots__ = ("address", "connection", "unanswered_bytes", "unanswered_since_ns")
+    __slots__ = ("address", "connection", "is_peer", "is_wanted", "unanswered_bytes", "unanswered_since_ns", "visits")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.connection: Connection | None = None
+        self.is_peer = False
+        self.is_wanted = True
+        self.visits = 0
+        """Connections on which it speaks to this node."""
+        self.heard()
+
+    def heard(self) -> None:
         self.unanswered_since_ns: int | None = None
         self.unanswered_bytes = 0
+
+    def end(self) -> None:
+        self.is_wanted = False
+        if self.connection is not None:
+            self.connection.close()
+
+
+class GroupChannel:
+    """What one Raft group has of the transport."""
+
+    def __init__(self, transport: PeerTransport, group: int) -> None:
+        self._transport = transport
+        self._group = group
+
+    def set_peers(self, addresses: Mapping[str, str]) -> None:
+        """Keep connected to these nodes, by their addresses."""
+        self._transport.set_peers(self._group, addresses)
+
+    def send(self, message: Message, now_ns: int) -> None:
+        self._transport.send(self._group, message, now_ns)
+
+    def drop_silent(self, now_ns: int) -> None:
+        self._transport.drop_silent(now_ns)
+
+    def leave(self) -> None:
+        self._transport.leave(self._group)
 
 
 class PeerTransport:
@@ -33,18 +84,20 @@ class PeerTransport:
         host: Host,
         *,
         node: str,
-        peers: Mapping[str, str],
-        deliver: Callable[[Message], None],
+        address: str,
         silence_s: float,
         connect_timeout_s: float = 1.0,
         first_backoff_s: float = 0.05,
         max_backoff_s: float = 1.0,
     ) -> None:
-        """`peers`: addresses of the others by node id. One that does not answer for `silence_s` is connected anew."""
+        """`address` is where others reach this node. A peer that does not answer for `silence_s` is connected anew."""
         self._host = host
         self._node = node
-        self._deliver = deliver
-        self._links = {peer: _Link(address) for peer, address in sorted(peers.items())}
+        self._greeting = encode_greeting(Greeting(node, address))
+        self._groups: dict[int, Callable[[Message], None]] = {}
+        """Who takes a group's messages."""
+        self._peers: dict[int, Mapping[str, str]] = {}
+        self._links: dict[str, _Link] = {}
         self._silence_ns = int(silence_s * 1e9)
         self._connect_timeout_s = connect_timeout_s
         self._first_backoff_s = first_backoff_s
@@ -65,17 +118,38 @@ class PeerTransport:
         if self._listener is not None:
             self._listener.close()
         for link in self._links.values():
-            if link.connection is not None:
-                link.connection.close()
+            link.end()
         for connection in list(self._accepted.values()):
             connection.close()
 
-    def send(self, message: Message, now_ns: int) -> None:
-        link = self._links[message.recipient]
-        connection = link.connection
-        if connection is None or connection.closed or link.unanswered_bytes > MAX_UNANSWERED_BYTES:
+    def join(self, group: int, deliver: Callable[[Message], None]) -> GroupChannel:
+        assert group not in self._groups, "a group joins once"
+        self._groups[group] = deliver
+        return GroupChannel(self, group)
+
+    def leave(self, group: int) -> None:
+        del self._groups[group]
+        self.set_peers(group, {})
+
+    def set_peers(self, group: int, addresses: Mapping[str, str]) -> None:
+        """Keep connected to these nodes and those of the other groups, and to no others but those that greet this one.
+        A node has one address, whatever the group."""
+        self._peers[group] = addresses
+        wanted = {peer: address for _, peers in sorted(self._peers.items()) for peer, address in sorted(peers.items())}
+        for peer, link in list(self._links.items()):
+            link.is_peer = peer in wanted
+            if (not link.is_peer and not link.visits) or (link.is_peer and link.address != wanted[peer]):
+                self._links.pop(peer).end()
+        for peer, address in sorted(wanted.items()):
+            if peer != self._node and peer not in self._links:
+                self._connect(peer, address).is_peer = True
+
+    def send(self, group: int, message: Message, now_ns: int) -> None:
+        link = self._links.get(message.recipient)
+        connection = None if link is None else link.connection
+        if link is None or connection is None or connection.closed or link.unanswered_bytes > MAX_UNANSWERED_BYTES:
             return
-        frame = encode(message)
+        frame = encode(group, message)
         if link.unanswered_since_ns is None:
             link.unanswered_since_ns = now_ns
         link.unanswered_bytes += len(frame)
@@ -91,20 +165,29 @@ class PeerTransport:
             if link.connection is not None and since_ns is not None and now_ns - since_ns > self._silence_ns:
                 link.connection.close()
 
+    def _connect(self, peer: str, address: str) -> _Link:
+        link = self._links[peer] = _Link(address)
+        if self._listener is not None:
+            self._host.spawn(self._keep_connected(link), f"raft link to {peer}")
+        return link
+
     async def _keep_connected(self, link: _Link) -> None:
         backoff_s = self._first_backoff_s
-        while not self._stopped:
+        while link.is_wanted:
             try:
                 connection = await self._host.network.connect(link.address, self._connect_timeout_s)
             except ConnectFailed:
                 await self._host.clock.sleep(backoff_s)
                 backoff_s = min(2 * backoff_s, self._max_backoff_s)
                 continue
+            if not link.is_wanted:
+                connection.close()
+                return
             backoff_s = self._first_backoff_s
-            link.unanswered_since_ns = None
-            link.unanswered_bytes = 0
+            link.heard()
             link.connection = connection
             try:
+                connection.write(self._greeting)
                 # Nothing is ever sent this way; the read ends when the connection does.
                 await connection.read_exactly(1)
             except ConnectionClosed:
@@ -117,15 +200,7 @@ class PeerTransport:
         serial = self._serial
         self._accepted[serial] = connection
         try:
-            while not self._stopped:
-                length = frame_length(await connection.read_exactly(4))
-                message = decode(await connection.read_exactly(length), self._node)
-                link = self._links.get(message.sender)
-                if link is None:
-                    raise MalformedMessage(f"{message.sender!r} is no member")
-                link.unanswered_since_ns = None
-                link.unanswered_bytes = 0
-                self._deliver(message)
+            await self._listen_to(connection)
         except ConnectionClosed:
             pass
         except MalformedMessage as error:
@@ -133,3 +208,30 @@ class PeerTransport:
         finally:
             del self._accepted[serial]
             connection.close()
+
+    async def _listen_to(self, connection: Connection) -> None:
+        speaker = decode_greeting(await _frame(connection))
+        link = self._links.get(speaker.node)
+        if link is None:
+            strangers = sum(not link.is_peer for link in self._links.values())
+            if speaker.node == self._node or strangers >= MAX_STRANGERS:
+                raise MalformedMessage(f"{speaker.node!r} is no member")
+            link = self._connect(speaker.node, speaker.address)
+        link.visits += 1
+        try:
+            while not self._stopped:
+                group, message = decode(await _frame(connection), self._node)
+                if message.sender != speaker.node:
+                    raise MalformedMessage(f"{speaker.node!r} speaks for {message.sender!r}")
+                link.heard()
+                deliver = self._groups.get(group)
+                if deliver is not None:
+                    deliver(message)
+        finally:
+            link.visits -= 1
+            if not link.is_peer and not link.visits and self._links.get(speaker.node) is link:
+                self._links.pop(speaker.node).end()
+
+
+async def _frame(connection: Connection) -> bytes:
+    return await connection.read_exactly(frame_length(await connection.read_exactly(4)))

@@ -10,9 +10,12 @@ from typing import Any, cast
 import pytest
 
 from system_under_test.raft.core import Raft as RaftCore
-from system_under_test.raft.core import Read, Receive, Role, Tick, Timing
+from system_under_test.raft.core import Role, Timing
 from system_under_test.raft.driver import LeadershipLost, NotLeader
+from system_under_test.raft.event import Read, Receive, Tick
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import AppendRefused, Entry, HardState, PreVoteReply, VoteReply
+from system_under_test.raft.snapshot import NOTHING
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.controller import key_value
@@ -293,9 +296,10 @@ def elected_with_an_uncommitted_log(core: type[RaftCore]) -> RaftCore:
     timing = Timing(heartbeat_ns=1, min_election_timeout_ns=10, quorum_timeout_ns=100)
     raft = core(
         node="c1",
-        members=("c1", "c2", "c3"),
+        membership=Membership(voters={"c1": "", "c2": "", "c3": ""}),
         timing=timing,
         hard_state=HardState(1, None),
+        snapshot=NOTHING,
         entries=(Entry(1, 1, b"acknowledged by the leader before"),),
         now_ns=0,
         election_timeout_ns=10,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from system_under_test.raft.core import Role
-from tests.references.raft_network import Broken, ForgetfulNode, Network
+from system_under_test.raft.membership import Change
+from system_under_test.raft.replication import Progress
+from tests.references.raft_network import Broken, ForgetfulNode, Network, Node, SmallChunks, of
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int) -> None:
-    crashes = served_reads = committed = 0
+    crashes = served_reads = committed = compactions = installs = changes = 0
     for seed in range(60 if size == 3 else 30):
         network = Network(seed, size)
         try:
-            network.storm(2000)
+            network.storm(2500 if size < 5 else 4000)
             network.calm(400)
             leaders = [node for node in network.nodes.values() if node.raft and node.raft.role is Role.LEADER]
             assert len(leaders) == 1, f"{len(leaders)} leaders after the storm"
@@ -22,21 +26,50 @@ def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int) -
             network.propose(leaders[0])
             network.calm(10)
             assert len(network.committed) > before, "nothing is committed after the storm"
-            logs = [node.raft.log for node in network.nodes.values() if node.raft]
-            assert all(log == logs[0] for log in logs), "logs differ after the storm"
+            assert leaders[0].raft
+            members = [network.nodes[name] for name in leaders[0].raft.membership.addresses]
+            ends = [(node.raft.last_index, node.raft.log.last_term) for node in members if node.raft]
+            assert all(end == ends[0] for end in ends), "logs differ after the storm"
+            assert all(node.state == members[0].state for node in members), "states differ after the storm"
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {size} nodes: {error}") from error
         crashes += network.crashes
         served_reads += network.served_reads
         committed += len(network.committed)
-    assert min(crashes, served_reads, committed) > 50, "the storms were no storms"
+        compactions += network.compactions
+        installs += network.installs
+        changes += network.changes
+    assert min(crashes, served_reads, committed, compactions, changes) > 20, "the storms were no storms"
+    assert installs > 10, "snapshots were hardly sent"
 
 
-def test_a_vote_that_is_not_durable_is_caught_by_these_storms() -> None:
-    for seed in range(300):
-        network = Network(seed, 3, ForgetfulNode)
+class CountsLearners(SmallChunks):
+    """A majority of all who have the log, whether they vote or not, is enough."""
+
+    def _reached_by_majority(self, own: int, of: Callable[[Progress], int]) -> int:
+        numbers = [own, *map(of, self._replication.followers.values())]
+        return sorted(numbers, reverse=True)[self.membership.majority - 1]
+
+
+class ChangesManyAtOnce(SmallChunks):
+    """A change of the membership does not wait for the one before."""
+
+    def refusal_of(self, change: Change) -> str | None:
+        commit, self.commit = self.commit, max(self.commit, self.log.membership_index)
         try:
-            network.storm(1200)
+            return super().refusal_of(change)
+        finally:
+            self.commit = commit
+
+
+@pytest.mark.parametrize(
+    "kind", [ForgetfulNode, of(CountsLearners), of(ChangesManyAtOnce)], ids=lambda kind: kind.__name__
+)
+def test_a_planted_mistake_is_caught_by_these_storms(kind: type[Node]) -> None:
+    for seed in range(400):
+        network = Network(seed, 3, kind)
+        try:
+            network.storm(1500)
         except (Broken, AssertionError):
             return
-    pytest.fail("no check noticed a forgotten vote in 300 storms")
+    pytest.fail("no check noticed it in 400 storms")

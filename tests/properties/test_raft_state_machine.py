@@ -20,9 +20,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from system_under_test.raft.core import Raft, Role, Tick
+from system_under_test.raft.core import Role
+from system_under_test.raft.event import Tick
 from system_under_test.raft.message import VoteRequest
-from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node
+from system_under_test.raft.snapshot import Snapshot
+from tests.references.raft_network import MILLISECOND, Broken, ForgetfulNode, Network, Node, SmallChunks, of
 
 NODES = st.integers(0, 4)
 SOME = st.sets(NODES, min_size=1, max_size=3)
@@ -41,10 +43,13 @@ class RaftMachine(RuleBasedStateMachine):
 
     kind: ClassVar[type[Node]] = Node
 
-    @initialize(draw=st.randoms(use_true_random=False), size=st.sampled_from((3, 3, 5)))
-    def begin(self, draw: random.Random, size: int) -> None:
+    @initialize(draw=st.randoms(use_true_random=False), size=st.sampled_from((3, 3, 5)), has_leader=st.booleans())
+    def begin(self, draw: random.Random, size: int, has_leader: bool) -> None:
         self.network = Network(draw, size, self.kind)
         self.names = list(self.network.nodes)
+        if has_leader:
+            self.stands_for_election(0, set(range(size)), ALL)
+            self.works(0, set(range(size)), ALL)
 
     def node(self, number: int) -> Node:
         """Running: whoever had crashed boots first."""
@@ -121,6 +126,40 @@ class RaftMachine(RuleBasedStateMachine):
         self.network.sync(self.node(number))
 
     @rule(number=NODES)
+    def compacts(self, number: int) -> None:
+        self.network.compact(self.node(number))
+
+    @rule(number=NODES, followers=SOME, late=NODES, syncs=SYNCS)
+    def leaves_behind(self, number: int, followers: set[int], late: int, syncs: str) -> None:
+        """One of those who lead works with some, takes a snapshot, and then talks with another for as long as that one
+        needs to get it."""
+        self.works(number, followers, syncs)
+        node = self.leader(number)
+        if node is not None:
+            self.network.compact(node)
+            self.network.now_ns += 100 * MILLISECOND
+            self.network.step(node, Tick(1000 * MILLISECOND))
+            self.talk(node, {late}, rounds=7, syncs=syncs)
+
+    @rule(number=NODES, place=PLACES, followers=SOME, syncs=SYNCS)
+    def changes_members(self, number: int, place: int, followers: set[int], syncs: str) -> None:
+        """One of those who lead adds, promotes or removes one, maybe itself, and tells some."""
+        node = self.leader(number)
+        changes = [] if node is None else self.network.fit_changes(node)
+        if node is not None and changes:
+            self.network.change(node, changes[place % len(changes)])
+            self.talk(node, followers, rounds=2, syncs=syncs)
+
+    @rule(number=NODES, to=NODES, followers=SOME, syncs=SYNCS)
+    def hands_over(self, number: int, to: int, followers: set[int], syncs: str) -> None:
+        """One of those who lead wants another to lead, which then talks with some."""
+        node, other = self.leader(number), self.node(to)
+        if node is not None:
+            self.network.transfer(node, other)
+            self.talk(node, {to}, rounds=2, syncs=syncs)
+            self.talk(other, followers, rounds=1, syncs=syncs)
+
+    @rule(number=NODES)
     def crashes(self, number: int) -> None:
         self.network.crash(self.node(number))
 
@@ -153,14 +192,14 @@ def test_no_run_of_many_breaks_raft() -> None:
 # Planted mistakes
 
 
-class VotesForAnyLog(Raft):
+class VotesForAnyLog(SmallChunks):
     """A candidate without what is committed gets votes."""
 
     def _is_up_to_date(self, last_index: int, last_term: int) -> bool:
         return True
 
 
-class VotesTwice(Raft):
+class VotesTwice(SmallChunks):
     """A vote that was given does not bind."""
 
     def _on_vote_request(self, message: VoteRequest, now_ns: int) -> None:
@@ -168,20 +207,30 @@ class VotesTwice(Raft):
         super()._on_vote_request(message, now_ns)
 
 
-class CommitsAtOnce(Raft):
+class CommitsAtOnce(SmallChunks):
     """A leader takes for committed what it alone has written."""
 
     def _advance_commit(self) -> None:
         self._commit_to(self.durable_index)
 
 
-def of(core: type[Raft]) -> type[Node]:
-    return type(core.__name__, (Node,), {"core": core})
+class TakesOverNoState(SmallChunks):
+    """The log begins behind a snapshot that comes, and the state stays what it was."""
+
+    def _install(self, snapshot: Snapshot) -> None:
+        super()._install(snapshot)
+        self._effects.restored = None
 
 
 @pytest.mark.parametrize(
     "kind",
-    [ForgetfulNode, of(VotesForAnyLog), of(VotesTwice), of(CommitsAtOnce)],
+    [
+        ForgetfulNode,
+        of(VotesForAnyLog),
+        of(VotesTwice),
+        of(CommitsAtOnce),
+        of(TakesOverNoState),
+    ],
     ids=lambda kind: kind.__name__,
 )
 def test_a_planted_mistake_is_found(kind: type[Node]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +18,7 @@ from harness.environments.simulated.seam import seam_exceptions
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.raft.message import Entry, HardState
+from system_under_test.raft.snapshot import NOTHING, Snapshot, encode
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.rocketmq.mutants.vote_not_durable import ForgetfulStorage
 
@@ -81,6 +84,129 @@ def test_a_loss_of_power_leaves_all_that_was_synced_and_a_log_that_once_was():
     assert lost > 50, "the losses of power took nothing"
 
 
+@dataclass(frozen=True)
+class Version:
+    """What was written at some moment: all entries there ever were up to the log's end, and where the snapshot ends."""
+
+    log: tuple[Entry, ...]
+    snapshot: Snapshot
+    kept: int = 0
+    """So much of the log is that of the version before."""
+
+
+class Life:
+    """A storage that is written to at random, and what may be found after it: the versions since the last sync."""
+
+    def __init__(self, storage: RaftStorage, found: Version, draw: random.Random, term: int) -> None:
+        self.storage, self.draw, self.term = storage, draw, term
+        self.versions = [found]
+
+    def write(self) -> None:
+        draw, last = self.draw, self.versions[-1]
+        self.term += 1
+        keep = draw.randint(max(self.durable, last.snapshot.index), len(last.log))
+        fresh = [Entry(keep + 1 + n, self.term, draw.randbytes(draw.randint(0, 90))) for n in range(draw.randint(1, 4))]
+        log = (*last.log[:keep], *fresh)
+        luck = draw.random()
+        if luck < 0.6 or len(log) == last.snapshot.index:
+            self.storage.write(None, fresh)
+            self.versions.append(Version(log, last.snapshot, keep))
+            return
+        if luck < 0.8:
+            # An own snapshot: the log goes on behind it.
+            log, keep = last.log, len(last.log)
+            index = draw.randint(last.snapshot.index, len(log))
+        else:
+            # One of the leader's, of entries that were never here.
+            index = len(log)
+        if index > last.snapshot.index:
+            snapshot = Snapshot(index, log[index - 1].term, draw.randbytes(draw.randint(0, 3000)))
+            self.storage.write(None, log[index:], snapshot)
+            self.versions.append(Version(log, snapshot, keep))
+
+    @property
+    def durable(self) -> int:
+        """So much of the log must be found: it was synced, and not cut since."""
+        return min(len(self.versions[0].log), *(version.kept for version in self.versions[1:]), 1 << 30)
+
+    async def sync(self) -> None:
+        count = len(self.versions) - 1
+        await self.storage.sync()
+        del self.versions[:count]
+
+
+def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_log_behind_it():
+    lost = torn = snapshots = 0
+    for seed in range(150):
+        draw = random.Random(seed)
+
+        async def life(machine: Machine, draw: random.Random = draw) -> None:
+            nonlocal lost, torn, snapshots
+            found = Version((), NOTHING)
+            for number in range(12):
+                storage = RaftStorage(machine.disk(), "raft")
+                await storage.open()
+                life = Life(storage, found, draw, number * 100)
+                syncing = asyncio.create_task(life.sync())
+                for _ in range(draw.randint(1, 12)):
+                    life.write()
+                    if syncing.done():
+                        syncing = asyncio.create_task(life.sync())
+                    await asyncio.sleep(draw.choice((0, 0.0005, 0.002, 0.006)))
+                torn += not syncing.done()
+                syncing.cancel()
+                machine.lose_power()
+                kept = await RaftStorage(machine.disk(), "raft").open()
+                index, synced = kept.snapshot.index, life.versions[0].log[: life.durable]
+                end = index + len(kept.entries)
+                whole = [v for v in life.versions if len(v.log) >= end and v.log[index:end] == kept.entries]
+                assert whole, "such a log there never was"
+                assert kept.snapshot in [version.snapshot for version in life.versions], "nor such a snapshot"
+                assert end >= len(synced), "what was synced is gone"
+                assert any(version.log[: len(synced)] == synced for version in whole), "what was synced is overwritten"
+                lost += kept.snapshot != life.versions[-1].snapshot
+                snapshots += index > 0
+                found = Version((*whole[0].log[:index], *kept.entries), kept.snapshot)
+
+        run(seed, life)
+    assert min(lost, torn, snapshots) > 50, "the losses of power took nothing"
+
+
+def test_a_crash_between_the_new_names_of_snapshot_and_log_leaves_the_new_snapshot_with_the_old_log():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(HardState(2, "c2"), [Entry(n, 1 + n // 4, b"data") for n in range(1, 9)])
+        await storage.sync()
+        disk = machine.disk()
+        for at, (index, term, behind) in {
+            "own": (5, 2, [6, 7, 8]),
+            "conflict": (5, 7, []),
+            "ahead": (20, 3, []),
+        }.items():
+            disk.open(f"{at}/log").append(disk.open("raft/log").read_at(0, 10_000))
+            disk.open(f"{at}/snapshot").append(encode(Snapshot(index, term, b"state")))
+            for _ in range(2):
+                kept = await RaftStorage(disk, at).open()
+                assert kept.snapshot == Snapshot(index, term, b"state")
+                assert [entry.index for entry in kept.entries] == behind
+
+    run(1, life)
+
+
+def test_a_snapshot_that_rots_is_not_taken_for_no_snapshot():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(None, [], Snapshot(5, 2, b"state"))
+        await storage.sync()
+        machine.store.rot("raft/snapshot", 22)
+        with pytest.raises(OSError, match="checksum"):
+            await RaftStorage(machine.disk(), "raft").open()
+
+    run(1, life)
+
+
 def test_what_was_read_after_a_kill_survives_a_later_loss_of_power():
     async def life(machine: Machine) -> None:
         storage = RaftStorage(machine.disk(), "raft")
@@ -118,7 +244,7 @@ def test_a_bit_that_rots_ends_the_log_before_it():
         await storage.open()
         storage.write(HardState(1, "c1"), [Entry(n, 1, b"data") for n in range(1, 10)])
         await storage.sync()
-        machine.store.rot("raft/log", 4 * 28 + 13)
+        machine.store.rot("raft/log", 4 * 29 + 13)
         assert [entry.index for entry in (await RaftStorage(machine.disk(), "raft").open()).entries] == [1, 2, 3, 4]
 
     run(1, life)

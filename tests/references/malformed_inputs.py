@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.raft import membership
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
@@ -127,10 +128,10 @@ def _again(command: RemotingCommand) -> None:
 
 
 def _raft(frame: bytes) -> None:
-    message = raft.decode(frame, "c2")
-    if raft.decode(raft.encode(message)[4:], "c2") != message:
+    group, message = raft.decode(frame, "c2")
+    if raft.decode(raft.encode(group, message)[4:], "c2") != (group, message):
         raise Undocumented("a message is not the same after it was written and read again")
-    raft.encode(raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
+    raft.encode(group, raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
 
 
 def _applied(command: bytes) -> None:
@@ -190,10 +191,15 @@ EVENTS: tuple[events.Event, ...] = (
     events.BrokerDataCleaned(group="g", broker_ids=(1,)),
 )
 TRANSACTION = key_value.transaction([["r", "k", None], ["append", "k", 1], ["add", "n", 2]], guard=[["n", 1]])
+MEMBERS = membership.encode(membership.Membership(voters={"c1": "c1:9879"}, learners={"c2": "c2:9879"}))
 RAFT_MESSAGES: tuple[raft.Message, ...] = (
     raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, b"one"), raft.Entry(7, 3, b""))),
+    raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, MEMBERS, raft.Kind.MEMBERSHIP),)),
     raft.AppendAccepted("c1", "c2", 3, 9, 7),
     raft.AppendRefused("c1", "c2", 3, 9, 7, 4, 2),
+    raft.SnapshotChunk("c1", "c2", 3, 9, 7, 100, 10, b"part"),
+    raft.ChunkTaken("c1", "c2", 3, 9, 7, 14),
+    raft.TimeoutNow("c1", "c2", 3),
     raft.VoteRequest("c1", "c2", 3, 7, 3),
     raft.PreVoteReply("c1", "c2", 3, True),
 )
@@ -328,7 +334,13 @@ CODECS: tuple[Codec, ...] = (
     _plain("event", events.decode, ValueError, *map(events.encode, EVENTS)),
     _plain("length of a frame", frame_length, MalformedFrame, b"\0\0\0\x09", exact=True),
     _plain("length of a Raft message", raft.frame_length, raft.MalformedMessage, b"\0\0\0\x40", exact=True),
-    _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(message)[4:] for message in RAFT_MESSAGES)),
+    _plain(
+        "Raft greeting",
+        raft.decode_greeting,
+        raft.MalformedMessage,
+        raft.encode_greeting(raft.Greeting("c2", "c2:9879"))[4:],
+    ),
+    _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(1, message)[4:] for message in RAFT_MESSAGES)),
     _plain(
         "slave's handshake",
         wire.decode_slave_handshake,

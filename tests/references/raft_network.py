@@ -3,22 +3,26 @@ they had not synced, and after every step the promises of the Raft paper (its fi
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Sequence
 
-from system_under_test.raft.core import (
+from system_under_test.raft.core import Raft, Role, Timing
+from system_under_test.raft.event import (
+    ChangeMembership,
+    Compact,
     Effects,
     Event,
     Persisted,
     Propose,
-    Raft,
     Read,
     Receive,
-    Role,
     Tick,
-    Timing,
+    Transfer,
 )
+from system_under_test.raft.membership import AddLearner, Change, Membership, Promote, Remove
 from system_under_test.raft.message import Entry, HardState, Message
+from system_under_test.raft.snapshot import NOTHING, Snapshot
 
 MILLISECOND = 1_000_000
 TIMING = Timing(
@@ -28,32 +32,50 @@ TIMING = Timing(
 )
 
 
+OUTSIDERS = 2
+"""Nodes that run and are no members at first."""
+
+
 class Broken(AssertionError):
     """A promise of Raft does not hold."""
+
+
+class SmallChunks(Raft):
+    """A snapshot of this world is sent in four or so."""
+
+    chunk_bytes = 40
+
+
+def digest(before: bytes, entry: Entry) -> bytes:
+    """The state machine: all entries that were applied, in their order, and nothing else, lead to this state."""
+    return hashlib.sha256(before + entry.term.to_bytes(8, "big") + entry.data).digest()
 
 
 class Node:
     """One node with its disk: what is durable, and what is written after it."""
 
-    core: type[Raft] = Raft
+    core: type[Raft] = SmallChunks
 
-    def __init__(self, name: str, members: Sequence[str]) -> None:
+    def __init__(self, name: str, voters: Sequence[str]) -> None:
         self.name = name
-        self.members = members
+        self.membership = Membership(voters=dict.fromkeys(voters, ""))
         self.hard_state = HardState()
+        self.snapshot = NOTHING
         self.entries: list[Entry] = []
         self.unsynced: list[Effects] = []
         self.held: list[tuple[int, Message]] = []
-        self.applied: list[Entry] = []
+        self.applied = 0
+        self.state = b""
         self.raft: Raft | None = None
 
     def boot(self, now_ns: int, election_timeout_ns: int) -> None:
-        self.applied = []
+        self.applied, self.state = self.snapshot.index, self.snapshot.data
         self.raft = self.core(
             node=self.name,
-            members=self.members,
+            membership=self.membership,
             timing=TIMING,
             hard_state=self.hard_state,
+            snapshot=self.snapshot,
             entries=self.entries,
             now_ns=now_ns,
             election_timeout_ns=election_timeout_ns,
@@ -62,8 +84,11 @@ class Node:
     def keep(self, effects: Effects) -> None:
         if effects.hard_state is not None:
             self.hard_state = effects.hard_state
-        if effects.entries:
-            self.entries = self.entries[: effects.entries[0].index - 1] + effects.entries
+        if effects.snapshot is not None:
+            self.snapshot, self.entries = effects.snapshot, effects.entries
+        elif effects.entries:
+            cut = effects.entries[0].index - 1 - self.snapshot.index
+            self.entries = self.entries[:cut] + effects.entries
 
 
 class ForgetfulNode(Node):
@@ -75,19 +100,26 @@ class ForgetfulNode(Node):
         self.hard_state = hard_state
 
 
+def of(core: type[Raft]) -> type[Node]:
+    """Nodes with this core."""
+    return type(core.__name__, (Node,), {"core": core})
+
+
 class Network:
     def __init__(self, seed: int | random.Random, size: int, kind: type[Node] = Node) -> None:
         self.draw = seed if isinstance(seed, random.Random) else random.Random(seed)
         self.now_ns = 0
-        members = [f"n{number}" for number in range(1, size + 1)]
-        self.nodes = {name: kind(name, members) for name in members}
+        names = [f"n{number}" for number in range(1, size + OUTSIDERS + 1)]
+        self.nodes = {name: kind(name, names[:size]) for name in names}
         self.wire: list[Message] = []
         self.cut: set[tuple[str, str]] = set()
         self.leaders: dict[int, str] = {}
         self.committed: list[Entry] = []
+        self.states = [b""]
+        """After how many entries the state machine is in which state."""
         self.reads: dict[int, int] = {}
         self.served_reads = 0
-        self.crashes = 0
+        self.crashes = self.compactions = self.installs = self.transfers = self.changes = 0
         self.proposed = 0
         for node in self.nodes.values():
             node.boot(0, self._timeout_ns())
@@ -107,6 +139,8 @@ class Network:
         self._release(node, node.unsynced[0].sequence - 1 if node.unsynced else effects.sequence)
         if raft.role is Role.LEADER and not was_leader:
             self._check_leader(raft)
+        if effects.restored is not None:
+            self._check_restored(node, effects.restored)
         for entry in effects.committed:
             self._check_committed(node, entry)
         for token in effects.reads:
@@ -123,27 +157,41 @@ class Network:
         if known != raft.node:
             raise Broken(f"election safety: {known} and {raft.node} lead term {raft.term}")
         for entry in self.committed:
-            if entry.term < raft.term and (raft.last_index < entry.index or raft.log[entry.index - 1] != entry):
+            # What its snapshot stands for was checked when it was taken or came.
+            is_there = entry.index <= raft.log.snapshot.index or entry in raft.log.behind(entry.index - 1, 1)
+            if entry.term < raft.term and not is_there:
                 raise Broken(f"leader completeness: {raft.node} in term {raft.term} lacks {entry}")
 
+    def _check_restored(self, node: Node, snapshot: Snapshot) -> None:
+        self.installs += 1
+        if snapshot.index <= node.applied:
+            raise Broken(f"{node.name} goes back from {node.applied} to a snapshot of {snapshot.index}")
+        if snapshot.data != self.states[snapshot.index]:
+            raise Broken(f"{node.name} takes over a state that nobody had after {snapshot.index} entries")
+        node.applied, node.state = snapshot.index, snapshot.data
+
     def _check_committed(self, node: Node, entry: Entry) -> None:
-        node.applied.append(entry)
-        if entry.index != len(node.applied):
-            raise Broken(f"{node.name} applies {entry.index} after {len(node.applied) - 1}")
+        if entry.index != node.applied + 1:
+            raise Broken(f"{node.name} applies {entry.index} after {node.applied}")
+        node.applied, node.state = entry.index, digest(node.state, entry)
         if entry.index > len(self.committed):
             self.committed.append(entry)
+            self.states.append(node.state)
         elif self.committed[entry.index - 1] != entry:
             raise Broken(f"state machine safety: {node.name} applies {entry} for {self.committed[entry.index - 1]}")
+        if self.states[entry.index] != node.state:
+            raise Broken(f"{node.name} is in another state than others after {entry.index} entries")
 
     def check_logs(self) -> None:
-        rafts = [node.raft for node in self.nodes.values() if node.raft is not None]
-        for left in rafts:
-            for right in rafts:
+        logs = [node.raft.log for node in self.nodes.values() if node.raft is not None]
+        for left in logs:
+            for right in logs:
+                begin = max(left.snapshot.index, right.snapshot.index)
                 shared = min(left.last_index, right.last_index)
-                while shared and left.term_at(shared) != right.term_at(shared):
+                while shared > begin and left.term_at(shared) != right.term_at(shared):
                     shared -= 1
-                if left.log[:shared] != right.log[:shared]:
-                    raise Broken(f"log matching: {left.node} and {right.node} differ below {shared}")
+                if shared > begin and left.behind(begin, shared - begin) != right.behind(begin, shared - begin):
+                    raise Broken(f"log matching: two logs differ between {begin} and {shared}")
 
     # -- what may happen
 
@@ -180,9 +228,30 @@ class Network:
 
     def propose(self, node: Node) -> None:
         assert node.raft is not None
-        if node.raft.role is Role.LEADER:
+        if node.raft.role is Role.LEADER and node.raft.transferee is None:
             self.proposed += 1
             self.step(node, Propose(tuple(f"{self.proposed}.{k}".encode() for k in range(self.draw.randint(1, 3)))))
+
+    def compact(self, node: Node) -> None:
+        assert node.raft is not None
+        if node.applied > node.raft.log.snapshot.index:
+            self.compactions += 1
+            self.step(node, Compact(node.applied, node.state))
+
+    def fit_changes(self, node: Node) -> list[Change]:
+        """What this node would change of the membership, if it were asked to."""
+        assert node.raft is not None
+        changes: list[Change] = [kind(name) for name in self.nodes for kind in (Promote, Remove)]
+        changes += [AddLearner(name, "") for name in self.nodes]
+        return [change for change in changes if node.raft.refusal_of(change) is None]
+
+    def change(self, node: Node, change: Change) -> None:
+        self.changes += 1
+        self.step(node, ChangeMembership(change))
+
+    def transfer(self, node: Node, to: Node) -> None:
+        self.transfers += 1
+        self.step(node, Transfer(to.name))
 
     def read(self, node: Node) -> None:
         token = len(self.reads)
@@ -209,13 +278,20 @@ class Network:
             elif node.raft is None:
                 if luck > 0.95:
                     node.boot(self.now_ns, self._timeout_ns())
-            elif luck < 0.86:
+            elif luck < 0.84:
                 self.sync(node)
+            elif luck < 0.86:
+                self.compact(node)
             elif luck < 0.94:
+                changes = self.fit_changes(node) if draw.random() < 0.5 else []
+                if changes:
+                    self.change(node, draw.choice(changes))
                 self.propose(node)
             elif luck < 0.975:
                 self.read(node)
-            elif luck < 0.985:
+            elif luck < 0.98:
+                self.transfer(node, self.nodes[draw.choice(names)])
+            elif luck < 0.988:
                 self.crash(node)
             else:
                 self._recut(names)

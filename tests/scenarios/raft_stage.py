@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from system_under_test.raft.core import Event, Persisted, Propose, Raft, Receive, Role, Tick, Timing
+from system_under_test.raft.core import Raft, Role, Timing
+from system_under_test.raft.event import Compact, Event, Persisted, Propose, Receive, Tick
+from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
     AppendRefused,
+    ChunkTaken,
     Entry,
     HardState,
     Message,
     PreVoteReply,
     PreVoteRequest,
+    SnapshotChunk,
     VoteReply,
     VoteRequest,
 )
+from system_under_test.raft.snapshot import NOTHING
 
 SECOND = 1_000_000_000
 TIMING = Timing(heartbeat_ns=SECOND // 10, min_election_timeout_ns=SECOND, quorum_timeout_ns=2 * SECOND)
@@ -30,16 +35,19 @@ def entries(log: str) -> list[Entry]:
 
 
 class Stage:
-    def __init__(self, logs: Mapping[str, str], terms: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, logs: Mapping[str, str], terms: Mapping[str, int] | None = None, core: type[Raft] = Raft
+    ) -> None:
         self.now_ns = 0
         self.wire: list[Message] = []
         self.transcript: list[str] = []
         self.nodes = {
-            name: Raft(
+            name: core(
                 node=name,
-                members=sorted(logs),
+                membership=Membership(voters=dict.fromkeys(sorted(logs), "")),
                 timing=TIMING,
                 hard_state=HardState((terms or {}).get(name, int(log[-1]) if log else 0), None),
+                snapshot=NOTHING,
                 entries=entries(log),
                 now_ns=0,
                 election_timeout_ns=SECOND,
@@ -48,7 +56,7 @@ class Stage:
         }
 
     def logs(self) -> dict[str, str]:
-        return {name: "".join(str(entry.term) for entry in raft.log) for name, raft in self.nodes.items()}
+        return {name: "".join(str(entry.term) for entry in raft.log.entries) for name, raft in self.nodes.items()}
 
     def step(self, name: str, event: Event) -> None:
         raft = self.nodes[name]
@@ -57,7 +65,9 @@ class Stage:
         self.wire += [*effects.appends, *effects.messages]
         if raft.role is not was[0] and raft.role is not Role.PRE_CANDIDATE:
             self.transcript.append(f"{name} {raft.role.value} of term {raft.term}")
-        if effects.entries:
+        if effects.snapshot is not None:
+            self.transcript.append(f"{name} keeps a snapshot up to {effects.snapshot.index}: {self.logs()[name]}")
+        elif effects.entries:
             last = effects.entries[-1].index
             self.transcript.append(f"{name} writes {effects.entries[0].index}..{last}: {self.logs()[name]}")
         if effects.must_persist:
@@ -73,6 +83,9 @@ class Stage:
     def beat(self, name: str) -> None:
         self.now_ns += SECOND // 10
         self.step(name, Tick(SECOND))
+
+    def compact(self, name: str) -> None:
+        self.step(name, Compact(self.nodes[name].commit, b"what the entries led to"))
 
     def propose(self, name: str) -> None:
         self.step(name, Propose((b"x",)))
@@ -112,6 +125,11 @@ def described(message: Message) -> str:
         return f"{to} equal up to {message.match}"
     if isinstance(message, AppendRefused):
         return f"{to} does not fit at {message.previous_index}; try {message.hint_index} (term {message.hint_term})"
+    if isinstance(message, SnapshotChunk):
+        end = message.offset + len(message.data)
+        return f"{to} snapshot up to {message.index}: bytes {message.offset}..{end} of {message.size}"
+    if isinstance(message, ChunkTaken):
+        return f"{to} has {message.received} bytes of the snapshot up to {message.index}"
     if isinstance(message, VoteReply | PreVoteReply):
         return f"{to} {'yes' if message.granted else 'no'}"
     return f"{to} {type(message).__name__} for term {message.term}"

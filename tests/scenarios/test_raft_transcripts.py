@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from system_under_test.raft.core import Persisted, Propose, Raft, Read, Receive, Role, Tick
-from system_under_test.raft.message import Append, AppendAccepted, Entry, HardState, VoteRequest
+from system_under_test.raft.core import Raft, Role
+from system_under_test.raft.event import ChangeMembership, Persisted, Propose, Read, Receive, Tick, Transfer
+from system_under_test.raft.membership import AddLearner, Membership, Remove
+from system_under_test.raft.message import (
+    Append,
+    AppendAccepted,
+    Entry,
+    HardState,
+    SnapshotChunk,
+    TimeoutNow,
+    VoteRequest,
+)
+from system_under_test.raft.snapshot import NOTHING, encode
 from tests.scenarios.raft_stage import SECOND, TIMING, Stage, entries
 
 FIGURE_7 = {
@@ -170,12 +181,189 @@ def test_a_read_waits_for_the_own_no_op_and_then_for_a_majority():
     assert not served, "these acknowledge the no-op; the read asks anew"
 
 
+class InPieces(Raft):
+    chunk_bytes = 40
+
+
+def with_snapshot() -> Stage:
+    """s1 leads and has taken a snapshot up to 4; s3 was not there."""
+    stage = Stage({"s1": "111", "s2": "111", "s3": ""}, core=InPieces)
+    stage.elect("s1", "s2")
+    stage.between("s1", "s2")
+    assert stage.nodes["s1"].commit == 4
+    stage.compact("s1")
+    stage.propose("s1")
+    stage.between("s1", "s2")
+    stage.transcript.clear()
+    return stage
+
+
+def test_a_follower_whose_next_entries_are_gone_gets_the_snapshot_and_what_is_behind_it():
+    stage = with_snapshot()
+    stage.beat("s1")
+    stage.between("s1", "s3")
+    stage.beat("s1")
+    stage.between("s1", "s3")
+    assert stage.transcript == [
+        "s1→s3 after 4 (term 2): nothing",
+        "s1→s3 snapshot up to 4: bytes 0..40 of 97",
+        "s3→s1 does not fit at 4; try 0 (term 0)",
+        "s3→s1 has 40 bytes of the snapshot up to 4",
+        "s1→s3 snapshot up to 4: bytes 40..80 of 97",
+        "s3→s1 has 80 bytes of the snapshot up to 4",
+        "s1→s3 snapshot up to 4: bytes 80..97 of 97",
+        "s3 keeps a snapshot up to 4: ",
+        "s3→s1 equal up to 4",
+        "s1→s3 after 4 (term 2): 2",
+        "s3 writes 5..5: 2",
+        "s3→s1 equal up to 5",
+        "s1→s3 after 5 (term 2): nothing",
+        "s3→s1 equal up to 5",
+    ]
+
+
+def test_chunks_that_are_lost_or_come_again_or_late_harm_nothing():
+    stage = with_snapshot()
+    stage.beat("s1")
+    chunks: list[SnapshotChunk] = []
+    while stage.nodes["s3"].commit < 4:
+        for message in list(stage.wire):
+            if isinstance(message, SnapshotChunk):
+                chunks.append(message)
+                stage.wire.remove(message)
+                if len(chunks) % 2:
+                    continue  # lost
+                for again in reversed(chunks):
+                    stage.step("s3", Receive(again))
+        stage.between("s1", "s3")
+        stage.beat("s1")
+    kept = stage.nodes["s3"].log.snapshot
+    assert kept == stage.nodes["s1"].log.snapshot
+    for late in chunks:
+        assert stage.nodes["s3"].step(Receive(late), stage.now_ns).snapshot is None
+    assert stage.nodes["s3"].log.snapshot == kept
+
+
+def test_a_log_that_goes_on_behind_the_snapshot_keeps_that_and_one_in_conflict_is_gone():
+    stage = with_snapshot()
+    snapshot = encode(stage.nodes["s1"].log.snapshot)
+    chunk = SnapshotChunk("s1", "s2", 9, 1, 4, len(snapshot), 0, snapshot)
+    for log, behind in {"11125": "5", "11145": "", "11": ""}.items():
+        follower = alone("s2", ["s1", "s2", "s3"], log=log)
+        effects = follower.step(Receive(chunk), 0)
+        assert "".join(str(entry.term) for entry in follower.log.entries) == behind
+        assert effects.restored == effects.snapshot == follower.log.snapshot
+        assert follower.commit == 4
+        assert effects.messages == [AppendAccepted("s2", "s1", 9, 1, 4)]
+
+
+def test_a_leader_hands_over_once_the_other_one_has_caught_up_and_nobody_is_asked_for_pre_votes():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.between("s1", "s3")
+    stage.transcript.clear()
+    stage.step("s1", Transfer("s2"))
+    assert not stage.wire, "s2 lacks the no-op"
+    stage.beat("s1")
+    stage.deliver()
+    assert stage.transcript[4:13] == [
+        "s2→s1 equal up to 2",
+        "s3→s1 equal up to 2",
+        "s1→s2 TimeoutNow for term 2",
+        "s2 candidate of term 3",
+        "s2→s1 VoteRequest for term 3",
+        "s1 follower of term 3",
+        "s2→s3 VoteRequest for term 3",
+        "s1→s2 yes",
+        "s2 leader of term 3",
+    ]
+
+
+def test_a_leader_that_nobody_takes_over_from_leads_on_after_an_election_timeout():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.between("s1", "s3")
+    stage.step("s1", Transfer("s2"))
+    leader = stage.nodes["s1"]
+    for _ in range(9):
+        stage.beat("s1")
+        stage.between("s1", "s3")
+        assert leader.transferee == "s2"
+    stage.beat("s1")
+    assert leader.transferee is None
+    stage.propose("s1")
+    stage.between("s1", "s3")
+    assert leader.commit == 3
+
+
+def test_whoever_is_told_to_stand_by_a_leader_of_the_past_does_not():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.deliver()
+    for sender, term in (("s1", 1), ("s3", 2)):
+        stage.step("s2", Receive(TimeoutNow(sender, "s2", term)))
+        assert stage.nodes["s2"].role is Role.FOLLOWER
+
+
+def test_a_leader_changes_no_members_before_its_no_op_is_committed_and_then_one_after_the_other():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    leader = stage.nodes["s1"]
+    assert "not yet" in str(leader.refusal_of(AddLearner("s4", "")))
+    stage.deliver()
+    assert leader.refusal_of(AddLearner("s4", "")) is None
+    stage.step("s1", ChangeMembership(AddLearner("s4", "")))
+    assert "not committed" in str(leader.refusal_of(Remove("s3")))
+    stage.between("s1", "s2", "s3")
+    assert leader.refusal_of(Remove("s3")) is None
+    assert "s4" in leader.membership.learners
+
+
+def test_a_change_of_members_that_is_cut_from_the_log_is_undone():
+    stage = Stage({"s1": "1", "s2": "1", "s3": "1"})
+    stage.elect("s1", "s2", "s3")
+    stage.deliver()
+    stage.step("s1", ChangeMembership(Remove("s3")))
+    assert "s3" not in stage.nodes["s1"].membership.voters
+    stage.wire.clear()
+    stage.elect("s2", "s3")
+    stage.deliver()
+    for _ in range(2):
+        stage.beat("s2")
+        stage.deliver()
+    assert set(stage.logs().values()) == {"123"}
+    assert all("s3" in raft.membership.voters for raft in stage.nodes.values())
+
+
+def test_a_voter_whose_removal_only_it_has_leads_until_that_is_committed():
+    stage = Stage({"s1": "1", "s2": "1"})
+    stage.elect("s1", "s2")
+    stage.deliver()
+    stage.step("s1", ChangeMembership(Remove("s1")))
+    stage.wire.clear()
+    for _ in range(30):
+        stage.beat("s1")  # to nobody, so it steps down
+    stage.wire.clear()
+    assert stage.nodes["s1"].role is not Role.LEADER
+    stage.elect("s2", "s1")
+    assert stage.nodes["s2"].role is not Role.LEADER, "its log lacks the removal"
+    stage.elect("s1", "s2")
+    assert stage.nodes["s1"].role is Role.LEADER
+    stage.transcript.clear()
+    stage.deliver()
+    assert stage.nodes["s1"].role is Role.FOLLOWER
+    assert [*stage.nodes["s2"].membership.voters] == ["s2"]
+    stage.stand("s2")
+    assert stage.nodes["s2"].role is Role.LEADER
+
+
 def alone(node: str, members: list[str], log: str = "") -> Raft:
     return Raft(
         node=node,
-        members=members,
+        membership=Membership(voters=dict.fromkeys(members, "")),
         timing=TIMING,
         hard_state=HardState(int(log[-1]) if log else 0, None),
+        snapshot=NOTHING,
         entries=entries(log),
         now_ns=0,
         election_timeout_ns=SECOND,

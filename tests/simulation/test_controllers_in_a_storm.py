@@ -24,6 +24,15 @@ def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path)
     assert faults > 50
 
 
+def test_no_storm_makes_controllers_forget_that_take_a_snapshot_every_few_entries(tmp_path: Path) -> None:
+    acknowledged = 0
+    for seed in range(8):
+        seen = storm(seed, tmp_path / str(seed), kinds=ALL, config={"raftSnapshotThreshold": 4})
+        assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
+        acknowledged += len(seen.acknowledged)
+    assert acknowledged > 600
+
+
 def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
     first = storm(3, tmp_path / "first", kinds=ALL, seconds=10)
     again = storm(3, tmp_path / "again", kinds=ALL, seconds=10)

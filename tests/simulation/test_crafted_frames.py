@@ -22,6 +22,7 @@ LONG = "é" * 4_000_000
 """8 MB as it comes in, 24 MB as a frame goes out, where such a letter is an escape of six bytes."""
 NAMESERVERS = tuple(f"{name}:9876" for name in CONTROLLERS)
 CONTROLLER_PORTS = tuple(f"{name}:9878" for name in CONTROLLERS)
+RAFT_GROUP = 0
 RAFT_PORTS = tuple(f"{name}:9879" for name in CONTROLLERS)
 BROKERS = ("b1:10911", "b2:10911")
 
@@ -67,7 +68,13 @@ def controller(code: int, body: bytes = b"", **fields: str) -> bytes:
 
 
 def forged(*messages: raft.Message) -> tuple[bytes, ...]:
-    return tuple(raft.encode(message) for message in messages)
+    """Each over a connection of its own, which a length beyond all bounds ends."""
+    return tuple(
+        raft.encode_greeting(raft.Greeting(message.sender, f"{message.sender}:9879"))
+        + raft.encode(RAFT_GROUP, message)
+        + b"\xff" * 4
+        for message in messages
+    )
 
 
 GARBAGE = (
@@ -163,6 +170,9 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
                     raft.VoteRequest(sender, "", term, place, place),
                     raft.VoteReply(sender, "", term, True),
                     raft.PreVoteReply(sender, "", term, True),
+                    raft.SnapshotChunk(sender, "", term, place, place, place, place, b"x"),
+                    raft.ChunkTaken(sender, "", term, place, place, place),
+                    raft.TimeoutNow(sender, "", term),
                 )
             )
         ),

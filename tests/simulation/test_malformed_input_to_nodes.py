@@ -16,6 +16,7 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.raft.message import Greeting, encode_greeting
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.errors import ClientError
@@ -84,10 +85,17 @@ def of(*names: str) -> Callable[[random.Random], bytes]:
     return lambda draw: drawn(draw, draw.choice(codecs))
 
 
+def raft(draw: random.Random) -> bytes:
+    """A harmed greeting, or a whole one and what is harmed behind it."""
+    if draw.random() < 0.3:
+        return framed(harmed(draw, drawn(draw, NAMES["Raft greeting"])))
+    return encode_greeting(Greeting("c9", "c9:9879")) + framed(harmed(draw, drawn(draw, NAMES["Raft message"])))
+
+
 PORTS: dict[str, Callable[[random.Random], bytes]] = {
     "c1:9876": command,
     "c1:9878": command,
-    "c1:9879": lambda draw: framed(harmed(draw, drawn(draw, NAMES["Raft message"]))),
+    "c1:9879": raft,
     "b1:10911": command,
     "b1:10912": of("slave's handshake", "ack", "transfer"),
 }

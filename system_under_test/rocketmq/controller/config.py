@@ -36,6 +36,8 @@ class ControllerConfig:
     raft_heartbeat_s: float = 0.1
     raft_min_election_timeout_s: float = 1.0
     raft_max_election_timeout_s: float = 2.0
+    raft_snapshot_threshold: int = 1_000
+    """So many entries of Raft's log are applied until a snapshot takes their place."""
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> ControllerConfig:
@@ -59,6 +61,7 @@ class ControllerConfig:
             raft_heartbeat_s=settings.seconds_from_ms("raftHeartbeatInterval", 100),
             raft_min_election_timeout_s=settings.seconds_from_ms("raftMinElectionTimeout", 1_000),
             raft_max_election_timeout_s=settings.seconds_from_ms("raftMaxElectionTimeout", 2_000),
+            raft_snapshot_threshold=settings.integer("raftSnapshotThreshold", 1_000, minimum=1),
         )
         made.raft()
         return made
@@ -68,12 +71,16 @@ class ControllerConfig:
         return RaftConfig(
             node=self.self_id,
             members=self.peers,
-            port=port_of(self.peers[self.self_id]),
             directory=f"{self.store_path}/raft",
             heartbeat_s=self.raft_heartbeat_s,
             min_election_timeout_s=self.raft_min_election_timeout_s,
             max_election_timeout_s=self.raft_max_election_timeout_s,
+            snapshot_threshold=self.raft_snapshot_threshold,
         )
+
+    @property
+    def raft_port(self) -> int:
+        return port_of(self.peers[self.self_id])
 
     def public(self) -> dict[str, str]:
         """What getControllerConfig answers."""

@@ -18,6 +18,8 @@ from typing import Any
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
 from system_under_test.raft.message import Entry
+from system_under_test.raft.snapshot import Snapshot
+from system_under_test.raft.transport import PeerTransport
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
@@ -91,13 +93,22 @@ class Controller:
         )
         self._leading_since_ns = 0
         raft = config.raft()
+        self._raft_transport = PeerTransport(
+            host,
+            node=config.self_id,
+            address=config.peers[config.self_id],
+            silence_s=config.raft_max_election_timeout_s,
+        )
         self._raft = RaftNode(
             host,
             raft,
             core=parts.raft_core,
             storage=parts.raft_storage(host.disk, raft.directory),
+            transport=self._raft_transport,
             check=check,
             apply=self._apply,
+            snapshot=self._replicated.snapshot,
+            restore=self._restore,
             on_leadership=self._on_leadership,
         )
         self._remoting = RemotingClient(host)
@@ -117,6 +128,7 @@ class Controller:
     async def start(self) -> None:
         """Recover and take part in Raft. Raises OSError if the Raft port is taken."""
         await self._raft.start()
+        await self._raft_transport.start(self._config.raft_port)
         self._tasks = [
             self._host.spawn(self._decide_in_turn(), "controller decisions"),
             self._host.spawn(self._scan(), "controller scan"),
@@ -126,6 +138,7 @@ class Controller:
         for task in [*self._tasks, *self._notices.values()]:
             task.cancel()
         await self._raft.stop()
+        self._raft_transport.stop()
         self._remoting.close()
 
     @property
@@ -415,6 +428,12 @@ class Controller:
         if isinstance(applied, Group):
             self._tell_agreed(entry.index, applied)
         return applied
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._applied = snapshot.index
+        self._replicated.restore(snapshot.data)
+        for _, group in sorted(self._state.groups.items()):
+            self._tell_agreed(snapshot.index, group)
 
     def _tell_agreed(self, index: int, group: Group) -> None:
         agreed = (group.master, group.master_epoch, group.sync_state_set, group.sync_state_set_epoch)

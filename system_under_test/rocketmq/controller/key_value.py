@@ -14,6 +14,7 @@ It may have a guard, [[key, least], …]: all of it is refused unless each of th
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,13 @@ class KeyValueStore:
     def get(self, key: str) -> Any:
         """None if it is not there."""
         return self._values.get(key)
+
+    def items(self) -> list[tuple[str, Any]]:
+        """All keys, sorted, with their values."""
+        return sorted(self._values.items())
+
+    def become(self, items: Iterable[tuple[str, Any]]) -> None:
+        self._values = dict(items)
 
     def apply(self, command: bytes) -> Result:
         ((kind, arguments),) = json.loads(command.decode()).items()

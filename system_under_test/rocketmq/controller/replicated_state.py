@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.events import Event
 from system_under_test.rocketmq.controller.key_value import KeyValueStore
-from system_under_test.rocketmq.controller.state_machine import ControllerStateMachine, Rules
+from system_under_test.rocketmq.controller.state_machine import ControllerStateMachine, Group, Replica, Rules
 
 _EVENT = b"E"
 _KEY_VALUE = b"K"
@@ -45,7 +47,29 @@ class ReplicatedState:
         self.brokers = ControllerStateMachine(rules)
         self.values = KeyValueStore()
 
+    def snapshot(self) -> bytes:
+        """The same bytes on every controller that has applied the same entries."""
+        groups = [_described(group) for _, group in sorted(self.brokers.groups.items())]
+        return json.dumps({"groups": groups, "values": self.values.items()}, separators=(",", ":")).encode()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Become what gave that snapshot."""
+        fields = json.loads(snapshot)
+        self.brokers.groups = {group["name"]: _group(group) for group in fields["groups"]}
+        self.values.become((key, value) for key, value in fields["values"])
+
     def apply(self, entry: bytes) -> Any:
         """A Result for a command of the key-value store; for an event the group as it is now, None if it is gone."""
         command = command_of(entry)
         return self.brokers.apply(events.decode(entry[1:])) if command is None else self.values.apply(command)
+
+
+def _described(group: Group) -> dict[str, Any]:
+    # JSON knows no numbers as keys, so replicas become a list.
+    replicas = [[broker_id, asdict(replica)] for broker_id, replica in sorted(group.replicas.items())]
+    return {**asdict(group), "replicas": replicas}
+
+
+def _group(fields: dict[str, Any]) -> Group:
+    replicas = {broker_id: Replica(**replica) for broker_id, replica in fields["replicas"]}
+    return Group(**{**fields, "replicas": replicas, "sync_state_set": tuple(fields["sync_state_set"])})

@@ -22,7 +22,7 @@ def test_the_seeds_example_is_understood():
         }
     )
     assert config.raft().members == {"n0": "127.0.0.1:9877", "n1": "127.0.0.1:9878", "n2": "127.0.0.1:9879"}
-    assert config.raft().port == 9877
+    assert config.raft_port == 9877
     assert config.raft().directory == "DledgerController/raft"
     assert config.enable_elect_unclean_master
     assert not config.notify_broker_role_changed
@@ -38,6 +38,8 @@ def test_the_seeds_example_is_understood():
         ({"controllerDLegerPeers": "n0-a:1;n0-b:1"}, "controllerDLegerPeers"),
         ({"enableElectUncleanMaster": "yes"}, "enableElectUncleanMaster"),
         ({"raftHeartbeatInterval": 1500}, "heartbeat"),
+        ({"raftSnapshotThreshold": 0}, "raftSnapshotThreshold"),
+        ({"raftSnapshotThreshold": "many"}, "raftSnapshotThreshold"),
     ],
 )
 def test_a_wrong_setting_is_named(wrong, named):

@@ -52,6 +52,7 @@ def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str
                 "raftHeartbeatInterval": raft_milliseconds(400 if settings.sparse_heartbeats else 200, settings),
                 "raftMinElectionTimeout": raft_milliseconds(1_000, settings),
                 "raftMaxElectionTimeout": raft_milliseconds(2_000, settings),
+                "raftSnapshotThreshold": settings.snapshot_threshold,
                 **planted,
             },
         ),

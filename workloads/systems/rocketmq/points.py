@@ -16,6 +16,9 @@ _RAFT: Mapping[str, str] = {
     "about-to-append": "a controller is about to write entries at the end of its Raft log",
     "about-to-cut-entries": "a controller is about to write entries over others of its Raft log that conflict",
     "appended-before-answer": "a controller's entries are durable; neither counted by it nor acknowledged yet",
+    "about-to-write-snapshot": "a controller is about to write a snapshot, and the log behind it, beside the old ones",
+    "snapshot-persisted": "a controller's snapshot is durable and has taken the place of the log's front",
+    "about-to-install-snapshot": "a controller is about to take over the leader's state, as it lacks what led to it",
     "about-to-apply": "a controller is about to apply a committed entry, which may let go an answer",
     "raft-connection-was-closed": "a message of Raft met a connection that had ended",
 }

@@ -35,6 +35,8 @@ class RocketmqSettings:
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
+    snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
+    """So many entries the controllers' Raft log holds until a snapshot takes their place."""
     sparse_heartbeats: bool = False
     """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
 

@@ -176,7 +176,8 @@ class _Table:
                 ended_ns = max((damage.over_ns, *(fault.stop_ns for _, fault in others)))
                 yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
                 yield Excuse(
-                    anomalies=(*UNREAD_TRACES, *READ_TRACES),
+                    # Who was away may tell late what the master of an older epoch had confirmed.
+                    anomalies=(*UNREAD_TRACES, *READ_TRACES, "fenced-write"),
                     reason=reason,
                     from_ns=from_ns,
                     until_ns=ended_ns + margin,

@@ -459,8 +459,8 @@ class MessageStore:
                 return
             new_min = starts[-1]
             self._queues.delete_prefix(new_min)
-            await self._write_checkpoint()
-            await self._save(replace(self._checkpoint, min_offset=new_min))
+            # Of one state: queues that begin behind messages which the log still has would not show these.
+            await self._write_checkpoint(new_min)
             self._log.delete_segments_before(new_min)
             await self.epochs.delete_prefix(new_min)
 
@@ -483,7 +483,8 @@ class MessageStore:
             await self._write_checkpoint()
             await self.consumer_offsets.persist()
 
-    async def _write_checkpoint(self) -> None:
+    async def _write_checkpoint(self, min_offset: int | None = None) -> None:
+        """With `min_offset` for where the log begins, if that is about to change."""
         dispatched, confirm = self._dispatched_offset, self._confirm_offset
         # Only a message boundary will do; the last one noted counts once the flushed offset has passed it.
         if self._log.flushed_offset >= dispatched:
@@ -495,7 +496,7 @@ class MessageStore:
         await self._save(
             Checkpoint(
                 beginnings=self._log.beginnings,
-                min_offset=self._log.min_offset,
+                min_offset=self._log.min_offset if min_offset is None else min_offset,
                 checked_offset=checked,
                 dispatched_offset=dispatched,
                 confirm_offset=confirm,

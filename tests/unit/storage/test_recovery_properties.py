@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness.environments.simulated.loop import VirtualTimeLoop
@@ -100,7 +100,16 @@ step = st.one_of(
 )
 
 
+CUT_OFF_DELETION = ("delete-power", 0.5, 0.00390625)
+
+
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(
+    # Power is lost between what the checkpoint says of the queues and what it says of the log.
+    steps=[*[("burst", 2, 0)] * 4, ("burst", 8, 0), ("confirm", 0.5, None), ("flush", None, None), CUT_OFF_DELETION],
+    mode=FlushMode.SYNC,
+    seed=0,
+)
 @given(steps=st.lists(step, max_size=20), mode=st.sampled_from(FlushMode), seed=st.integers(0, 1 << 16))
 def test_a_restarted_store_holds_everything_flushed_and_nothing_torn(steps, mode, seed) -> None:
     live_and_recover(steps, mode, seed)

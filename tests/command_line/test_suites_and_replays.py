@@ -34,7 +34,7 @@ seeds = [1]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_two_jobs_give_the_same_verdicts_as_one_and_one_junit_with_a_case_each(stormproof: Stormproof) -> None:
     Path("mine.toml").write_text(SUITE)
     verdicts = []

@@ -101,6 +101,7 @@ def stored_for_checks(tmp_path: Path) -> Path:
 
 
 @pytest.mark.docker
+@pytest.mark.gate
 def test_a_closed_terminal_leaves_nothing_in_docker_and_logs_come_home(tmp_path: Path) -> None:
     attempt = Attempt(world=World.DOCKER, name="run", signals=(SIGHUP, SIGTERM), delay_s=1.0, gap_s=0.3)
     options = ["--environment", "docker", "--set", "brokers=2", "--set", "controllers=1"]

@@ -24,23 +24,33 @@ SOON_S = 60.0
 EASY_STORMS = 20
 """What needs no more storms than that at random shows nothing of a guide."""
 
+_LAGS = (
+    "where all of the set must acknowledge, a laggard in it loses nothing; it has to lag longer than most faults last"
+)
+_HELD = (
+    "a proposal has to be held on its way until the set, or the master, is another one: its links have to be held in "
+    "the very milliseconds in which it is sent"
+)
 WHY_NOT: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("caught-up-by-batch", "wall-clock-catch-up"),
-        "where all of the set must acknowledge, a laggard in it loses nothing; it has to lag longer than most faults last",
+    "caught-up-by-batch": _LAGS,
+    "wall-clock-catch-up": _LAGS,
+    "no-master-epoch-check": _HELD,
+    "no-set-epoch-check": _HELD,
+    "epochs-not-corrected": (
+        "a log has to be cut below the beginning of its newest epoch, which needs an unclean election of a shorter "
+        "log, or power lost right after a promotion"
     ),
-    **dict.fromkeys(
-        ("no-master-epoch-check", "no-set-epoch-check"),
-        "a proposal has to be held on its way until the set, or the master, is another one: its links have to be held in "
-        "the very milliseconds in which it is sent",
+    "fsync-error-ignored": (
+        "the fsync of the log has to fail and of no other file, and power to be lost before the process ends for any "
+        "other reason"
     ),
-    "epochs-not-corrected": "a log has to be cut below the beginning of its newest epoch, which needs an unclean election "
-    "of a shorter log, or power lost right after a promotion",
-    "fsync-error-ignored": "the fsync of the log has to fail and of no other file, and power to be lost before the process "
-    "ends for any other reason",
-    "offset-never-lowers": "a broker has to start again with less, and to be ranked by what it had before its next report",
-    "unclean-though-clean-lives": "unclean elections have to be allowed, and who is not in the set has to hold as much as a "
-    "member that lives when the master dies",
+    "offset-never-lowers": (
+        "a broker has to start again with less, and to be ranked by what it had before its next report"
+    ),
+    "unclean-though-clean-lives": (
+        "unclean elections have to be allowed, and who is not in the set has to hold as much as a member that lives "
+        "when the master dies"
+    ),
 }
 """Bug -> why no search caught it, where somebody found out."""
 

@@ -213,6 +213,13 @@ def test_a_broker_that_lost_an_epoch_with_its_disk_may_confirm_under_an_older_on
     assert not is_excused(ALL_ACK_2, struck(POWER), ALL_LOST, 30, "fenced-write")
 
 
+def test_a_rotten_entry_of_a_queue_may_lead_to_another_message() -> None:
+    assert is_excused(ALL_ACK_2, struck(("bit-rot", 1, 2, ("b1",))), TableOfReports(), 30, "internal-skip")
+    assert is_excused(ALL_ACK_2, struck(("bit-rot", 1, 2, ("b1",))), TableOfReports(), 0.5, "internal-skip")
+    assert not is_excused(ALL_ACK_2, struck(("bit-rot", 1, 2, ("c1",))), TableOfReports(), 30, "internal-skip")
+    assert not is_excused(ALL_ACK_2, POWER_ALL, ALL_LOST, 30, "internal-skip")
+
+
 def test_what_an_older_master_had_confirmed_may_be_told_late_where_it_may_be_lost() -> None:
     assert is_excused(ALL_ACK_2_ASYNC, POWER_ALL, ALL_LOST, TAIL_S, "fenced-write")
     assert not is_excused(RocketmqSettings(ack_durable=True), POWER_ALL, ALL_LOST, TAIL_S, "fenced-write")

@@ -76,6 +76,9 @@ OF_DISKS = (
 )
 """What a broker does legally that lost what it had synced, its noted epochs among it."""
 
+MISPLACED = ("internal-skip", "poll-skip")
+"""What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
+
 CATCH_UP_S = 15.0
 """How long after a fault its replica may still be catching up, at time scale 1."""
 LEAST_CATCH_UP_S = 5.0
@@ -131,6 +134,10 @@ class _Table:
             if lost and not set(self._voters).isdisjoint(fault.nodes):
                 reason = f"{' and '.join(lost)} at {_seconds(fault.start_ns)} took what was synced"
                 yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
+            if "bit-rot" in fault.kinds and not set(self._voters).isdisjoint(fault.nodes):
+                reason = f"consume queues have no checksums, and bits of disks rotted at {_seconds(fault.start_ns)}"
+                # It is the entries of earlier messages that rot.
+                yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
             until_ns = fault.stop_ns + catch_up_ns(self.settings)
             if "slow-nodes" in fault.kinds:
                 reason = f"nodes were slow at {_seconds(fault.start_ns)}"

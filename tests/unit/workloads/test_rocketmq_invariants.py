@@ -185,9 +185,21 @@ def test_who_catches_up_or_is_about_to_leave_is_no_laggard(excuse: str) -> None:
             cluster.saw("b1", "alter", proposed=[1, 2])
         if excuse == "away":
             cluster.saw("b1", RESUMED)
-        if excuse == "no controller answers":
-            cluster.saw("b1", "set_unsettled", reason="not-leader")
+        if excuse == "no controller answers" and second == 3:
+            cluster.saw("b1", "alter_failed", wanted=[1, 2], definite=True, reason="not-leader")
+            cluster.saw("b1", "alter", proposed=None)
     assert cluster.names() == []
+
+
+def test_who_has_proposed_again_knows_what_holds() -> None:
+    cluster = Cluster()
+    cluster.saw("b1", "alter_failed", wanted=[1, 2], definite=True, reason="not-leader")
+    cluster.saw("b1", "alter", proposed=[1, 2, 3])
+    cluster.saw("b1", "alter", proposed=None)
+    for second in range(1, 60):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + second, "b1", "b2")
+    assert set(cluster.names()) == {"laggard-in-sync"}
 
 
 def test_what_counts_as_confirmed_is_held() -> None:

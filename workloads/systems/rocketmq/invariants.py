@@ -57,6 +57,8 @@ class _Broker:
     members: tuple[int, ...] = ()
     """The SyncStateSet as this master knows it."""
     is_altering: bool = False
+    is_settling: bool = False
+    """A proposal failed, and until another one it asks the controllers what holds, however long they are silent."""
     pieces: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=PIECES))
     """(end of the log, time in ns) of each message that it appended as a master."""
     late_ns: dict[str, int] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class _Broker:
         return max(self.end, self.had)
 
     def begin_life(self) -> None:
-        self.members, self.is_altering = (), False
+        self.members, self.is_altering, self.is_settling = (), False, False
         self.pieces.clear()
         self.late_ns.clear()
 
@@ -182,14 +184,17 @@ class RocketmqInvariants:
 
     def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].members = tuple(fields["members"])
+        self._brokers[node].is_settling = False
 
     def _alter(self, node: str, fields: Mapping[str, Any]) -> None:
         broker = self._brokers[node]
         broker.is_altering = fields["proposed"] is not None
+        broker.is_settling = broker.is_settling and not broker.is_altering
         broker.late_ns.clear()
 
-    def _set_unsettled(self, node: str, fields: Mapping[str, Any]) -> None:
-        """No controller answers it: it wants to look, and cannot."""
+    def _alter_failed(self, node: str, fields: Mapping[str, Any]) -> None:
+        """It wants to look, and cannot before it knows what holds."""
+        self._brokers[node].is_settling = True
         self._brokers[node].late_ns.clear()
 
     def _deposed(self, node: str, fields: Mapping[str, Any]) -> None:
@@ -411,7 +416,9 @@ class RocketmqInvariants:
             behind_since = master.pieces[lacking][1] if lacking < len(master.pieces) else now_ns
             if now_ns - behind_since <= self._lag_ns:
                 master.late_ns.pop(name, None)
-            elif now_ns - master.late_ns.setdefault(name, now_ns) > self._look_ns and not master.is_altering:
+            elif now_ns - master.late_ns.setdefault(name, now_ns) > self._look_ns and not (
+                master.is_altering or master.is_settling
+            ):
                 self._says(
                     "laggard-in-sync",
                     (node, name),
@@ -429,7 +436,8 @@ _EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], Non
     "truncated": RocketmqInvariants._truncated,
     "sync_state_set": RocketmqInvariants._own_set,
     "alter": RocketmqInvariants._alter,
-    "set_unsettled": RocketmqInvariants._set_unsettled,
+    "alter_failed": RocketmqInvariants._alter_failed,
+    "set_unsettled": RocketmqInvariants._alter_failed,
     "deposed": RocketmqInvariants._deposed,
     "set_agreed": RocketmqInvariants._set_agreed,
     "elected": RocketmqInvariants._elected,

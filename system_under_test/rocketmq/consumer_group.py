@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from system_under_test.rocketmq.topic import NAME_CHARACTERS
+from system_under_test.rocketmq import topic
 
 MAX_NAME: Final = 255
 MAX_GROUPS: Final = 10_000
@@ -15,10 +15,7 @@ MAX_GROUPS: Final = 10_000
 
 def check_name(name: str) -> None:
     """Raises ValueError unless a group may have this name."""
-    if len(name) > MAX_NAME:
-        raise ValueError(f"a group's name has at most {MAX_NAME} characters, this one {len(name)}")
-    if not NAME_CHARACTERS.fullmatch(name):
-        raise ValueError(f"a group's name consists of letters, digits and %|_-, got {name!r}")
+    topic.check_name(name, "group", MAX_NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,15 +35,15 @@ _SYSTEM_TOPICS: Final = frozenset(
     }
 )
 _SYSTEM_PREFIX: Final = "rmq_sys_"
-NAME_CHARACTERS: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
+_NAME_CHARACTERS: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
-def check_name(name: str) -> None:
-    """Raises ValueError unless a topic may have this name."""
-    if len(name) > MAX_NAME:
-        raise ValueError(f"a topic's name has at most {MAX_NAME} characters, this one {len(name)}")
-    if not NAME_CHARACTERS.fullmatch(name):
-        raise ValueError(f"a topic's name consists of letters, digits and %|_-, got {name!r}")
+def check_name(name: str, what: str = "topic", most: int = MAX_NAME) -> None:
+    """Raises ValueError unless a topic, or what else follows its rules, may have this name."""
+    if len(name) > most:
+        raise ValueError(f"a {what}'s name has at most {most} characters, this one {len(name)}")
+    if not _NAME_CHARACTERS.fullmatch(name):
+        raise ValueError(f"a {what}'s name consists of letters, digits and %|_-, got {name!r}")
 
 
 def is_system_topic(name: str) -> bool:

@@ -394,10 +394,9 @@ class Controller:
             self._host.reached("election-decided")
             if before is not None:
                 grounds = self._grounds(before, decision.master)
-        elif isinstance(decision, events.SyncStateSetAltered) and before is not None:
+        elif isinstance(request, AlterSyncStateSet) and isinstance(decision, events.SyncStateSetAltered) and before:
             newcomers = set(decision.members) - set(before.sync_state_set)
             dead = sum(before.living(member, self._liveness) is None for member in newcomers)
-            assert isinstance(request, AlterSyncStateSet)
             stale = (request.master_epoch, request.proposed.epoch) != (before.master_epoch, before.sync_state_set_epoch)
             self._host.reached("alter-decided", dead=dead, stale=stale)
         group: Group | None = await self._propose(event_entry(decision))

@@ -67,6 +67,15 @@ def test_topics_deleted_at_once_are_all_forgotten() -> None:
     simulate(body)
 
 
+async def shows_what_is_new_now_and_after_a_restart(machine: Machine, store: MessageStore) -> None:
+    for _ in range(2):
+        confirm(store)
+        assert shown(store, "t") == [b"new"]
+        await store.flush_to(store.max_offset, 10)
+        await machine.lose_power()
+        store = await machine.boot()
+
+
 def test_what_is_written_where_a_forgotten_message_was_cut_is_shown() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config())
@@ -77,12 +86,7 @@ def test_what_is_written_where_a_forgotten_message_was_cut_is_shown() -> None:
         await store.forget_topic("t")
         await store.truncate(kept)
         assert store.put("t", 0, b"new").queue_offset == 1
-        for _ in range(2):
-            confirm(store)
-            assert shown(store, "t") == [b"new"]
-            await store.flush_to(store.max_offset, 10)
-            await machine.lose_power()
-            store = await machine.boot()
+        await shows_what_is_new_now_and_after_a_restart(machine, store)
 
     simulate(body)
 
@@ -96,12 +100,7 @@ def test_a_slave_that_becomes_master_before_it_has_what_it_forgot_shows_what_it_
         await store.forget_topics({"t": 10**6})
         await store.forget_nothing_beyond_the_end()
         store.put("t", 0, b"new")
-        for _ in range(2):
-            confirm(store)
-            assert shown(store, "t") == [b"new"]
-            await store.flush_to(store.max_offset, 10)
-            await machine.lose_power()
-            store = await machine.boot()
+        await shows_what_is_new_now_and_after_a_restart(machine, store)
 
     simulate(body)
 

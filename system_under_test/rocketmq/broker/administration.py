@@ -14,8 +14,10 @@ from typing import Any
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
@@ -29,8 +31,6 @@ MASTER_EPOCH = "masterEpoch"
 """Header field: only the master of this epoch is to answer."""
 FORGOTTEN = "forgottenTopics"
 OFFSETS = "offsetTable"
-
-Answer = RemotingCommand | None
 
 
 class Administration:
@@ -46,26 +46,17 @@ class Administration:
         self._on_topics = on_topics
         self._being_deleted: set[str] = set()
 
-    def handle(self, command: RemotingCommand) -> Answer | Coroutine[Any, Any, Answer]:
-        """Raises RemotingError for whatever is wrong with the request."""
-        match command.code:
-            case RequestCode.UPDATE_AND_CREATE_TOPIC:
-                return self._create_topic(command)
-            case RequestCode.DELETE_TOPIC_IN_BROKER:
-                return self._delete_topic(command)
-            case RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP:
-                return self._create_group(command)
-            case RequestCode.DELETE_SUBSCRIPTIONGROUP:
-                return self._delete_group(command)
-            case RequestCode.GET_ALL_TOPIC_CONFIG:
-                topics, forgotten = self._tables.topics, self._store.forgotten_topics
-                return self._listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
-            case RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
-                return self._listed(command, str(self._tables.groups.version), self._tables.groups.encode)
-            case RequestCode.GET_ALL_CONSUMER_OFFSET:
-                return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
-            case code:
-                raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code} not supported")
+    @property
+    def handlers(self) -> Handlers:
+        return {
+            RequestCode.UPDATE_AND_CREATE_TOPIC: self._create_topic,
+            RequestCode.DELETE_TOPIC_IN_BROKER: self._delete_topic,
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
+            RequestCode.DELETE_SUBSCRIPTIONGROUP: self._delete_group,
+            RequestCode.GET_ALL_TOPIC_CONFIG: self._list_topics,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._list_groups,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: self._list_offsets,
+        }
 
     def topic(self, name: str) -> TopicConfig:
         """Raises RemotingError (TOPIC_NOT_EXIST)."""
@@ -89,7 +80,7 @@ class Administration:
 
     # topics
 
-    async def _create_topic(self, command: RemotingCommand) -> RemotingCommand:
+    async def _create_topic(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         fields = command.ext_fields
         if fields.get("attributes"):
             raise _wrong("attributes of topics are not supported yet")
@@ -113,7 +104,7 @@ class Administration:
         await self._done(mastership, topics.put({topic.name: topic}, mastership.master_epoch))
         self._on_topics()
 
-    async def _delete_topic(self, command: RemotingCommand) -> RemotingCommand:
+    async def _delete_topic(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         name = _text(command, "topic")
         mastership = self._mastership()
         if is_system_topic(name):
@@ -137,7 +128,7 @@ class Administration:
 
     # groups of consumers
 
-    async def _create_group(self, command: RemotingCommand) -> RemotingCommand:
+    async def _create_group(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         mastership, groups = self._mastership(), self._tables.groups
         try:
             value = decode_json(command.body)
@@ -149,7 +140,7 @@ class Administration:
         await self._done(mastership, groups.put({group.name: group}, mastership.master_epoch))
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
-    async def _delete_group(self, command: RemotingCommand) -> RemotingCommand:
+    async def _delete_group(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         name = _text(command, "groupName")
         mastership = self._mastership()
         if name in self._tables.groups.entries:
@@ -159,6 +150,16 @@ class Administration:
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     # lists
+
+    def _list_topics(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        topics, forgotten = self._tables.topics, self._store.forgotten_topics
+        return self._listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
+
+    def _list_groups(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        return self._listed(command, str(self._tables.groups.version), self._tables.groups.encode)
+
+    def _list_offsets(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
 
     def _listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
         fields = command.ext_fields

@@ -1,0 +1,137 @@
+"""Gives messages to consumers, at the master and at slaves alike; a pull may wait until there is something to read.
+
+What it shows is dispatched, so confirmed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.server import Peer
+from system_under_test.rocketmq.broker.administration import Administration
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
+from system_under_test.rocketmq.broker.versioned_table import VersionedTable
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
+
+MAX_PULL_COUNT = 1024
+MAX_SUSPENDED_PULLS = 4096
+MAX_SUSPEND_MS = 30_000
+
+
+class Pulls:
+    """PULL_MESSAGE."""
+
+    def __init__(
+        self,
+        host: Host,
+        store: MessageStore,
+        groups: VersionedTable[ConsumerGroup],
+        config: BrokerConfig,
+        ha: HAService,
+        administration: Administration,
+        progress: ConsumerProgress,
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._groups = groups
+        self._config = config
+        self._ha = ha
+        self._administration = administration
+        self._progress = progress
+        self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
+        self._suspended_count = 0
+        store.on_dispatched = self._dispatched
+
+    @property
+    def handlers(self) -> Handlers:
+        return {RequestCode.PULL_MESSAGE: self._pull}
+
+    def look_again(self) -> None:
+        """Let every pull that waits read once more: the topics have changed."""
+        for topic, queue_id in list(self._suspended):
+            self._dispatched(topic, queue_id, 0)
+
+    def _pull(self, command: RemotingCommand, _: Peer) -> Answer:
+        request = PullRequest.decode(command)
+        if request.max_count < 1 or request.queue_offset < 0:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
+        self._check_readable(request)
+        if request.commit_offset is not None and self._ha.mastership is not None:
+            # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
+            with suppress(RemotingError):
+                self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
+        result = self._read(request)
+        if result.messages or request.suspend_timeout_ms <= 0 or self._suspended_count >= MAX_SUSPENDED_PULLS:
+            return self._pull_answer(request, result)
+        return self._pull_later(request)
+
+    async def _pull_later(self, request: PullRequest) -> RemotingCommand:
+        """Wait until the queue has grown, or the request's time is over, and read once more."""
+        key = request.topic, request.queue_id
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._suspended.setdefault(key, []).append(future)
+        self._suspended_count += 1
+        try:
+            with suppress(TimeoutError):
+                await self._host.clock.within(min(request.suspend_timeout_ms, MAX_SUSPEND_MS) / 1000, future)
+        finally:
+            self._suspended_count -= 1
+            waiting = self._suspended.get(key)
+            if waiting is not None and future in waiting:
+                waiting.remove(future)
+        self._check_readable(request)
+        return self._pull_answer(request, self._read(request))
+
+    def _dispatched(self, topic: str, queue_id: int, end: int) -> None:
+        for future in self._suspended.pop((topic, queue_id), ()):
+            if not future.done():
+                future.set_result(None)
+
+    def _read(self, request: PullRequest) -> GetResult:
+        count = min(request.max_count, MAX_PULL_COUNT)
+        return self._store.get_messages(request.topic, request.queue_id, request.queue_offset, count)
+
+    def _pull_answer(self, request: PullRequest, result: GetResult) -> RemotingCommand:
+        next_offset = result.next_offset
+        if result.messages:
+            code = ResponseCode.SUCCESS
+        elif result.status is GetStatus.OFFSET_TOO_SMALL or (
+            request.queue_offset > result.max_offset and not self._may_lag()
+        ):
+            code = ResponseCode.PULL_OFFSET_MOVED
+        else:
+            # A reader that is ahead of this replica stays where it is: sent back, it would read all again.
+            code, next_offset = ResponseCode.PULL_NOT_FOUND, request.queue_offset
+        return PullAnswer(
+            next_offset=next_offset,
+            min_offset=result.min_offset,
+            max_offset=result.max_offset,
+            data=b"".join(result.messages),
+            suggested_broker_id=0,
+        ).encode(code)
+
+    def _may_lag(self) -> bool:
+        """Whether another replica may rightly have shown more than this one shows."""
+        return self._ha.mastership is None or self._store.dispatched_offset < self._store.max_offset
+
+    def _check_readable(self, request: PullRequest) -> None:
+        topic = self._administration.topic(request.topic)
+        if not topic.is_readable:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} may not be read")
+        check_queue(topic, request.queue_id, topic.read_queues)
+        group = self._groups.get(request.consumer_group)
+        if group is None and not self._config.auto_create_groups:
+            raise RemotingError(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {request.consumer_group!r} does not exist"
+            )
+        if group is not None and not group.may_consume:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"group {group.name} may not consume")

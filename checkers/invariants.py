@@ -24,6 +24,7 @@ What breaks it, by name:
   needless-shrink    a replica that had just said that it holds everything was put out of the in-sync set
   stale-change       the in-sync set was replaced by who knew an older one, or led no more
   stale-answer       a request was answered by a state older than what was decided before it was made
+  deleted-early      a node deleted data before it had kept them for as long as is promised
   returned-tail      what a node had cut from its log, durably, was there again when it started again
 
 A run whose environment cannot watch (any but the simulator), or of a system that brings no invariants, has none broken.
@@ -125,6 +126,10 @@ class Invariants:
         "stale-answer": Meaning(
             says="A request was answered by a state older than what was decided before it was made.",
             usually="A leader answers without asking whether it still leads, or before it knows what others decided.",
+        ),
+        "deleted-early": Meaning(
+            says="A node deleted data before it had kept them for as long as is promised.",
+            usually="Ages are told by a clock that jumps, or by when a file was begun and not by its last write.",
         ),
         "returned-tail": Meaning(
             says="What a node had cut from its log was there again when it started again.",

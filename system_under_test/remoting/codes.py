@@ -54,6 +54,7 @@ class RequestCode(IntEnum):
     KEY_VALUE_PUT = 20011
     KEY_VALUE_COMPARE_AND_SET = 20012
     KEY_VALUE_TRANSACTION = 20013
+    GET_QUEUE_OFFSETS_AT = 20020
 
 
 class ResponseCode(IntEnum):

@@ -31,6 +31,11 @@ class Checkpoint:
     queue_entries: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Consume queue name → first queue offset in its file, queue offset behind its last durable entry."""
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """How often the log had begun anew, and where it begins."""
+        return self.beginnings, self.min_offset
+
 
 class CheckpointFile:
     """The durable checkpoint of one store."""

@@ -253,11 +253,6 @@ def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
     return fields, body_end
 
 
-def store_timestamp_ms(buffer: bytes, position: int) -> int:
-    """The store timestamp of the message at `position`, unchecked."""
-    return int(struct.unpack_from(">q", buffer, position + 56)[0])
-
-
 def encode_host(address: str, port: int) -> bytes:
     """IPv4 address and port in the layout's 8 bytes."""
     return bytes(int(part) for part in address.split(".")) + port.to_bytes(4, "big")

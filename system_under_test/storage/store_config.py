@@ -11,6 +11,7 @@ from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.file_cleaner import CleaningRules
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.message import MessageHeader
 
@@ -30,6 +31,8 @@ class StoreConfig:
     flush_mode: FlushMode = FlushMode.ASYNC
     async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
     checkpoint_interval_s: float = 3.0
+    cleaning: CleaningRules | None = None
+    """None: no file is ever deleted."""
     store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 

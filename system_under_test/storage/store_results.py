@@ -39,7 +39,7 @@ class GetResult:
 
 def place_of_read(queue_offset: int, least: int, end: int) -> tuple[GetStatus, int]:
     """What a read at `queue_offset` of a queue [least, end) meets, and where to read on if nothing is found."""
-    if end == least:
+    if end == 0:
         return GetStatus.NO_MESSAGE_IN_QUEUE, end
     if queue_offset < least:
         return GetStatus.OFFSET_TOO_SMALL, least

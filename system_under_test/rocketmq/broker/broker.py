@@ -31,6 +31,7 @@ class Broker:
                 segment_bytes=config.file_bytes,
                 max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
+                cleaning=config.cleaning,
             ),
             parts.storage,
         )

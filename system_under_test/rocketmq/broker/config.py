@@ -9,7 +9,10 @@ from typing import Any
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.storage.file_cleaner import CleaningRules
 from system_under_test.storage.message_store import FlushMode
+
+HOURS = 24
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +41,10 @@ class BrokerConfig:
     min_in_sync_replicas: int = 1
     async_learner: bool = False
     sync_from_last_file: bool = False
+    copies_anew_when_expired: bool = False
+    """A slave whose log ends before what its master has left empties it and copies all that is left; off: it stops for
+    manual repair."""
+    cleaning: CleaningRules = field(default_factory=CleaningRules)
     ack_after_flush: bool = False
     """A slave acks what is durable instead of what is written."""
     priority: int = 2**31 - 1
@@ -97,6 +104,8 @@ class BrokerConfig:
             min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
             async_learner=settings.flag("asyncLearner", False),
             sync_from_last_file=settings.flag("syncFromLastFile", False),
+            copies_anew_when_expired=settings.flag("copyAnewWhenExpired", False),
+            cleaning=settings.cleaning(),
             ack_after_flush=settings.flag("ackAfterFlush", False),
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
@@ -147,6 +156,21 @@ class _Settings(Settings):
             return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def cleaning(self) -> CleaningRules:
+        hours = self.text("deleteWhen", "04")
+        if not all(hour.isascii() and hour.isdigit() and int(hour) < HOURS for hour in hours.split(";")):
+            raise ValueError(f"deleteWhen: expected hours of the day, 00 to 23, with semicolons between, got {hours!r}")
+        kept_hours = self.integer("fileReservedTime", 72)
+        return CleaningRules(
+            interval_s=self.seconds_from_ms("cleanResourceInterval", 10_000),
+            kept_s=self.seconds_from_ms("fileReservedTimeMillis", kept_hours * 3_600_000, minimum_ms=0),
+            hours=frozenset(int(hour) for hour in hours.split(";")),
+            full_share=self.integer("diskMaxUsedSpaceRatio", 75, minimum=10, maximum=95) / 100,
+            forced_share=self.integer("diskSpaceCleanForciblyRatio", 85, minimum=30, maximum=99) / 100,
+            is_forced=self.flag("cleanFileForciblyEnable", True),
+            files_at_once=self.integer("deleteFileBatchMax", 10, minimum=1),
+        )
 
     def flush_disk_type(self) -> FlushMode:
         value = self.text("flushDiskType", FlushMode.ASYNC.value)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
-from system_under_test.rocketmq.broker.ha.master_connection import batch_end
+from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
@@ -95,6 +95,8 @@ class BrokerParts:
     gives_up: Callable[[bool, int, int], bool] = gives_up
     enter_epoch: Callable[[Host, EpochFile, int, int], Awaitable[EpochEntry]] = enter_epoch
     batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end
+    holds_a_part: Callable[[int, int], bool] = holds_a_part
+    is_possible_ack: Callable[[int, int, int], bool] = is_possible_ack
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership

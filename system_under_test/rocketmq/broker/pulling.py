@@ -104,12 +104,13 @@ class Pulls:
         next_offset = result.next_offset
         if result.messages:
             code = ResponseCode.SUCCESS
-        elif result.status is GetStatus.OFFSET_TOO_SMALL or (
+        elif (result.status is GetStatus.OFFSET_TOO_SMALL and not self._store.is_part) or (
             request.queue_offset > result.max_offset and not self._may_lag()
         ):
             code = ResponseCode.PULL_OFFSET_MOVED
         else:
-            # A reader that is ahead of this replica stays where it is: sent back, it would read all again.
+            # A reader that is ahead of this replica stays where it is: sent back, it would read all again. So does one
+            # that asks for what only this replica lacks: sent on, it would pass over what has not expired.
             code, next_offset = ResponseCode.PULL_NOT_FOUND, request.queue_offset
         return PullAnswer(
             next_offset=next_offset,

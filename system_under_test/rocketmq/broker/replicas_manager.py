@@ -23,6 +23,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
+from system_under_test.rocketmq.broker.log_beginnings import MastersBeginnings
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.set_keeper import SetKeeper
 from system_under_test.rocketmq.broker.slave_sync import SlaveSync
@@ -238,7 +239,11 @@ class ReplicasManager:
         assert broker_id is not None and master_address is not None
         async with self._log_in_hand:
             await self._end_following()
-            await self._ha.follow(broker_id, self._ha_address(master_address), info.master_epoch, self.poll_soon)
+            beginnings = MastersBeginnings(
+                self._host, master_address, info.master_epoch, self._config.controller_timeout_s
+            )
+            ha_address = self._ha_address(master_address)
+            await self._ha.follow(broker_id, ha_address, info.master_epoch, beginnings, self.poll_soon)
             self._sync = SlaveSync(
                 self._host, self._config, self._store, self._tables, master_address, info.master_epoch
             )

@@ -97,6 +97,7 @@ step = st.one_of(
     st.tuples(st.just("epoch-power"), st.floats(0, 0.02), st.none()),
     st.tuples(st.just("delete-power"), share, st.floats(0, 0.02)),
     st.tuples(st.just("flush-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("harm-checkpoint"), st.none(), st.none()),
 )
 
 
@@ -179,9 +180,11 @@ def live_and_recover(
                     await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
                 elif name == "flush-power":
                     await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
-                elif name == "kill":
+                elif name in ("kill", "harm-checkpoint"):
                     durable = store.max_offset
                     await machine.kill()
+                    if name == "harm-checkpoint":
+                        machine.rot("store/checkpoint", 20)
                 else:
                     await machine.lose_power()
                 store = await machine.boot(parts)
@@ -272,8 +275,11 @@ def test_a_replica_fed_in_pieces_cut_anywhere_recovers_a_prefix_of_its_master(
         await master.delete_files_before(deleted)
         machine = Machine(loop, seed + 1, async_config(1000))
         replica = await machine.boot()
+        start = master.min_offset
+        if start:
+            await replica.begin_at(start, master.queue_offsets_at(start), is_part=False)
         for size in cuts:
-            offset = replica.max_offset if replica.max_offset > replica.min_offset else master.min_offset
+            offset = replica.max_offset
             replica.append_replicated(offset, master.read_for_transfer(offset, size))
             replica.advance_confirm_offset(replica.max_offset)
             assert replica.dispatched_offset <= replica.last_message_boundary() <= replica.max_offset

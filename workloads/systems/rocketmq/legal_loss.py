@@ -1,7 +1,8 @@
 """What each configuration of RocketMQ may legally lose under the faults that struck: the table as code.
 
 A message is lost legally if every broker that had to hold it when it was acknowledged lost it with its disk, or was
-taken away by another fault meanwhile (`damage` says who lost what). Where fewer acknowledgements than replicas are
+taken away by another fault meanwhile (`damage` says who lost what). Or it has expired: whoever deletes files says so,
+and nothing may go that was written less than the retention time before. Where fewer acknowledgements than replicas are
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
 Slow disks and clocks excuse nothing, nor does a full disk, nor do links where all had to acknowledge. A controller
 whose disk loses what was synced may vote twice: then nothing is promised.
@@ -76,6 +77,12 @@ OF_DISKS = (
 )
 """What a broker does legally that lost what it had synced, its noted epochs among it."""
 
+EXPIRED = (*UNREAD, *READ)
+PASSED_OVER = ("poll-skip", "consumer-offset-skip")
+"""What becomes of messages that have expired; consumers that come later are sent on to where the queue begins."""
+CLOCKS_AGREE = 0.99
+"""Share of the retention time that must have passed by the harness's clock: clocks of brokers are not quite right."""
+
 MISPLACED = ("internal-skip", "poll-skip")
 """What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
 
@@ -117,6 +124,7 @@ class _Table:
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
         yield from self._of_invariants()
+        yield from self._of_expiry()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -148,6 +156,29 @@ class _Table:
                 lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
+
+    def _of_expiry(self) -> Iterator[Excuse]:
+        """What was written so long before files were deleted, by whichever broker; for want of room, all before."""
+        kept_ns = round(self.settings.retention_s * self.settings.time_scale * 1e9 * CLOCKS_AGREE)
+        expired_ns = last_ns = -1
+        for node, events in self.reports.of("deleted").items():
+            for event in events:
+                at_ns = event["time"]
+                is_full = event["allowed"] and self._is_full(node, at_ns)
+                expired_ns = max(expired_ns, at_ns if is_full else at_ns - kept_ns)
+                last_ns = max(last_ns, at_ns)
+        if last_ns >= 0:
+            words = f"messages expire after {kept_ns / 1e9:.1f} s, and brokers deleted files until {_seconds(last_ns)}"
+            yield Excuse(anomalies=EXPIRED, reason=words, from_ns=0, until_ns=expired_ns)
+            yield Excuse(anomalies=PASSED_OVER, reason=words, from_ns=0, until_ns=LAST_NS)
+
+    def _is_full(self, node: str, at_ns: int) -> bool:
+        return any(
+            node in fault.nodes_of("full-disk")
+            and fault.start_ns <= at_ns <= fault.stop_ns + catch_up_ns(self.settings)
+            for fault in self.struck
+            if "full-disk" in fault.kinds
+        )
 
     @property
     def _voters(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.program import PythonProgram
+from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
 from workloads.systems.rocketmq.settings import (
     BROKER_GROUP,
@@ -82,7 +83,9 @@ def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -
                 "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
                 "ackAfterFlush": settings.ack_durable,
                 "asyncLearner": name in learners,
-                "mappedFileSizeCommitLog": settings.segment_bytes,
+                "mappedFileSizeCommitLog": settings.file_bytes,
+                "syncFromLastFile": settings.sync_from_last_file,
+                **_cleaning(settings),
                 "topics": {TOPIC: settings.topic_queues},
                 "brokerHeartbeatInterval": milliseconds(3_000 if settings.sparse_heartbeats else 1_000, settings),
                 "syncBrokerMetadataPeriod": milliseconds(5_000, settings),
@@ -99,3 +102,16 @@ def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -
         ports=(BROKER_PORT,),
         replica=True,
     )
+
+
+def _cleaning(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
+    """When files of the log are deleted: at any hour once they have expired, if they ever do."""
+    cleaning: dict[str, SettingValue] = {
+        "cleanResourceInterval": milliseconds(10_000, settings),
+        "cleanFileForciblyEnable": settings.clean_when_full,
+        "copyAnewWhenExpired": True,
+    }
+    if settings.retention_s:
+        cleaning["fileReservedTimeMillis"] = milliseconds(round(settings.retention_s * 1000), settings)
+        cleaning["deleteWhen"] = ";".join(f"{hour:02}" for hour in range(24))
+    return cleaning

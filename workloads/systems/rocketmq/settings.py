@@ -15,6 +15,8 @@ TOPIC = "storm"
 NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 
+SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
+
 
 @dataclass(frozen=True, kw_only=True)
 class RocketmqSettings:
@@ -33,12 +35,24 @@ class RocketmqSettings:
     learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of the brokers are asynchronous learners (the last ones)."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
-    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
+    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = SEGMENT_BYTES
+    """Of each file of the log; where messages expire, 4 KiB unless another size is set."""
+    retention_s: Annotated[float, Bounds(0, 1_000_000)] = 0.0
+    """For so long a file of the log is kept once it is full, as long as its broker runs; 0: for ever. Scaled as all
+    periods are."""
+    clean_when_full: bool = False
+    """A broker whose disk runs full deletes its oldest files, whatever their age."""
+    sync_from_last_file: bool = False
+    """A replica that is empty begins at the last file of its master's log, and counts once the rest has expired."""
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
     snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
     """So many entries the controllers' Raft log holds until a snapshot takes their place."""
     sparse_heartbeats: bool = False
     """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
+
+    @property
+    def file_bytes(self) -> int:
+        return SMALL_SEGMENT_BYTES if self.retention_s and self.segment_bytes == SEGMENT_BYTES else self.segment_bytes
 
     def __post_init__(self) -> None:
         if self.learners >= self.brokers:
@@ -61,7 +75,9 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "learners": (1,),
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
+    "retention_s": (10.0, 30.0),
     "segment_bytes": (4_096, 65_536),
+    "sync_from_last_file": (True,),
     "unclean_election": (True,),
 }
 """What storms are drawn from, beside the defaults."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
+from system_under_test.rocketmq.broker.ha.slave_client import Beginnings, SlaveClient
 from system_under_test.rocketmq.broker.ha.wire import SLAVE_HANDSHAKE_SIZE, WireError, decode_slave_handshake
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
@@ -58,7 +58,12 @@ class HAService:
         self._tasks = []
 
     async def follow(
-        self, own_id: int, master_address: str, master_epoch: int, on_other_epoch: Callable[[], None]
+        self,
+        own_id: int,
+        master_address: str,
+        master_epoch: int,
+        beginnings: Beginnings,
+        on_other_epoch: Callable[[], None],
     ) -> None:
         """Replicate from the master whose HA port is at `master_address`."""
         await self.end_following()
@@ -70,6 +75,7 @@ class HAService:
             own_id=own_id,
             master_address=master_address,
             master_epoch=master_epoch,
+            beginnings=beginnings,
             on_other_epoch=on_other_epoch,
         )
         self._client.start()
@@ -92,7 +98,14 @@ class HAService:
             )
             if mastership.ended:
                 return
-            slave = MasterConnection(mastership, connection, handshake, self._parts.batch_end)
+            slave = MasterConnection(
+                mastership,
+                connection,
+                handshake,
+                self._parts.batch_end,
+                holds_a_part=self._parts.holds_a_part,
+                is_possible_ack=self._parts.is_possible_ack,
+            )
             mastership.attach(slave)
             await slave.run()
         except (ConnectionClosed, TimeoutError):

@@ -61,8 +61,8 @@ class LogClient:
         if self._host.random.random() < SLAVE_READ_SHARE:
             address = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
         pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, address)
-        if pulled.messages:
-            position = pulled.messages[-1][0] + 1
+        # What lies before the queue's beginning has expired; a queue that ends earlier may only lag.
+        position = pulled.messages[-1][0] + 1 if pulled.messages else max(position, pulled.next_offset)
         self._positions[key] = position
         value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
@@ -81,9 +81,12 @@ class LogClient:
     async def _final_poll(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
         position: int = operation.value["offset"]
-        pulled = await self._client.pull(
-            TOPIC, queue_of(operation), position, BATCH, "final", f"{operation.node}:{BROKER_PORT}"
-        )
+        queue, replica = queue_of(operation), f"{operation.node}:{BROKER_PORT}"
+        pulled = await self._client.pull(TOPIC, queue, position, BATCH, "final", replica)
+        while not pulled.messages and pulled.min_offset > position:
+            # It begins later at this replica.
+            position = pulled.min_offset
+            pulled = await self._client.pull(TOPIC, queue, position, BATCH, "final", replica)
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
         return operation._replace(type="ok", value=_polled(position, pulled.messages))

@@ -48,6 +48,9 @@ class QueueClient:
         pulled = await self._client.pull(TOPIC, queue, position, BATCH, GROUP)
         if pulled.messages:
             await self._commit(queue, pulled.messages[-1][0] + 1)
+        elif pulled.next_offset > position:
+            # What lies before the queue's beginning has expired.
+            await self._commit(queue, pulled.next_offset)
         return operation._replace(type="ok", value=_delivered(pulled.messages), node=node_of(pulled.broker))
 
     async def _commit(self, queue: int, position: int) -> None:

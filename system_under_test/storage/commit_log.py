@@ -243,6 +243,8 @@ class CommitLog:
             segment.file.close()
             self._disk.remove(segment.path)
             self.min_offset = self._segments[0].start
+        # Every file begins with a message.
+        self._boundary = max(self._boundary, self.min_offset)
 
     def segment_starts(self) -> tuple[int, ...]:
         return tuple(segment.start for segment in self._segments)

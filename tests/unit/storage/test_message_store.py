@@ -440,6 +440,21 @@ def test_a_queue_without_any_message_left_goes_on_where_it_was(harmed: str) -> N
     simulate(body)
 
 
+def test_the_last_whole_message_is_found_behind_files_that_are_gone() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(400)).boot()
+        for _ in range(6):
+            master.put("t", 0, b"x" * 45)
+        slave = await Machine(loop, 2, async_config(400)).boot()
+        await copy(master, slave, piece_bytes=371)
+        slave.advance_confirm_offset(slave.max_offset)
+        await slave.flush_to(slave.max_offset, 5)
+        await slave.delete_files_before(800)
+        assert await slave.cut_to_message_boundary() == master.max_offset
+
+    simulate(body)
+
+
 def test_a_replica_that_begins_in_the_midst_gives_no_queue_offset_twice() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         master = await Machine(loop, 1, async_config(400)).boot()

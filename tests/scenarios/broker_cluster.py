@@ -153,6 +153,12 @@ class Cluster:
     async def delete_topic(self, node: str, name: str) -> str:
         return await self.ask(node, RemotingCommand.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": name}))
 
+    async def queue_range(self, node: str, topic: str = TOPIC) -> tuple[int, int]:
+        """The queue offsets that this replica shows, its end left out."""
+        request = PullRequest(topic=topic, queue_id=0, queue_offset=0, max_count=1, consumer_group="readers")
+        answer = PullAnswer.decode(await self.answer(f"{node}:10911", request.encode()))
+        return answer.min_offset, answer.max_offset
+
     async def topics(self, node: str) -> dict[str, TopicConfig]:
         """As this replica lists them."""
         answer = await self.answer(f"{node}:10911", RemotingCommand.request(RequestCode.GET_ALL_TOPIC_CONFIG))
@@ -207,6 +213,11 @@ class Cluster:
 
         await self._host.network.listen(10912, accept)
         return lambda: bool(followers)
+
+    def told(self, node: str, event: str) -> list[dict[str, Any]]:
+        """What this node's event log says of these, in order."""
+        lines = (json.loads(line) for line in self._environment.events()[node])
+        return [line for line in lines if line["event"] == event]
 
     def dead(self) -> dict[str, str]:
         """The last words of the nodes that died of themselves."""

@@ -115,6 +115,7 @@ class HAService:
         finally:
             connection.close()
             if mastership is not None and slave is not None:
+                slave.close()
                 mastership.detach(slave)
 
     async def _housekeep(self, mastership: Mastership) -> None:

@@ -64,6 +64,7 @@ class MessageStore:
         self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
+        self._confirm_told = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
         self._cut_at: int | None = None
@@ -236,22 +237,33 @@ class MessageStore:
         if offset > self._confirm_offset:
             self._confirm_offset = offset
             self.dispatch()
-            if self._dispatched_offset >= self._confirm_due:
+            if min(self._dispatched_offset, offset) >= self._confirm_due:
                 self.log_confirmed()
 
     def log_confirmed(self) -> None:
         """Tell the event log how far whole messages are confirmed, which happens now and then while that moves."""
         newest = self.epochs.map.last
         epoch = 0 if newest is None else newest.master_epoch
-        self._host.log("confirmed", offset=self._dispatched_offset, master_epoch=epoch)
-        self._confirm_due = self._dispatched_offset + CONFIRM_LOG_BYTES
+        self._confirm_told = self._whole_confirmed_offset()
+        self._host.log("confirmed", offset=self._confirm_told, master_epoch=epoch)
+        self._confirm_due = self._confirm_told + CONFIRM_LOG_BYTES
+
+    def _whole_confirmed_offset(self) -> int:
+        """The end of the last whole message that is confirmed."""
+        if self._dispatched_offset <= self._confirm_offset:
+            return self._dispatched_offset
+        end = max(self._log.min_offset, min(self._confirm_told, self._confirm_offset))
+        for header in self._log.headers(end, self._confirm_offset):
+            end = header.physical_offset + header.size
+        return end
 
     def _written(self, start: int, end: int, checksum: int) -> None:
         self._host.log("written", start=start, end=end, checksum=checksum)
 
     def dispatch(self) -> None:
         """Bring the consume queues up to the confirm offset."""
-        limit = self._parts.dispatch_limit(self._confirm_offset, self._log.max_offset)
+        end = self._log.max_offset
+        limit = end if self._config.reads_uncommitted else self._parts.dispatch_limit(self._confirm_offset, end)
         if limit <= self._dispatched_offset:
             return
         touched: dict[str, ConsumeQueue] = {}
@@ -290,6 +302,7 @@ class MessageStore:
         least, end = queue.min_offset, queue.max_offset
         status, next_offset = place_of_read(queue_offset, least, end)
         messages: list[bytes] = []
+        end_offset = self._log.max_offset
         if status is GetStatus.FOUND:
             total = 0
             for offset, size in queue.range(queue_offset, max_count):
@@ -297,9 +310,15 @@ class MessageStore:
                 if messages and total > max_bytes:
                     break
                 messages.append(self._log.read(offset, size))
+                end_offset = offset + size
             next_offset = queue_offset + len(messages)
         return GetResult(
-            status=status, messages=tuple(messages), next_offset=next_offset, min_offset=least, max_offset=end
+            status=status,
+            messages=tuple(messages),
+            next_offset=next_offset,
+            min_offset=least,
+            max_offset=end,
+            behind_bytes=self._log.max_offset - end_offset,
         )
 
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
@@ -410,7 +429,7 @@ class MessageStore:
         offset = self._log.end_after_cut(offset)
         self._host.log("truncated", to=offset, from_=self._log.max_offset)
         self._cut_at = offset
-        self._confirm_due = 0
+        self._confirm_due = self._confirm_told = 0
         self._queues.truncate(offset)
         cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]
         if cut_topics:

@@ -31,6 +31,8 @@ class StoreConfig:
     flush_mode: FlushMode = FlushMode.ASYNC
     async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
     checkpoint_interval_s: float = 3.0
+    reads_uncommitted: bool = False
+    """Readers see the log to its end, also what may still be cut."""
     cleaning: CleaningRules | None = None
     """None: no file is ever deleted."""
     store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"

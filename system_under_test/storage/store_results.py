@@ -35,6 +35,8 @@ class GetResult:
     next_offset: int
     min_offset: int
     max_offset: int
+    behind_bytes: int = 0
+    """So much of the log follows the last of these messages."""
 
 
 def place_of_read(queue_offset: int, least: int, end: int) -> tuple[GetStatus, int]:

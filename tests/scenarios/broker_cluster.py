@@ -349,6 +349,7 @@ def play(
             "mappedFileSizeCommitLog": 64 * 1024,
             "maxMessageSize": 16 * 1024,
             "asyncLearner": name in learners,
+            "slaveReadEnable": True,
             **settings,
             **planted,
         }

@@ -41,6 +41,12 @@ class BrokerConfig:
     min_in_sync_replicas: int = 1
     async_learner: bool = False
     sync_from_last_file: bool = False
+    slave_reads: bool = False
+    """A slave answers pulls also while it hears its master."""
+    reads_uncommitted: bool = False
+    """Consumers see the log to its end, also what may still be cut."""
+    in_memory_bytes: int = 8 * 1024**3 * 40 // 100
+    """A consumer that is behind by more than this is sent to a slave, where slaves answer."""
     copies_anew_when_expired: bool = False
     """A slave whose log ends before what its master has left empties it and copies all that is left; off: it stops for
     manual repair."""
@@ -104,15 +110,16 @@ class BrokerConfig:
             min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
             async_learner=settings.flag("asyncLearner", False),
             sync_from_last_file=settings.flag("syncFromLastFile", False),
+            slave_reads=settings.flag("slaveReadEnable", False),
+            reads_uncommitted=settings.reads_uncommitted(),
+            in_memory_bytes=settings.in_memory_bytes(),
             copies_anew_when_expired=settings.flag("copyAnewWhenExpired", False),
             cleaning=settings.cleaning(),
             ack_after_flush=settings.flag("ackAfterFlush", False),
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
-            ha_batch_bytes=settings.integer(
-                "haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES
-            ),
+            ha_batch_bytes=settings.ha_batch_bytes(),
             ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
             ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
             ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),
@@ -156,6 +163,22 @@ class _Settings(Settings):
             return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def ha_batch_bytes(self) -> int:
+        return self.integer("haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES)
+
+    def in_memory_bytes(self) -> int:
+        memory_bytes = self.integer("physicalMemorySize", 8 * 1024**3)
+        return memory_bytes * self.integer("accessMessageInMemoryMaxRatio", 40, maximum=100) // 100
+
+    def reads_uncommitted(self) -> bool:
+        is_on = self.flag("readUnCommitted", False)
+        if is_on and self.flag("allAckInSyncStateSet", False):
+            raise ValueError(
+                "readUnCommitted: expected false where allAckInSyncStateSet is true, for consumers would read what the "
+                "SyncStateSet has not acknowledged; turn one of them off"
+            )
+        return is_on
 
     def cleaning(self) -> CleaningRules:
         hours = self.text("deleteWhen", "04")

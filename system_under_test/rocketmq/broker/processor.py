@@ -43,7 +43,7 @@ class Processor:
         self._on_topics = on_topics
         administration = Administration(host, store, tables, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration)
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, lambda: manager.role_id)
         self._handlers: Handlers = {
             **administration.handlers,
             **Sends(host, store, config, ha, administration).handlers,

@@ -1,11 +1,14 @@
-"""Gives messages to consumers, at the master and at slaves alike; a pull may wait until there is something to read.
+"""Gives messages to consumers; a pull may wait until there is something to read.
 
-What it shows is dispatched, so confirmed.
+What it shows is dispatched, so confirmed. A slave that does not hear its master answers: consumers go on from there.
+One that does refuses, unless slaves are to be read (`slaveReadEnable`); then it answers at once, and sends a consumer
+that finds nothing back to the master. A master sends one that is far behind to the slave that its group names.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -17,8 +20,9 @@ from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
-from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
+from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
 
@@ -39,6 +43,7 @@ class Pulls:
         ha: HAService,
         administration: Administration,
         progress: ConsumerProgress,
+        own_role_id: Callable[[], int | None],
     ) -> None:
         self._host = host
         self._store = store
@@ -47,6 +52,7 @@ class Pulls:
         self._ha = ha
         self._administration = administration
         self._progress = progress
+        self._own_role_id = own_role_id
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
         store.on_dispatched = self._dispatched
@@ -64,13 +70,16 @@ class Pulls:
         request = PullRequest.decode(command)
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
+        if self._ha.hears_master and not self._config.slave_reads:
+            raise RemotingError(ResponseCode.SYSTEM_BUSY, "slaveReadEnable is off, and the master lives: ask it")
         self._check_readable(request)
         if request.commit_offset is not None and self._ha.mastership is not None:
             # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
             with suppress(RemotingError):
                 self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
         result = self._read(request)
-        if result.messages or request.suspend_timeout_ms <= 0 or self._suspended_count >= MAX_SUSPENDED_PULLS:
+        may_wait = request.suspend_timeout_ms > 0 and self._suspended_count < MAX_SUSPENDED_PULLS
+        if result.messages or not may_wait or self._ha.hears_master:
             return self._pull_answer(request, result)
         return self._pull_later(request)
 
@@ -104,6 +113,8 @@ class Pulls:
         next_offset = result.next_offset
         if result.messages:
             code = ResponseCode.SUCCESS
+        elif self._ha.hears_master:
+            code, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, request.queue_offset
         elif (result.status is GetStatus.OFFSET_TOO_SMALL and not self._store.is_part) or (
             request.queue_offset > result.max_offset and not self._may_lag()
         ):
@@ -117,8 +128,19 @@ class Pulls:
             min_offset=result.min_offset,
             max_offset=result.max_offset,
             data=b"".join(result.messages),
-            suggested_broker_id=0,
+            suggested_broker_id=self._next_to_ask(request, result),
         ).encode(code)
+
+    def _next_to_ask(self, request: PullRequest, result: GetResult) -> int:
+        """By its role id."""
+        if self._ha.mastership is None and not self._ha.hears_master:
+            return self._own_role_id() or MASTER_ID
+        if not self._config.slave_reads:
+            return MASTER_ID
+        group = self._groups.get(request.consumer_group)
+        if result.behind_bytes > self._config.in_memory_bytes:
+            return BROKER_ID_WHEN_SLOW if group is None else group.broker_id_when_slow
+        return MASTER_ID if group is None or self._ha.mastership is None else group.broker_id
 
     def _may_lag(self) -> bool:
         """Whether another replica may rightly have shown more than this one shows."""

@@ -17,6 +17,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
 from system_under_test.rocketmq.message_protocol import (
     PullAnswer,
     PullRequest,
@@ -82,6 +83,8 @@ class PullResult:
     min_offset: int
     max_offset: int
     broker: str
+    suggested_broker_id: int = 0
+    """Whom to ask next, by its role id."""
 
 
 class _TopicUnknown(ClientError):
@@ -108,6 +111,7 @@ class MessageClient:
         self._default_topic = default_topic
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
+        self._choice = ReplicaChoice()
         self._next_nameserver = host.random.randrange(len(self._nameservers))
 
     def close(self) -> None:
@@ -152,7 +156,37 @@ class MessageClient:
         request = PullRequest(
             topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
         )
-        broker, response = await self._ask(topic, request.encode(), broker_name, address)
+        return await self._pull(request, broker_name, address, self._deadline_ns())
+
+    async def consume(
+        self, topic: str, queue_id: int, offset: int, max_count: int, group: str, *, broker_name: str | None = None
+    ) -> PullResult:
+        """As `pull`, from the replica that was suggested last for this queue; from slaves while the master is away.
+
+        Where one does not answer the next call asks another.
+        """
+        request = PullRequest(
+            topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
+        )
+        deadline_ns = self._deadline_ns()
+        route = _group(await self._route(topic, deadline_ns), topic, broker_name)
+        queue = topic, route.broker_name, queue_id
+        replica = self._choice.among(queue, route.brokers)
+        if replica is None:
+            raise self._failed(topic, "no-route", True, f"{route.broker_name} has no broker", None)
+        try:
+            pulled = await self._pull(request, broker_name, route.brokers[replica], deadline_ns)
+        except ClientError:
+            self._choice.failed(queue, replica, route.brokers)
+            raise
+        self._choice.suggested(queue, pulled.suggested_broker_id)
+        return pulled
+
+    async def _pull(
+        self, request: PullRequest, broker_name: str | None, address: str | None, deadline_ns: int
+    ) -> PullResult:
+        topic = request.topic
+        broker, response = await self._ask(topic, request.encode(), broker_name, address, deadline_ns=deadline_ns)
         if response.code not in _PULL_CODES:
             raise self._refused(topic, broker, response)
         try:
@@ -166,6 +200,7 @@ class MessageClient:
             min_offset=answer.min_offset,
             max_offset=answer.max_offset,
             broker=broker,
+            suggested_broker_id=answer.suggested_broker_id,
         )
 
     async def query_offset(
@@ -210,9 +245,10 @@ class MessageClient:
         broker_name: str | None,
         address: str | None,
         default_topic: str | None = None,
+        deadline_ns: int | None = None,
     ) -> tuple[str, RemotingCommand]:
         """The one request of a call: to `address`, or else to the master. Returns who answered, and the answer."""
-        deadline_ns = self._deadline_ns()
+        deadline_ns = self._deadline_ns() if deadline_ns is None else deadline_ns
         if address is None:
             try:
                 route = await self._route(topic, deadline_ns)

@@ -135,6 +135,10 @@ class _Table:
             yield from self._around(few, (*UNREAD, *UNREAD_TRACES))
             yield from self._around(few, (*READ, *READ_TRACES), kinds=tuple(TAKEN))
 
+        if settings.read_uncommitted:
+            shown = "readUnCommitted lets consumers read what may still be cut"
+            yield from self._around(shown, ("lost-write", *READ, *UNREAD_TRACES, *READ_TRACES))
+
     def _of_invariants(self) -> Iterator[Excuse]:
         """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice."""
         for fault in self.struck:

@@ -85,6 +85,8 @@ def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -
                 "asyncLearner": name in learners,
                 "mappedFileSizeCommitLog": settings.file_bytes,
                 "syncFromLastFile": settings.sync_from_last_file,
+                "slaveReadEnable": True,
+                "readUnCommitted": settings.read_uncommitted,
                 **_cleaning(settings),
                 "topics": {TOPIC: settings.topic_queues},
                 "brokerHeartbeatInterval": milliseconds(3_000 if settings.sparse_heartbeats else 1_000, settings),

@@ -31,6 +31,8 @@ class RocketmqSettings:
     ack_durable: bool = False
     """Slaves acknowledge only what they have fsynced."""
     unclean_election: bool = False
+    read_uncommitted: bool = False
+    """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
     notify_role_changed: bool = True
     learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of the brokers are asynchronous learners (the last ones)."""
@@ -57,6 +59,10 @@ class RocketmqSettings:
     def __post_init__(self) -> None:
         if self.learners >= self.brokers:
             raise UsageError(f"learners must be less than brokers ({self.brokers}), got {self.learners}")
+        if self.read_uncommitted and self.all_ack:
+            raise UsageError(
+                "read_uncommitted needs all_ack=false, for readers would see what not all have acknowledged"
+            )
         for name in ("min_in_sync_replicas", "in_sync_replicas"):
             if getattr(self, name) > self.brokers - self.learners:
                 raise UsageError(
@@ -75,6 +81,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "learners": (1,),
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
+    "read_uncommitted": (True,),
     "retention_s": (10.0, 30.0),
     "segment_bytes": (4_096, 65_536),
     "sync_from_last_file": (True,),

@@ -31,6 +31,11 @@ class HAService:
         self._client: SlaveClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
+    @property
+    def hears_master(self) -> bool:
+        """Whether this broker is a slave whose master serves it now."""
+        return self._client is not None and self._client.hears_master
+
     async def start(self) -> None:
         self._listener = await self._host.network.listen(self._config.ha_listen_port, self._accept)
 

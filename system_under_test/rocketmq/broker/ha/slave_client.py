@@ -108,6 +108,11 @@ class SlaveClient:
         await asyncio.wait([task])
 
     @property
+    def hears_master(self) -> bool:
+        """Whether it is connected to its master and follows it."""
+        return self._state is HAState.TRANSFER
+
+    @property
     def _is_empty(self) -> bool:
         return self._store.max_offset == self._store.min_offset
 
@@ -143,6 +148,8 @@ class SlaveClient:
                 watch.cancel()
                 self._connection.close()
                 self._connection = None
+                if self._state is not HAState.SUSPEND:
+                    self._enter(HAState.READY)
             if not self._stopping:
                 await host.clock.sleep(config.ha_reconnect_s)
 

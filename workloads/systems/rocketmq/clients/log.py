@@ -57,10 +57,11 @@ class LogClient:
             resumed = position = await self._client.query_offset(self._group, TOPIC, queue) or 0
         elif position != self._committed.get(key):
             await self._commit(queue, position)
-        address = None
         if self._host.random.random() < SLAVE_READ_SHARE:
-            address = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
-        pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, address)
+            replica = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
+            pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, replica)
+        else:
+            pulled = await self._client.consume(TOPIC, queue, position, BATCH, self._group)
         # What lies before the queue's beginning has expired; a queue that ends earlier may only lag.
         position = pulled.messages[-1][0] + 1 if pulled.messages else max(position, pulled.next_offset)
         self._positions[key] = position

@@ -7,7 +7,7 @@ held against what is legal, by the time at which it was found.
 What breaks it, by name:
   unheld-ack         a replica that may be elected lacked what had been acknowledged
   not-durable        a node that started again lacked what it had vouched for as durable
-  too-few-in-sync    a write was taken while fewer replicas were in sync than it demands
+  too-few-in-sync    a write was taken or acknowledged while fewer replicas were in sync than it demands
   laggard-in-sync    a replica counted as in sync long after it had fallen behind
   beyond-log         a node took more for confirmed, or had more in its queues, than its log held
   passing-offset     a consumer's offset stayed beyond the end of its queue when the log had become shorter
@@ -60,8 +60,9 @@ class Invariants:
             usually="It answered before the fsync, or took a failed one for a success.",
         ),
         "too-few-in-sync": Meaning(
-            says="A write was taken while fewer replicas were in sync than it demands.",
-            usually="The demand is not checked, or against a set that is not the current one.",
+            says="A write was taken, or acknowledged, while fewer replicas were in sync than it demands.",
+            usually="The demand is not checked, or against a set that is not the current one; or the set shrank while "
+            "the write waited.",
         ),
         "laggard-in-sync": Meaning(
             says="A replica counted as in sync long after it had fallen behind.",

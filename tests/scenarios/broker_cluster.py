@@ -232,6 +232,9 @@ class Cluster:
         address = (await self.replicas()).master_address
         return None if address is None else address.partition(":")[0]
 
+    async def active_controller(self) -> str:
+        return (await self._controllers.look_for_active()).partition(":")[0]
+
     async def members(self) -> tuple[int, ...]:
         return (await self.replicas()).sync_state_set.members
 

@@ -5,6 +5,8 @@ M master, S slave, e epoch. b1 is the first master, of epoch 1. Letters stand fo
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from tests.scenarios.broker_cluster import Cluster, play
 
 OK = "SUCCESS"
@@ -117,7 +119,10 @@ def test_5_the_old_master_and_the_longer_slave_are_cut_where_the_new_epoch_begin
         lengths = [(await cluster.log(node)).max_offset for node in ("b3", "b2", "b1")]
         assert lengths == sorted(set(lengths))
 
-        await cluster.kill("b1", "b2")
+        # The controllers have to know that b2 is dead before they look for another master.
+        await cluster.kill("b2")
+        await cluster.sleep(0.1)
+        await cluster.kill("b1")
         await cluster.heal()
         await cluster.until_master("b3")
         await cluster.boot("b1", "b2")
@@ -196,6 +201,36 @@ def test_9_with_two_in_sync_replicas_asked_for_nothing_is_written_to_one():
         assert await cluster.log("b1") == before
 
     play(story, minInSyncReplicas=2)
+
+
+def test_9_a_send_that_waits_while_the_set_becomes_too_small_is_not_acknowledged_and_not_refused():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        # b1 does not know yet: it writes, and waits. Then the set is {b1}.
+        assert await cluster.send("b1", "a", "b") == [WAITED_IN_VAIN, REFUSED]
+        assert await cluster.members() == (1,)
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b2") == ["a"]
+
+    play(story, minInSyncReplicas=2)
+
+
+def test_9_a_send_that_waits_is_acknowledged_once_enough_are_in_sync_again():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        waiting = cluster.begin(first_of(cluster.send("b1", "a")))
+        await cluster.until_members(1)
+        assert not waiting.done()
+        await cluster.boot("b2")
+        assert await waiting == OK
+        assert await cluster.members() == (1, 2)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == ["a"]
+
+    play(story, minInSyncReplicas=2, slaveTimeout=9_000)
 
 
 def test_9_without_a_majority_of_controllers_sends_go_on_waiting():
@@ -360,6 +395,23 @@ def test_17_without_a_majority_of_controllers_sends_go_on_and_a_killed_master_is
     play(story, brokers=3)
 
 
+def test_17_brokers_find_the_active_controller_again_within_one_period():
+    async def story(cluster: Cluster) -> None:
+        first = await cluster.active_controller()
+        await cluster.cut(*((first, other) for other in ("c1", "c2", "c3", "b1", "b2") if other != first))
+        cut_s = cluster.now_s
+        assert [event for event in cluster.told("b1", "active_controller") if event["time"] > cut_s * 1e9] == []
+
+        async def has_found_another() -> bool:
+            events = cluster.told("b1", "active_controller")
+            return bool(events) and events[-1]["address"].partition(":")[0] != first
+
+        # At most a period, and three seconds for the silent one.
+        await cluster.until(has_found_another, 14)
+
+    play(story, syncBrokerMetadataPeriod=1_000_000)
+
+
 def test_18_a_master_back_after_a_clean_stop_goes_on_in_its_epoch_without_a_new_entry():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a") == [OK]
@@ -390,6 +442,10 @@ def test_18_a_master_back_after_a_power_loss_gives_its_mastership_up_to_the_long
         assert await cluster.read("b1") == letters
 
     play(story, seed=DISK_LOSES)
+
+
+async def first_of(answers: Awaitable[list[str]]) -> str:
+    return (await answers)[0]
 
 
 async def shorter_than(cluster: Cluster, node: str, offset: int) -> bool:

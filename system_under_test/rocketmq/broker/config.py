@@ -68,6 +68,8 @@ class BrokerConfig:
     max_time_slave_not_caught_up_s: float = 15.0
     check_sync_state_set_s: float = 5.0
     sync_broker_metadata_s: float = 5.0
+    sync_controller_metadata_s: float = 10.0
+    """So often a broker asks which controller is the active one."""
     controller_heartbeat_s: float = 1.0
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
@@ -88,9 +90,8 @@ class BrokerConfig:
         controllers = settings.addresses("controllerAddr")
         if not controllers:
             raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
-        # RocketMQ's settings that mean nothing here: ids and roles come from the controller, which is looked for
-        # whenever it does not answer.
-        for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
+        # RocketMQ's settings that mean nothing here: ids and roles come from the controller.
+        for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone"):
             config.get(ignored)
         listen_port = settings.port("listenPort", 10911)
         return cls(
@@ -128,6 +129,7 @@ class BrokerConfig:
             max_time_slave_not_caught_up_s=settings.seconds_from_ms("haMaxTimeSlaveNotCatchup", 15_000),
             check_sync_state_set_s=settings.seconds_from_ms("checkSyncStateSetPeriod", 5_000),
             sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
+            sync_controller_metadata_s=settings.seconds_from_ms("syncControllerMetadataPeriod", 10_000),
             controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
             controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),

@@ -165,8 +165,22 @@ class ReplicasManager:
         self._registered_master_epoch = info.master_epoch
         for controller in config.controllers:
             self._spawn(self._beat(controller), f"heartbeats to {controller}")
+        self._spawn(self._keep_looking_for_controller(), "active controller")
         self.observe(info)
         await self._poll()
+
+    async def _keep_looking_for_controller(self) -> None:
+        """A controller that leads no more may be silent, and each question to it would take as long as it may."""
+        while True:
+            await self._host.clock.sleep(self._config.sync_controller_metadata_s)
+            before = self._controllers.active
+            try:
+                active = await self._controllers.look_for_active()
+            except ClientError:
+                self._host.reached("no-active-controller")
+                continue
+            if active != before:
+                self._host.log("active_controller", address=active)
 
     async def _register(self) -> ReplicaInfo:
         while True:

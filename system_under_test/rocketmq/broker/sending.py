@@ -81,7 +81,7 @@ class Sends:
         self._host.reached("put-sent-on")
         code, remark = await self._acknowledged(mastership, put, replicated)
         if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=put.end_offset)
+            self._host.reached("put-confirmed", end=put.end_offset, in_sync=len(mastership.view.members))
         else:
             self._host.reached("put-unconfirmed")
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)

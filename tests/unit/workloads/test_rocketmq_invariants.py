@@ -48,7 +48,7 @@ class Cluster:
     def writes(self, end: int, master: str, *nodes: str) -> None:
         """And acknowledges."""
         self.appends(end, master, *nodes)
-        self.told(master, "put-confirmed", end=end)
+        self.told(master, "put-confirmed", end=end, in_sync=3)
 
     def appends(self, end: int, master: str, *nodes: str, in_sync: int = 3) -> None:
         self.told(master, "put-appended", end=end, in_sync=in_sync)
@@ -164,6 +164,36 @@ def test_fewer_in_sync_than_demanded_take_no_write() -> None:
     assert cluster.names() == []
     cluster.appends(1_200, "b1", in_sync=1)
     assert cluster.names() == ["too-few-in-sync"]
+
+
+def test_fewer_in_sync_than_demanded_acknowledge_nothing() -> None:
+    cluster = Cluster()
+    cluster.appends(1_100, "b1", "b2", "b3")
+    cluster.told("b1", "put-confirmed", end=1_100, in_sync=1)
+    assert cluster.names() == ["too-few-in-sync"]
+
+
+def test_files_are_kept_for_as_long_as_is_promised() -> None:
+    cluster = Cluster(RocketmqSettings(retention_s=10.0, time_scale=1.0))
+    for second in range(1, 30):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + 100 * second, "b1", "b2")
+    cluster.saw("b1", "deleted", to=2_900, from_=0, forced=False)
+    assert cluster.names() == []
+    cluster.saw("b2", "deleted", to=3_000, from_=0, forced=False)
+    assert cluster.names() == ["deleted-early"]
+    cluster.saw("b1", "deleted", to=3_500, from_=2_900, forced=True)
+    assert cluster.names() == ["deleted-early"]
+
+
+def test_an_epoch_may_begin_where_its_first_files_were_deleted() -> None:
+    cluster = Cluster()
+    cluster.told("b1", "epoch-persisted", epoch=2, start=500)
+    cluster.saw("b1", "deleted", to=900, from_=0, forced=False)
+    cluster.told("b2", "epoch-learnt", epoch=2, start=900)
+    assert cluster.names() == []
+    cluster.told("b3", "epoch-learnt", epoch=2, start=800)
+    assert cluster.names() == ["diverging-epochs"]
 
 
 def test_a_laggard_must_be_proposed_to_leave() -> None:

@@ -325,7 +325,14 @@ class RocketmqInvariants:
         if broker.had and end >= self._acknowledged:
             broker.had = 0
 
-    def _put_confirmed(self, node: str, end: int) -> None:
+    def _put_confirmed(self, node: str, end: int, in_sync: int) -> None:
+        demanded = self._settings.min_in_sync_replicas
+        if in_sync < demanded:
+            self._says(
+                "too-few-in-sync",
+                (node,),
+                f"{node} acknowledged a message with {in_sync} in sync, though {demanded} must be",
+            )
         if self._settings.flush == "sync":
             self._brokers[node].vouched = max(self._brokers[node].vouched, end)
         if not self._all_ack:

@@ -43,6 +43,7 @@ _ROLES: Mapping[str, str] = {
     "recovered": "a broker's store has recovered after a start, and serves nobody yet",
     "identity-persisted": "a broker has its id, durably, and has not registered",
     "registered-with-controller": "a broker knows that the controllers have registered it; it has no role yet",
+    "no-active-controller": "no controller has told a broker which one is active",
     "poll-failed": "a broker's question to the controllers about its group was not answered",
     "role-due": "a broker has learnt of a newer master epoch; it is still what it was",
     "deposed": "a master's mastership has ended, its slaves and waiting sends are not told yet",

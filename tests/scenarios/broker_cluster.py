@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.environment import Link
+from harness.environments.impairment import NarrowLink, SlowLink
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
@@ -63,6 +64,7 @@ class Cluster:
         """Start a broker that was not there from the beginning."""
         self.brokers = tuple(brokers)
         self._environment = environment
+        self._impaired: list[tuple[list[Link], SlowLink | NarrowLink]] = []
         self._host = environment.client_host("client")
         self._remoting = RemotingClient(self._host, 1.0)
         self._controllers = ControllerClient(self._host, [f"{name}:9878" for name in CONTROLLERS], 2.0)
@@ -96,6 +98,25 @@ class Cluster:
         links = [Link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
         assert (await self._environment.cut(links)).happened
 
+    async def slow_down(self, *pairs: tuple[str, str], delay_ms: float) -> None:
+        """Both directions of each pair."""
+        await self._impair(pairs, SlowLink(delay_ms=delay_ms, jitter_ms=0))
+
+    async def narrow_down(self, *pairs: tuple[str, str], bytes_per_s: int) -> None:
+        """Both directions of each pair."""
+        await self._impair(pairs, NarrowLink(bytes_per_s=bytes_per_s))
+
+    async def heal_links(self) -> None:
+        """Of what slows them down."""
+        for links, impairment in self._impaired:
+            assert (await self._environment.relieve_links(links, impairment)).happened
+        self._impaired.clear()
+
+    async def _impair(self, pairs: Sequence[tuple[str, str]], impairment: SlowLink | NarrowLink) -> None:
+        links = [Link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
+        assert (await self._environment.impair_links(links, impairment)).happened
+        self._impaired.append((links, impairment))
+
     async def isolate(self, node: str) -> None:
         """From all nodes; clients still reach it."""
         await self.cut(*((node, other) for other in (*CONTROLLERS, *self.brokers) if other != node))
@@ -108,6 +129,15 @@ class Cluster:
     async def send(self, node: str, *letters: str, topic: str = TOPIC) -> list[str]:
         """Ask this broker, one letter after the other; the response codes' names, or `lost` for no answer."""
         return [await self._send(node, letter, topic) for letter in letters]
+
+    async def send_steadily(self, node: str, *, every_s: float, until_s: float) -> str:
+        """The first answer that is no success, if there is any."""
+        while self.now_s < until_s:
+            answer = await self._send(node, "x" * 100, TOPIC)
+            if answer != ResponseCode.SUCCESS.name:
+                return answer
+            await self.sleep(every_s)
+        return ResponseCode.SUCCESS.name
 
     async def read(self, node: str, topic: str = TOPIC, start: int = 0) -> list[str]:
         """All letters that this replica shows, the first of which has the queue offset `start`."""

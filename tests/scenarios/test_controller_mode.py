@@ -271,6 +271,24 @@ def test_10_two_of_three_acked_and_the_current_slave_elected_loses_nothing():
     play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
 
 
+def test_10_two_of_three_acked_and_the_lagging_slave_elected_may_lose_what_was_acknowledged_and_read_by_nobody():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", *"abc") == [OK] * 3
+        assert await cluster.read("b1") == []
+        assert await cluster.members() == (1, 2, 3)
+        await cluster.kill("b3")
+        await cluster.sleep(0.1)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == []
+        await cluster.heal()
+        await cluster.boot("b1", "b3")
+        await cluster.until_equal("b1", "b2", "b3")
+
+    play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
+
+
 def test_10_with_one_ack_a_message_may_be_lost_but_no_consumer_has_read_it():
     async def story(cluster: Cluster) -> None:
         await cluster.cut(("b1", "b2"))
@@ -334,6 +352,43 @@ def test_12_an_idle_slave_stays():
         assert replicas.sync_state_set.epoch == epoch
 
     play(story)
+
+
+def test_12_a_slave_under_steady_load_that_is_always_half_a_second_behind_stays():
+    async def story(cluster: Cluster) -> None:
+        epoch = (await cluster.replicas()).sync_state_set.epoch
+        await cluster.slow_down(("b1", "b2"), delay_ms=500)
+        ends_s = cluster.now_s + 40
+        sending = [cluster.begin(cluster.send_steadily("b1", every_s=0.1, until_s=ends_s)) for _ in range(2)]
+        behind = 0
+        while cluster.now_s < ends_s:
+            logs = [await cluster.log(node) for node in ("b1", "b2")]
+            behind += logs[1].max_offset < logs[0].max_offset
+            await cluster.sleep(1)
+        assert behind > 30
+        assert [await one for one in sending] == [OK, OK]
+        replicas = await cluster.replicas()
+        assert (replicas.sync_state_set.members, replicas.sync_state_set.epoch) == ((1, 2), epoch)
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=1)
+
+
+def test_12_a_slave_far_behind_that_acknowledges_batch_after_batch_leaves():
+    async def story(cluster: Cluster) -> None:
+        await cluster.narrow_down(("b1", "b2"), bytes_per_s=4_000)
+        cut_s = cluster.now_s
+        assert await cluster.send("b1", *["x" * 10_000] * 20) == [OK] * 20
+        before = (await cluster.log("b2")).max_offset
+        await cluster.until_members(1, within_s=25)
+        assert 10 < cluster.now_s - cut_s < 25
+        after = await cluster.log("b2")
+        assert before < after.max_offset < (await cluster.log("b1")).max_offset
+
+        await cluster.heal_links()
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=1, haTransferBatchSize=1024)
 
 
 def test_12_a_learner_copies_everything_and_is_never_waited_for_or_elected():

@@ -73,7 +73,7 @@ def test_8_whoever_asks_for_what_is_gone_is_sent_on_to_what_is_left():
             *range(10, 15)
         ]
         # A file goes whole, and the last one never.
-        await cluster.sleep(5 * KEPT_S)
+        await cluster.sleep(2 * KEPT_S)
         assert await cluster.queue_range("b1") == (10, 15)
 
     play(story, **EXPIRING)

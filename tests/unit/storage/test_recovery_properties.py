@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.file_ages import FileAges
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
+SEGMENT_BYTES = 1000
 
 
 @dataclass
@@ -31,6 +33,10 @@ class Model:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """(master epoch, start); the greatest start at most that of a message belongs to its master."""
     newest_epoch: int = 0
+    clock_s: float = 0.0
+    """For how long its processes ran, as the store was told."""
+    written_s: dict[int, float] = field(default_factory=dict)
+    """Start of a message -> when it was put, by that clock."""
     written_under: dict[int, int] = field(default_factory=dict)
     """Start of a message -> the master epoch in which it was put."""
 
@@ -40,6 +46,7 @@ class Model:
         result = store.put("t", queue_id, body, {"TAGS": "a"})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+        self.written_s[result.offset] = self.clock_s
         if self.epochs:
             self.written_under[result.offset] = self.epochs[-1][0]
 
@@ -52,7 +59,15 @@ class Model:
         self.messages = [message for message in self.messages if message[4] <= offset]
         self.confirmed = min(self.confirmed, offset)
         self.epochs = [entry for entry in self.epochs if entry[1] <= offset]
+        self.written_s = {start: at_s for start, at_s in self.written_s.items() if start < offset}
         self.written_under = {start: epoch for start, epoch in self.written_under.items() if start < offset}
+
+    async def age(self, store: MessageStore, seconds: float) -> None:
+        """No file is older than its last message."""
+        self.clock_s += seconds
+        for end, age_s in await store.full_files(seconds):
+            newest_s = max(at_s for start, at_s in self.written_s.items() if end - SEGMENT_BYTES <= start < end)
+            assert age_s <= self.clock_s - newest_s
 
     def check(self, store: MessageStore) -> None:
         for queue_id, _, body, start, end in self.messages:
@@ -97,6 +112,8 @@ step = st.one_of(
     st.tuples(st.just("epoch-power"), st.floats(0, 0.02), st.none()),
     st.tuples(st.just("delete-power"), share, st.floats(0, 0.02)),
     st.tuples(st.just("flush-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("age"), st.sampled_from([1.0, 10.0]), st.none()),
+    st.tuples(st.just("age-power"), st.floats(0, 0.02), st.none()),
     st.tuples(st.just("harm-checkpoint"), st.none(), st.none()),
 )
 
@@ -127,7 +144,9 @@ def live_and_recover(
     steps: list[tuple[Any, Any, Any]], mode: FlushMode, seed: int, parts: StorageParts | None = None
 ) -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = Machine(loop, seed, sync_config(1000) if mode is FlushMode.SYNC else async_config(1000))
+        machine = Machine(
+            loop, seed, sync_config(SEGMENT_BYTES) if mode is FlushMode.SYNC else async_config(SEGMENT_BYTES)
+        )
         model = Model()
         store = await machine.boot(parts)
         model.epochs.append(model.begin_epoch(store))
@@ -151,6 +170,8 @@ def live_and_recover(
             elif name == "consume":
                 end = store.queue_range("t", first)[1]
                 store.consumer_offsets.commit("g", "t", first, int(second * end))
+            elif name == "age":
+                await model.age(store, first)
             elif name == "sleep":
                 await machine.clock.sleep(first)
             elif name == "delete":
@@ -180,6 +201,9 @@ def live_and_recover(
                     await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
                 elif name == "flush-power":
                     await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
+                elif name == "age-power":
+                    model.clock_s += 5.0
+                    await _interrupted(machine, store.full_files(5.0), first)
                 elif name in ("kill", "harm-checkpoint"):
                     durable = store.max_offset
                     await machine.kill()
@@ -219,6 +243,19 @@ class EpochsBeyondTheLog(EpochFile):
 class OffsetsBeyondTheQueue(ConsumerOffsets):
     def clamp(self, end_of: Callable[[str, int], int]) -> None:
         return None
+
+
+def test_ages_that_outlive_what_was_in_a_file_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill, age = ("burst", 12, 0), ("age", 10.0, None)
+    life = [fill, age, age, ("truncate", 0.25, None), fill, age]
+    live_and_recover(life, FlushMode.SYNC, 1)
+
+    async def keep_all(ages: FileAges, full: Iterable[int]) -> None:
+        return None
+
+    monkeypatch.setattr(FileAges, "keep", keep_all)
+    with pytest.raises(AssertionError):
+        live_and_recover(life, FlushMode.SYNC, 1)
 
 
 @pytest.mark.parametrize(

@@ -82,16 +82,19 @@ class FileCleaner:
 
     async def run(self) -> None:
         """Until cancelled. Raises StorageFailed."""
-        clock = self._host.clock
-        looked_ns = clock.monotonic_ns()
+        looked_ns = self.now_ns()
         while True:
-            await clock.sleep(self._rules.interval_s)
-            before_ns, looked_ns = looked_ns, clock.monotonic_ns()
+            await self._host.clock.sleep(self._rules.interval_s)
+            before_ns, looked_ns = looked_ns, self.now_ns()
             try:
                 await self._look((looked_ns - before_ns) / 1e9)
             except DiskFull as error:
                 # What cannot be noted is not deleted: a restart would look for the files that are gone.
                 self._host.log("cleaning_skipped", reason=str(error))
+
+    def now_ns(self) -> int:
+        """The time by which files grow older."""
+        return self._host.clock.monotonic_ns()
 
     async def _look(self, elapsed_s: float) -> None:
         files = await self._store.full_files(elapsed_s)

@@ -28,7 +28,7 @@ from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
 from system_under_test.storage.file_ages import FileAges
-from system_under_test.storage.file_cleaner import FileAge, FileCleaner
+from system_under_test.storage.file_cleaner import FileAge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_beginning import LogBeginning, LogBeginningFile, QueueOffsets
 from system_under_test.storage.log_digest import LogDigest
@@ -112,7 +112,7 @@ class MessageStore:
             self._host.spawn(self._checkpoint_often(), "store checkpoint"),
         ]
         if self._config.cleaning is not None:
-            cleaner = FileCleaner(self._host, self, self._config.cleaning)
+            cleaner = self._parts.file_cleaner(self._host, self, self._config.cleaning)
             self._tasks.append(self._host.spawn(cleaner.run(), "file cleaner"))
 
     async def stop(self) -> None:

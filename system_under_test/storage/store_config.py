@@ -11,7 +11,7 @@ from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
-from system_under_test.storage.file_cleaner import CleaningRules
+from system_under_test.storage.file_cleaner import CleaningRules, FileCleaner
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.message import MessageHeader
 
@@ -85,3 +85,4 @@ class StorageParts:
     consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
     epoch_file: Callable[[Disk, str], EpochFile] = EpochFile
+    file_cleaner: type[FileCleaner] = FileCleaner

@@ -42,6 +42,8 @@ class _Broker:
     is_up: bool = False
     end: int = 0
     """Of its log, whole messages or not."""
+    begin: int = 0
+    """Of its log, when it started last."""
     incoming: int = 0
     """Where its log ends once what it has received is written, which may be some time before it says so."""
     had: int = 0
@@ -158,6 +160,7 @@ class RocketmqInvariants:
 
     def _recovered(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["end"])
+        broker.begin = int(fields["start"])
         self._recovered_epochs(node, broker, end, fields["epoch"], fields["epoch_start"])
         if end < broker.vouched:
             self._says(
@@ -182,6 +185,8 @@ class RocketmqInvariants:
 
     def _recovered_epochs(self, node: str, broker: _Broker, end: int, epoch: int | None, start: int | None) -> None:
         before, broker.epoch = broker.epoch, None if epoch is None or start is None else (epoch, start)
+        if end == broker.begin:
+            return  # Nothing is left of any epoch.
         if before is not None and before[1] < end and (epoch is None or epoch < before[0]):
             self._says(
                 "wrong-epochs",

@@ -159,6 +159,26 @@ def is_before(own: EpochMap, own_end: int, theirs: EpochMap) -> bool:
     return newest < first.master_epoch or (newest == first.master_epoch and own_end < first.start_offset)
 
 
+def common_point(
+    own: EpochMap,
+    own_begin: int,
+    own_end: int,
+    theirs: EpochMap,
+    their_end: int,
+    point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point,
+) -> int | None:
+    """Where this log, which begins at `own_begin`, must be cut to agree with theirs, which begins with its first entry;
+    at `own_begin` nothing is left of it. None: nothing in common.
+    """
+    found = point(own, own_end, theirs, their_end)
+    begin = max(own_begin, theirs.entries[0].start_offset if theirs.entries else 0)
+    if found is None and begin <= own_end and agree_behind(begin, own, theirs):
+        # What this log holds of an epoch that ended before can be held against nothing. That theirs ended before says
+        # that all of this log is to be cut.
+        return point(own.delete_prefix(begin), own_end, theirs.seen_from(begin), their_end)
+    return found
+
+
 def taken_over(own: EpochMap, theirs: EpochMap, point: int) -> EpochMap:
     """What a replica cut at `point` notes: its master's entries, and before these its own, where its log begins
     earlier."""

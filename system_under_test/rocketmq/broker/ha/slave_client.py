@@ -36,7 +36,7 @@ from system_under_test.rocketmq.broker.ha.wire import (
 )
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, DiskFull, Host
-from system_under_test.storage.epoch_file import EpochEntry, EpochMap, agree_behind, is_before, taken_over
+from system_under_test.storage.epoch_file import EpochEntry, EpochMap, common_point, is_before, taken_over
 from system_under_test.storage.errors import BadOffset
 from system_under_test.storage.log_beginning import QueueOffsets
 from system_under_test.storage.message_store import MessageStore
@@ -212,7 +212,7 @@ class SlaveClient:
             point: int | None = store.max_offset
             own = EpochMap()
         else:
-            point = self._common_point(own, theirs, their_end)
+            point = common_point(own, store.min_offset, own_end, theirs, their_end, self._parts.truncation_point)
         if point is None:
             raise NoCommonPoint(f"own epochs {own} to {own_end}, the master's {theirs} to {their_end}")
         if point < store.max_offset:
@@ -223,14 +223,6 @@ class SlaveClient:
         newest = store.epochs.map.last
         if newest is not None:
             self._host.reached("epochs-taken-over", epoch=newest.master_epoch, start=newest.start_offset)
-
-    def _common_point(self, own: EpochMap, theirs: EpochMap, their_end: int) -> int | None:
-        point = self._parts.truncation_point(own, self._store.max_offset, theirs, their_end)
-        begin = max(self._store.min_offset, self._their_begin)
-        if point is None and agree_behind(begin, own, theirs):
-            own, theirs = own.seen_from(begin), theirs.seen_from(begin)
-            point = self._parts.truncation_point(own, self._store.max_offset, theirs, their_end)
-        return point
 
     async def _forget_expired(self, own: EpochMap, own_end: int) -> None:
         """Empty a log that ends before what the master has left. Raises NoCommonPoint where a human is to do that."""

@@ -139,9 +139,9 @@ class Cluster:
             await self.sleep(every_s)
         return ResponseCode.SUCCESS.name
 
-    async def read(self, node: str, topic: str = TOPIC, start: int = 0) -> list[str]:
+    async def read(self, node: str, topic: str = TOPIC, start: int = 0, group: str = "readers") -> list[str]:
         """All letters that this replica shows, the first of which has the queue offset `start`."""
-        request = PullRequest(topic=topic, queue_id=0, queue_offset=start, max_count=1000, consumer_group="readers")
+        request = PullRequest(topic=topic, queue_id=0, queue_offset=start, max_count=1000, consumer_group=group)
         answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
         if answer.code != ResponseCode.SUCCESS:
             return []

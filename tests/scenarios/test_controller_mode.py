@@ -307,15 +307,21 @@ def test_11_neither_of_two_groups_has_read_a_tail_that_is_cut():
         await cluster.until_equal("b1", "b2")
         await cluster.cut(("b1", "b2"))
         assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
-        for node in ("b1", "b2"):
-            assert await cluster.read(node) == ["a"]
+        for node, group in (("b1", "auditors"), ("b2", "printers")):
+            assert await cluster.read(node, group=group) == ["a"]
         await cluster.kill("b1")
         await cluster.heal()
         await cluster.until_master("b2")
-        assert await cluster.read("b2") == ["a"]
+        for group in ("auditors", "printers"):
+            assert await cluster.read("b2", group=group) == ["a"]
+            await cluster.commit("b2", group, 1)
         await cluster.boot("b1")
         await cluster.until_equal("b1", "b2")
-        assert await cluster.read("b1") == ["a"]
+        assert await cluster.send("b2", "b") == [OK]
+        for group in ("auditors", "printers"):
+            assert await cluster.read("b2", start=1, group=group) == ["b"]
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == ["a", "b"]
 
     play(story)
 

@@ -7,17 +7,18 @@ looks for the active controller again. Errors say whether the request may have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,
     GroupState,
-    MalformedRequest,
     ReplicaInfo,
     ReplicaState,
     SyncStateSet,
@@ -27,6 +28,8 @@ from system_under_test.rocketmq.controller.protocol import (
     parse_json,
 )
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
+
+T = TypeVar("T")
 
 _INDEFINITE = frozenset(
     {ResponseCode.CONTROLLER_APPLY_TIMEOUT, ResponseCode.SYSTEM_ERROR, ResponseCode.FLUSH_DISK_TIMEOUT}
@@ -68,7 +71,7 @@ class ControllerClient:
         """Answered by any controller."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
         answer = await self._invoke(controller, command)
-        return ControllerMetadata.from_fields(answer.ext_fields)
+        return _decoded(lambda: ControllerMetadata.from_fields(answer.ext_fields))
 
     async def find_active(self) -> str:
         """The active controller's address, by asking each in turn. Raises ClientError `not-leader`."""
@@ -95,7 +98,7 @@ class ControllerClient:
         """Step 1 of registration: the id to apply for."""
         fields = {"clusterName": cluster, "brokerName": group}
         answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, fields))
-        return number(answer.ext_fields, "nextBrokerId")
+        return _decoded(lambda: number(answer.ext_fields, "nextBrokerId"))
 
     async def apply_broker_id(self, cluster: str, group: str, broker_id: int, check_code: str) -> None:
         """Step 2, after (id, check code) is durable. Raises ControllerRefusal CONTROLLER_BROKER_ID_INVALID
@@ -127,7 +130,7 @@ class ControllerClient:
         speaker = (controller, report.group, report.broker_id)
         fields["pulse"] = str(self._pulses.get(speaker, 0))
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
-        self._pulses[speaker] = number(answer.ext_fields, "pulse", 0)
+        self._pulses[speaker] = _decoded(lambda: number(answer.ext_fields, "pulse", 0))
         return not flag(answer.ext_fields, "unregistered")
 
     async def get_replica_info(self, group: str) -> ReplicaInfo:
@@ -179,8 +182,8 @@ class ControllerClient:
     async def sync_state_data(self, groups: Iterable[str]) -> dict[str, GroupState]:
         """For administrators: everything about these broker groups; unknown ones are left out."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, {}, json_body(sorted(groups)))
-        table = parse_json((await self._ask(command)).body)["replicasInfoTable"]
-        return {group: _group_state(group, value) for group, value in sorted(table.items())}
+        answer = await self._ask(command)
+        return _decoded(lambda: _group_states(answer.body))
 
     async def clean_broker_data(self, cluster: str, group: str, broker_ids: Iterable[int] | None) -> None:
         """Forget these replicas (None: the whole group). Refused while one of them lives."""
@@ -191,12 +194,13 @@ class ControllerClient:
         await self._clean(cluster, group, broker_ids, {"isCleanLivingBroker": "true"})
 
     async def get_config(self, controller: str) -> dict[str, str]:
+        """This controller's settings, by name."""
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.GET_CONTROLLER_CONFIG))
-        return {str(key): str(value) for key, value in parse_json(answer.body).items()}
+        return _decoded(lambda: decode_properties(answer.body))
 
     async def update_config(self, controller: str, settings: Mapping[str, str]) -> None:
-        """Settings that may change while it runs: enableElectUncleanMaster, notifyBrokerRoleChanged."""
-        command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, json_body(dict(settings)))
+        """Change settings of this controller alone; it keeps them over restarts."""
+        command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, encode_properties(settings))
         await self._invoke(controller, command)
 
     async def _clean(
@@ -240,36 +244,41 @@ class ControllerClient:
         return answer
 
 
-def _replica_info(answer: RemotingCommand) -> ReplicaInfo:
+def _decoded(read: Callable[[], T]) -> T:
     try:
-        return ReplicaInfo.from_answer(answer.ext_fields, answer.body)
-    except MalformedRequest as error:
-        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+        return read()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ClientError("outcome-unknown", False, f"malformed answer: {error!r}") from error
+
+
+def _replica_info(answer: RemotingCommand) -> ReplicaInfo:
+    return _decoded(lambda: ReplicaInfo.from_answer(answer.ext_fields, answer.body))
 
 
 def _sync_state_set(answer: RemotingCommand) -> SyncStateSet:
-    try:
-        return SyncStateSet.from_body(answer.body)
-    except MalformedRequest as error:
-        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+    return _decoded(lambda: SyncStateSet.from_body(answer.body))
 
 
-def _group_state(group: str, value: Mapping[str, object]) -> GroupState:
+def _group_states(body: bytes) -> dict[str, GroupState]:
+    table = parse_json(body)["replicasInfoTable"]
+    return {group: _group_state(group, value) for group, value in sorted(table.items())}
+
+
+def _group_state(group: str, value: Mapping[str, Any]) -> GroupState:
     def replicas(name: str) -> tuple[ReplicaState, ...]:
-        rows = value[name]
-        assert isinstance(rows, list)
         return tuple(
-            ReplicaState(broker_id=row["brokerId"], address=row["brokerAddress"], is_alive=row["alive"]) for row in rows
+            ReplicaState(
+                broker_id=int(row["brokerId"]), address=str(row["brokerAddress"]), is_alive=row["alive"] is True
+            )
+            for row in value[name]
         )
 
     in_sync = replicas("inSyncReplicas")
     master, address = value.get("masterBrokerId"), value.get("masterAddress")
     info = ReplicaInfo(
-        master_id=None if master is None else int(str(master)),
+        master_id=None if master is None else int(master),
         master_address=None if address is None else str(address),
-        master_epoch=int(str(value["masterEpoch"])),
-        sync_state_set=SyncStateSet.of(
-            (replica.broker_id for replica in in_sync), int(str(value["syncStateSetEpoch"]))
-        ),
+        master_epoch=int(value["masterEpoch"]),
+        sync_state_set=SyncStateSet.of((replica.broker_id for replica in in_sync), int(value["syncStateSetEpoch"])),
     )
     return GroupState(group=group, info=info, in_sync=in_sync, not_in_sync=replicas("notInSyncReplicas"))

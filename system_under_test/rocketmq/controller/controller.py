@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,10 @@ from system_under_test.raft.transport import PeerTransport
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.remoting.server import Answer, Peer
 from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.changed_settings import ChangedSettings
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
@@ -37,7 +39,6 @@ from system_under_test.rocketmq.controller.protocol import (
     ReplicaInfo,
     json_body,
     number,
-    parse_json,
     parse_names,
     text,
 )
@@ -53,13 +54,14 @@ from system_under_test.rocketmq.controller.state_machine import (
     Request,
     group_of,
 )
-from system_under_test.runtime.host import ConnectFailed, Host
+from system_under_test.runtime.host import ConnectFailed, DiskFull, Host
 
 MAX_QUEUED = 1024
 """Requests that wait to be decided; those beyond are answered SYSTEM_BUSY."""
 MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
-ELECTION_TRIES = 3
+MAX_SETTINGS_BYTES = 64 * 1024
+"""Of a request that changes some."""
 
 _KEY_VALUE_COMMANDS = frozenset(
     {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
@@ -81,7 +83,7 @@ class Controller:
 
     def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
         self._host = host
-        self._config = config
+        self._settings = ChangedSettings(host.disk, config)
         self._parts = parts
         self._replicated = ReplicatedState(parts.rules)
         self._state = self._replicated.brokers
@@ -126,7 +128,9 @@ class Controller:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Recover and take part in Raft. Raises OSError if the Raft port is taken."""
+        """Recover and take part in Raft. Raises OSError if the Raft port is taken, StorageCorrupt."""
+        self._settings.load()
+        self._go_by_settings()
         await self._raft.start()
         await self._raft_transport.start(self._config.raft_port)
         self._tasks = [
@@ -163,10 +167,9 @@ class Controller:
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
                 return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
             if code == RequestCode.GET_CONTROLLER_CONFIG:
-                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._config.public()))
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=encode_properties(self._config.public()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
-                self._config = self._config.changed(parse_json(command.body))
-                return RemotingCommand.response(ResponseCode.SUCCESS)
+                return self._update_config(_changes(command.body))
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
                 return self._get_replica_info(text(command.ext_fields, "brokerName"))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
@@ -191,6 +194,25 @@ class Controller:
         if self._liveness.closed(peer):
             self._host.reached("broker-connection-closed")
             self._look_now.set()
+
+    @property
+    def _config(self) -> ControllerConfig:
+        return self._settings.config
+
+    async def _update_config(self, changes: Mapping[str, str]) -> RemotingCommand:
+        try:
+            await self._settings.update(changes)
+        except MalformedRequest as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_INVALID_REQUEST, remark=str(error))
+        except DiskFull as error:
+            return RemotingCommand.response(ResponseCode.DISK_FULL, remark=str(error))
+        self._host.log("settings_changed", **changes)
+        self._go_by_settings()
+        self._look_now.set()
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _go_by_settings(self) -> None:
+        self._liveness.timeout_ns = int(self._config.broker_timeout_s * 1e9)
 
     def metadata(self) -> ControllerMetadata:
         leader = self._raft.leader
@@ -458,10 +480,14 @@ class Controller:
         self._look_now.set()
 
     async def _scan(self) -> None:
-        """Look for dead masters, at once when a channel closed, otherwise now and then."""
+        """Look for dead masters, at once when a channel closed, otherwise now and then; silent brokers are found on the
+        way, so this is done as often as the one or the other is to be."""
         while True:
+            config = self._config
             try:
-                await self._host.clock.within(self._config.scan_interval_s, self._look_now.wait())
+                await self._host.clock.within(
+                    min(config.scan_interval_s, config.expiry_interval_s), self._look_now.wait()
+                )
             except TimeoutError:
                 self._host.reached("looked-for-dead-masters")
             self._look_now.clear()
@@ -477,7 +503,7 @@ class Controller:
 
     async def _replace_dead_master(self, name: str) -> None:
         self._host.reached("found-master-dead")
-        for _ in range(ELECTION_TRIES):
+        for _ in range(self._config.election_tries):
             try:
                 await self._host.clock.within(
                     self._config.apply_timeout_s, self._enqueue(ReplaceDeadMaster(group=name))
@@ -509,6 +535,16 @@ class Controller:
             self._host.log("role_notice_lost", address=address, reason=str(error))
         finally:
             self._notices.pop(serial, None)
+
+
+def _changes(body: bytes) -> dict[str, str]:
+    """Settings to be changed. Raises MalformedRequest."""
+    if len(body) > MAX_SETTINGS_BYTES:
+        raise MalformedRequest(f"the body has {len(body)} bytes, settings at most {MAX_SETTINGS_BYTES}")
+    try:
+        return decode_properties(body)
+    except ValueError as error:
+        raise MalformedRequest(f"the body is no properties: {error}") from error
 
 
 def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> RemotingCommand:

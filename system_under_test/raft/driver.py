@@ -156,6 +156,10 @@ class RaftNode:
         return self._membership
 
     @property
+    def membership_is_committed(self) -> bool:
+        return self._raft is not None and self._raft.log.membership_index <= self._raft.commit
+
+    @property
     def term(self) -> int:
         return 0 if self._raft is None else self._raft.term
 
@@ -243,6 +247,8 @@ class RaftNode:
         if raft is None or not self._was_active:
             raise NotLeader(self.leader)
         refusal = raft.refusal_of(change)
+        if refusal is None and raft.strands(change, self._host.clock.monotonic_ns()):
+            refusal = "too few of those who would vote then answer: nothing could be decided any more"
         if refusal is not None:
             raise UnfitChange(refusal)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

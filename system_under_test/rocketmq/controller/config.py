@@ -22,7 +22,9 @@ class ControllerConfig:
     group: str = "group1"
     self_id: str
     peers: Mapping[str, str] = field(default_factory=dict)
-    """Raft address of each controller by id."""
+    """Raft address of each controller by id, until members come and go."""
+    joins: bool = False
+    """This one belongs to no group until an administrator adds it to one; the others are already there."""
     listen_port: int = 9878
     """Where requests are taken; the same on all controllers."""
     store_path: str = "controller"
@@ -56,6 +58,7 @@ class ControllerConfig:
             group=settings.text("controllerDLegerGroup", "group1"),
             self_id=self_id,
             peers=peers,
+            joins=settings.flag("controllerJoinsGroup", False),
             listen_port=settings.port("controllerPort", 9878),
             store_path=settings.text("controllerStorePath", "controller"),
             enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
@@ -77,7 +80,7 @@ class ControllerConfig:
         """Raises ValueError for timings that cannot work together."""
         return RaftConfig(
             node=self.self_id,
-            members=self.peers,
+            members={peer: at for peer, at in self.peers.items() if not self.joins or peer != self.self_id},
             directory=f"{self.store_path}/raft",
             heartbeat_s=self.raft_heartbeat_s,
             min_election_timeout_s=self.raft_min_election_timeout_s,
@@ -118,12 +121,15 @@ class ControllerConfig:
 
     @property
     def peers_text(self) -> str:
-        return ";".join(f"{peer}-{address}" for peer, address in sorted(self.peers.items()))
+        return peers_text(self.peers)
 
-    def request_address(self, peer: str | None) -> str | None:
-        """Where this controller takes requests."""
-        address = self.peers.get(peer or "")
-        return None if address is None else f"{address.rpartition(':')[0]}:{self.listen_port}"
+    def request_address(self, raft_address: str) -> str:
+        """Where the controller with this Raft address takes requests."""
+        return f"{raft_address.rpartition(':')[0]}:{self.listen_port}"
+
+
+def peers_text(peers: Mapping[str, str]) -> str:
+    return ";".join(f"{peer}-{address}" for peer, address in sorted(peers.items()))
 
 
 def parse_peers(text: str) -> dict[str, str]:
@@ -184,6 +190,7 @@ _SETTINGS: Final = {
     "controllerDLegerGroup": _Setting(field="group"),
     "controllerDLegerPeers": _Setting(field="peers_text"),
     "controllerDLegerSelfId": _Setting(field="self_id"),
+    "controllerJoinsGroup": _Setting(field="joins", shown=_flag_text),
     "controllerPort": _Setting(field="listen_port"),
     "controllerStorePath": _Setting(field="store_path"),
     "enableElectUncleanMaster": _Setting(field="enable_elect_unclean_master", shown=_flag_text, read=_flag),

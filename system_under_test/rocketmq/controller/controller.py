@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
+from system_under_test.raft.membership import UnfitChange
 from system_under_test.raft.message import Entry
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.transport import PeerTransport
@@ -27,12 +28,19 @@ from system_under_test.remoting.properties import decode_properties, encode_prop
 from system_under_test.remoting.server import Answer, Peer
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings
-from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.key_value import MalformedCommand
+from system_under_test.rocketmq.controller.membership import (
+    ControllerMembership,
+    MemberRequest,
+    NotTakenOver,
+    parse_member_request,
+)
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import (
+    CONTROLLERS,
     BrokerReport,
     ControllerMetadata,
     MalformedRequest,
@@ -113,6 +121,7 @@ class Controller:
             restore=self._restore,
             on_leadership=self._on_leadership,
         )
+        self._membership = ControllerMembership(host, self._raft, config.self_id)
         self._remoting = RemotingClient(host)
         self._queue: deque[_Undecided] = deque()
         self._asked = asyncio.Event()
@@ -141,6 +150,7 @@ class Controller:
     async def stop(self) -> None:
         for task in [*self._tasks, *self._notices.values()]:
             task.cancel()
+        self._membership.stop()
         await self._raft.stop()
         self._raft_transport.stop()
         self._remoting.close()
@@ -176,6 +186,9 @@ class Controller:
                 return self._get_sync_state_data(parse_names(command.body))
             if code == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
                 return self._get_next_broker_id(text(command.ext_fields, "brokerName"))
+            member_request = parse_member_request(command)
+            if member_request is not None:
+                return self._change_members(member_request)
             request = parse_request(command)
         except (MalformedRequest, MalformedCommand) as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_INVALID_REQUEST, remark=str(error))
@@ -215,15 +228,37 @@ class Controller:
         self._liveness.timeout_ns = int(self._config.broker_timeout_s * 1e9)
 
     def metadata(self) -> ControllerMetadata:
-        leader = self._raft.leader
+        members = self._raft.membership
         return ControllerMetadata(
             group=self._config.group,
-            leader_id=leader,
-            leader_address=self._config.request_address(leader),
+            leader_id=self._raft.leader,
+            leader_address=self._request_address(self._raft.leader),
             is_active=self._raft.is_active,
-            peers=self._config.peers_text,
+            peers=peers_text(members.addresses),
             term=self._raft.term,
+            learners=tuple(sorted(members.learners)),
+            controllers=self._other_than_configured(),
         )
+
+    def _request_address(self, controller: str | None) -> str | None:
+        address = self._raft.membership.addresses.get(controller or "")
+        return None if address is None else self._config.request_address(address)
+
+    def _other_than_configured(self) -> tuple[str, ...]:
+        """Where the controllers take requests, if they are not those that everybody was started with."""
+        addresses = self._raft.membership.addresses
+        if addresses == self._config.peers and not self._config.joins:
+            return ()
+        return tuple(self._config.request_address(address) for address in addresses.values())
+
+    async def _change_members(self, request: MemberRequest) -> RemotingCommand:
+        try:
+            refusal = await self._wait(self._membership.carry_out, request)
+        except UnfitChange as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_UNFIT_CHANGE, remark=str(error))
+        except NotTakenOver as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_TAKEN_OVER, remark=str(error))
+        return refusal or RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         report = BrokerReport.from_fields(command.ext_fields)
@@ -231,6 +266,8 @@ class Controller:
         fields = {"pulse": str(pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
+        if self._raft.is_active and (controllers := self._other_than_configured()):
+            fields[CONTROLLERS] = ";".join(controllers)
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
     def _registered(self, report: BrokerReport) -> str | None:
@@ -336,11 +373,9 @@ class Controller:
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
         fields = {}
-        if leader is not None and leader != self._config.self_id:
-            fields = {
-                "controllerLeaderId": leader,
-                "controllerLeaderAddress": str(self._config.request_address(leader)),
-            }
+        address = self._request_address(leader)
+        if leader is not None and address is not None and leader != self._config.self_id:
+            fields = {"controllerLeaderId": leader, "controllerLeaderAddress": address}
         return RemotingCommand.response(
             ResponseCode.CONTROLLER_NOT_LEADER, fields, remark=f"{self._config.self_id} is not the active controller"
         )
@@ -476,6 +511,7 @@ class Controller:
     def _on_leadership(self, is_active: bool) -> None:
         if is_active:
             self._leading_since_ns = self._host.clock.monotonic_ns()
+            self._membership.promote_learners()
         self._host.log("leader" if is_active else "follower", term=self._raft.term)
         self._look_now.set()
 

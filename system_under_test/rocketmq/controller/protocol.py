@@ -2,7 +2,8 @@
 
 Header fields have RocketMQ's names. Our own additions are `incarnation` (which process of a broker speaks),
 `pulse` (which of the controller's answers it has seen), `learner`, `giveUp` and `withdraws`; a broker that leaves them
-out is taken for an only incarnation that never gives up.
+out is taken for an only incarnation that never gives up. Controllers add `controllers` and `learners` once members have
+come or gone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ MAX_DIGITS = 20
 MAX_MASTER_EPOCH = 2**31 - 1
 """Replicas keep epochs in four bytes."""
 MAX_ADDRESS = 255
+CONTROLLERS = "controllers"
+"""Field of the active controller's answers: addresses for requests."""
 
 
 class MalformedRequest(ValueError):
@@ -56,6 +59,12 @@ def address(fields: Fields, name: str) -> str:
     if not host or not is_port or len(value) > MAX_ADDRESS:
         raise MalformedRequest(f"field {name!r} is {value[:MAX_ADDRESS]!r}, not name:port")
     return value
+
+
+def addresses(fields: Fields, name: str) -> tuple[str, ...]:
+    """Those with semicolons between; none where there is no such field."""
+    parts = filter(None, fields.get(name, "").split(";"))
+    return tuple(address({name: part}, name) for part in parts)
 
 
 def flag(fields: Fields, name: str) -> bool:
@@ -202,6 +211,10 @@ class ControllerMetadata:
     """The one that answered is the leader and has applied its own no-op: it serves."""
     peers: str
     term: int
+    learners: tuple[str, ...] = ()
+    """Ids of those that were added and do not vote yet."""
+    controllers: tuple[str, ...] = ()
+    """Where all of them take requests; empty as long as these are those of the configuration."""
 
     def to_fields(self) -> dict[str, str]:
         fields = {
@@ -210,6 +223,10 @@ class ControllerMetadata:
             "peers": self.peers,
             "term": str(self.term),
         }
+        if self.learners:
+            fields["learners"] = ";".join(self.learners)
+        if self.controllers:
+            fields[CONTROLLERS] = ";".join(self.controllers)
         if self.leader_id is not None:
             fields["controllerLeaderId"] = self.leader_id
             fields["controllerLeaderAddress"] = self.leader_address or ""
@@ -224,6 +241,8 @@ class ControllerMetadata:
             is_active=flag(fields, "isLeader"),
             peers=fields.get("peers", ""),
             term=number(fields, "term", 0),
+            learners=tuple(filter(None, fields.get("learners", "").split(";"))),
+            controllers=addresses(fields, CONTROLLERS),
         )
 
 

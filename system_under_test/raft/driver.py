@@ -156,8 +156,10 @@ class RaftNode:
         return self._membership
 
     @property
-    def membership_is_committed(self) -> bool:
-        return self._raft is not None and self._raft.log.membership_index <= self._raft.commit
+    def committed_membership_index(self) -> int | None:
+        """The greater, the newer the membership. None: it is not committed."""
+        raft = self._raft
+        return None if raft is None or raft.log.membership_index > raft.commit else raft.log.membership_index
 
     @property
     def term(self) -> int:

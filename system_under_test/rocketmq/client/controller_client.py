@@ -19,6 +19,7 @@ from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,
     GroupState,
+    KnownControllers,
     ReplicaInfo,
     ReplicaState,
     SyncStateSet,
@@ -51,12 +52,15 @@ class ControllerRefusal(ClientError):
 
 
 class ControllerClient:
-    """`controllers`: addresses `name:port` of all of them."""
+    """`controllers`: addresses `name:port` of all of them, or of some from which the others can be learned."""
 
     def __init__(self, host: Host, controllers: Sequence[str], timeout_s: float = 3.0) -> None:
         if not controllers:
             raise ValueError("at least one controller address is needed")
         self.controllers = tuple(controllers)
+        """As far as controllers have told."""
+        self._version = -1
+        self._configured = self.controllers
         self.active: str | None = None
         """The address that is believed to be the active controller's."""
         self._timeout_s = timeout_s
@@ -71,15 +75,18 @@ class ControllerClient:
         """Answered by any controller."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
         answer = await self._invoke(controller, command)
-        return _decoded(lambda: ControllerMetadata.from_fields(answer.ext_fields))
+        metadata = _decoded(lambda: ControllerMetadata.from_fields(answer.ext_fields))
+        self._learn(metadata.controllers)
+        return metadata
 
     async def find_active(self) -> str:
         """The active controller's address, by asking each in turn. Raises ClientError `not-leader`."""
         if self.active is not None:
             return self.active
         hint: str | None = None
-        for _ in self.controllers:
-            controller = self.controllers[self._asked % len(self.controllers)]
+        candidates = [*self.controllers, *(one for one in self._configured if one not in self.controllers)]
+        for _ in candidates:
+            controller = candidates[self._asked % len(candidates)]
             self._asked += 1
             try:
                 metadata = await self.metadata(controller)
@@ -89,7 +96,11 @@ class ControllerClient:
                 self.active = controller
                 return controller
             hint = metadata.leader_address or hint
-        if hint is not None and hint in self.controllers:
+        if hint is not None and hint in candidates:
+            self.active = hint
+            return hint
+        if hint is not None and (await self.metadata(hint)).is_active:
+            # It was added since this client was started.
             self.active = hint
             return hint
         raise ClientError("not-leader", True, "no controller says it is active")
@@ -130,6 +141,7 @@ class ControllerClient:
         speaker = (controller, report.group, report.broker_id)
         fields["pulse"] = str(self._pulses.get(speaker, 0))
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
+        self._learn(_decoded(lambda: KnownControllers.from_fields(answer.ext_fields)))
         self._pulses[speaker] = _decoded(lambda: number(answer.ext_fields, "pulse", 0))
         return not flag(answer.ext_fields, "unregistered")
 
@@ -202,6 +214,22 @@ class ControllerClient:
         """Change settings of this controller alone; it keeps them over restarts."""
         command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, encode_properties(settings))
         await self._invoke(controller, command)
+
+    async def add_controller(self, node: str, raft_address: str) -> None:
+        """Have this one, which has to be running, catch up and vote. Repeating it is waiting for the same."""
+        fields = {"controllerId": node, "controllerAddress": raft_address}
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_ADD_MEMBER, fields))
+
+    async def remove_controller(self, node: str) -> None:
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_REMOVE_MEMBER, {"controllerId": node}))
+
+    async def transfer_leadership(self, node: str) -> None:
+        """Have this controller be the active one."""
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_TRANSFER_LEADERSHIP, {"controllerId": node}))
+
+    def _learn(self, controllers: KnownControllers | None) -> None:
+        if controllers is not None and controllers.version > self._version:
+            self.controllers, self._version = controllers.addresses, controllers.version
 
     async def _clean(
         self, cluster: str, group: str, broker_ids: Iterable[int] | None, extra: Mapping[str, str]

@@ -40,9 +40,9 @@ from system_under_test.rocketmq.controller.membership import (
 )
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import (
-    CONTROLLERS,
     BrokerReport,
     ControllerMetadata,
+    KnownControllers,
     MalformedRequest,
     ReplicaInfo,
     json_body,
@@ -244,12 +244,13 @@ class Controller:
         address = self._raft.membership.addresses.get(controller or "")
         return None if address is None else self._config.request_address(address)
 
-    def _other_than_configured(self) -> tuple[str, ...]:
-        """Where the controllers take requests, if they are not those that everybody was started with."""
-        addresses = self._raft.membership.addresses
-        if addresses == self._config.peers and not self._config.joins:
-            return ()
-        return tuple(self._config.request_address(address) for address in addresses.values())
+    def _other_than_configured(self) -> KnownControllers | None:
+        """Where the controllers take requests, if they are certainly not those that everybody was started with."""
+        addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
+        if version is None or (addresses == self._config.peers and not self._config.joins):
+            return None
+        at = tuple(self._config.request_address(address) for address in addresses.values())
+        return KnownControllers(addresses=at, version=version)
 
     async def _change_members(self, request: MemberRequest) -> RemotingCommand:
         try:
@@ -266,8 +267,9 @@ class Controller:
         fields = {"pulse": str(pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
-        if self._raft.is_active and (controllers := self._other_than_configured()):
-            fields[CONTROLLERS] = ";".join(controllers)
+        controllers = self._other_than_configured()
+        if controllers is not None:
+            fields |= controllers.to_fields()
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
     def _registered(self, report: BrokerReport) -> str | None:

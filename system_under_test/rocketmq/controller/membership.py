@@ -15,7 +15,7 @@ from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
 from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.controller.protocol import MalformedRequest, address, text
+from system_under_test.rocketmq.controller.protocol import MAX_ADDRESS, MalformedRequest, address, text
 from system_under_test.runtime.host import Host
 
 PROMOTION_PACE_S = 0.1
@@ -56,15 +56,22 @@ def parse_member_request(command: RemotingCommand) -> MemberRequest | None:
             raise MalformedRequest(f"field 'controllerAddress' is {at!r}, not one address")
         return AddController(node=_id(text(fields, "controllerId")), address=at)
     if command.code == RequestCode.CONTROLLER_REMOVE_MEMBER:
-        return RemoveController(node=_id(text(fields, "controllerId")))
+        return RemoveController(node=_known(text(fields, "controllerId")))
     if command.code == RequestCode.CONTROLLER_TRANSFER_LEADERSHIP:
-        return TransferLeadership(node=_id(text(fields, "controllerId")))
+        return TransferLeadership(node=_known(text(fields, "controllerId")))
     return None
 
 
 def _id(node: str) -> str:
     if not _ID.fullmatch(node):
         raise MalformedRequest(f"field 'controllerId' is {node[:64]!r}; an id has 1 to 64 letters, digits, _ and .")
+    return node
+
+
+def _known(node: str) -> str:
+    """An id that a configuration may have brought in: of any letters."""
+    if len(node) > MAX_ADDRESS:
+        raise MalformedRequest(f"field 'controllerId' has {len(node)} characters, ids have at most {MAX_ADDRESS}")
     return node
 
 
@@ -104,7 +111,7 @@ class ControllerMembership:
             await self._raft.change_membership(AddLearner(request.node, request.address))
             self._host.log("controller_added", node=request.node, address=request.address)
         self.promote_learners()
-        while request.node not in self._raft.membership.voters or not self._raft.membership_is_committed:
+        while request.node not in self._raft.membership.voters or self._raft.committed_membership_index is None:
             if not self._raft.is_active:
                 raise LeadershipLost
             if request.node not in self._raft.membership.addresses:

@@ -2,8 +2,8 @@
 
 Header fields have RocketMQ's names. Our own additions are `incarnation` (which process of a broker speaks),
 `pulse` (which of the controller's answers it has seen), `learner`, `giveUp` and `withdraws`; a broker that leaves them
-out is taken for an only incarnation that never gives up. Controllers add `controllers` and `learners` once members have
-come or gone.
+out is taken for an only incarnation that never gives up. Controllers add `controllers`, `controllersVersion` and
+`learners` once members have come or gone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ MAX_DIGITS = 20
 MAX_MASTER_EPOCH = 2**31 - 1
 """Replicas keep epochs in four bytes."""
 MAX_ADDRESS = 255
-CONTROLLERS = "controllers"
-"""Field of the active controller's answers: addresses for requests."""
 
 
 class MalformedRequest(ValueError):
@@ -59,12 +57,6 @@ def address(fields: Fields, name: str) -> str:
     if not host or not is_port or len(value) > MAX_ADDRESS:
         raise MalformedRequest(f"field {name!r} is {value[:MAX_ADDRESS]!r}, not name:port")
     return value
-
-
-def addresses(fields: Fields, name: str) -> tuple[str, ...]:
-    """Those with semicolons between; none where there is no such field."""
-    parts = filter(None, fields.get(name, "").split(";"))
-    return tuple(address({name: part}, name) for part in parts)
 
 
 def flag(fields: Fields, name: str) -> bool:
@@ -201,6 +193,27 @@ class ReplicaInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownControllers:
+    """Which controllers there are, in answers of theirs once members have come or gone."""
+
+    addresses: tuple[str, ...]
+    """Where they take requests."""
+    version: int
+    """Of two such lists the one with the greater version is the newer one, whoever said it."""
+
+    def to_fields(self) -> dict[str, str]:
+        return {"controllers": ";".join(self.addresses), "controllersVersion": str(self.version)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> KnownControllers | None:
+        parts = tuple(filter(None, fields.get("controllers", "").split(";")))
+        if not parts:
+            return None
+        addresses = tuple(address({"controllers": part}, "controllers") for part in parts)
+        return cls(addresses=addresses, version=number(fields, "controllersVersion"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerMetadata:
     """What any controller, active or not, says of its group."""
 
@@ -213,8 +226,8 @@ class ControllerMetadata:
     term: int
     learners: tuple[str, ...] = ()
     """Ids of those that were added and do not vote yet."""
-    controllers: tuple[str, ...] = ()
-    """Where all of them take requests; empty as long as these are those of the configuration."""
+    controllers: KnownControllers | None = None
+    """None: those of the configuration, as far as this one knows."""
 
     def to_fields(self) -> dict[str, str]:
         fields = {
@@ -226,7 +239,7 @@ class ControllerMetadata:
         if self.learners:
             fields["learners"] = ";".join(self.learners)
         if self.controllers:
-            fields[CONTROLLERS] = ";".join(self.controllers)
+            fields |= self.controllers.to_fields()
         if self.leader_id is not None:
             fields["controllerLeaderId"] = self.leader_id
             fields["controllerLeaderAddress"] = self.leader_address or ""
@@ -242,7 +255,7 @@ class ControllerMetadata:
             peers=fields.get("peers", ""),
             term=number(fields, "term", 0),
             learners=tuple(filter(None, fields.get("learners", "").split(";"))),
-            controllers=addresses(fields, CONTROLLERS),
+            controllers=KnownControllers.from_fields(fields),
         )
 
 

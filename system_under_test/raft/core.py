@@ -437,19 +437,19 @@ class Raft:
             self.membership.changed(change)
         except UnfitChange as error:
             return str(error)
-        if isinstance(change, Promote):
-            # Of a learner that has never answered nobody knows whether it is there at all.
-            learner, least = self._replication.followers.get(change.node), self.commit - PROMOTION_LAG_ENTRIES
-            if learner is None or learner.match < max(least, self.log.membership_index):
-                return f"{change.node} has not caught up"
+        learner = self._replication.followers.get(change.node)
+        if isinstance(change, Promote) and (learner is None or self.commit - learner.match > PROMOTION_LAG_ENTRIES):
+            return f"{change.node} has not caught up"
         return None
 
-    def strands(self, change: Change, now_ns: int) -> bool:
-        """Whether too few of those who would vote then have answered this leader lately: the change might never be
-        committed, and nothing after it."""
-        voters = self.membership.changed(change).voters
-        answering = sum(voter == self.node or self._answers(voter, now_ns) for voter in voters)
-        return answering <= len(voters) // 2
+    def danger_of(self, change: Change, now_ns: int) -> str | None:
+        """Why this fit change may end in a group that decides nothing any more: too few of those who would vote then
+        have answered this leader lately. None if there is no such danger. Safety does not rest on it."""
+        changed = self.membership.changed(change)
+        if isinstance(change, Promote) and not self._answers(change.node, now_ns):
+            return f"{change.node} does not answer"
+        answering = sum(voter == self.node or self._answers(voter, now_ns) for voter in changed.voters)
+        return None if answering >= changed.majority else "too few of those who would vote then answer"
 
     def _answers(self, peer: str, now_ns: int) -> bool:
         progress = self._replication.followers[peer]

@@ -248,9 +248,7 @@ class RaftNode:
         raft = self._raft
         if raft is None or not self._was_active:
             raise NotLeader(self.leader)
-        refusal = raft.refusal_of(change)
-        if refusal is None and raft.strands(change, self._host.clock.monotonic_ns()):
-            refusal = "too few of those who would vote then answer: nothing could be decided any more"
+        refusal = raft.refusal_of(change) or raft.danger_of(change, self._host.clock.monotonic_ns())
         if refusal is not None:
             raise UnfitChange(refusal)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -84,13 +84,15 @@ class ControllerClient:
         if self.active is not None:
             return self.active
         hint: str | None = None
+        unanswered = ""
         candidates = [*self.controllers, *(one for one in self._configured if one not in self.controllers)]
         for _ in candidates:
             controller = candidates[self._asked % len(candidates)]
             self._asked += 1
             try:
                 metadata = await self.metadata(controller)
-            except ClientError:
+            except ClientError as error:
+                unanswered = f"; {controller}: {error}"
                 continue
             if metadata.is_active:
                 self.active = controller
@@ -103,7 +105,7 @@ class ControllerClient:
             # It was added since this client was started.
             self.active = hint
             return hint
-        raise ClientError("not-leader", True, "no controller says it is active")
+        raise ClientError("not-leader", True, f"no controller says it is active{unanswered}")
 
     async def get_next_broker_id(self, cluster: str, group: str) -> int:
         """Step 1 of registration: the id to apply for."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from collections.abc import Sequence
 
@@ -43,12 +41,6 @@ def run(arguments: Sequence[str]) -> int:
         return ExitCode.WRONG_USAGE
     except (click.Abort, KeyboardInterrupt):
         remark("interrupted")
-        return ExitCode.FAILED
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            remark(f"cannot go on: {error}")
-        # What is left in the buffer would fail again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED
 
 

@@ -7,6 +7,8 @@ something); 254 wrong usage; 255 interrupted, or the command itself failed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +28,7 @@ from workloads.systems.rocketmq.admin.report import Report, Row
 T = TypeVar("T")
 
 PROGRAM = "rocketmq-admin"
+STANDARD_OUTPUT = 1
 
 
 class ExitCode(IntEnum):
@@ -125,7 +128,6 @@ class Command:
 
 
 def carry_out(command: Command, ask: Ask) -> ExitCode:
-    """Raises OSError where standard output cannot be written."""
     try:
         with tempfile.TemporaryDirectory() as nowhere:
             return asyncio.run(_rounds(command, ask, nowhere))
@@ -133,6 +135,12 @@ def carry_out(command: Command, ask: Ask) -> ExitCode:
         if command.interval_s is not None:
             return ExitCode.DONE
         remark("interrupted" + ("; what was asked for may have been done, or may yet be" if command.changes else ""))
+        return ExitCode.FAILED
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            remark(f"cannot go on: {error}")
+        # What is left in the buffer would fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
         return ExitCode.FAILED
 
 

@@ -141,6 +141,9 @@ def test_a_controller_catches_up_before_it_votes_and_asking_again_is_waiting_for
         assert await administrator.outcome("add_controller", "c4", "c5:9879") == (
             "CONTROLLER_UNFIT_CHANGE: c4 is a member already, at c4:9879"
         )
+        assert await administrator.outcome("add_controller", "c5", "c1:9879") == (
+            "CONTROLLER_UNFIT_CHANGE: c1:9879 is the address of c1"
+        )
         await cluster.start_controller("c4")
         assert await administrator.outcome(*add) == "SUCCESS"
         assert await administrator.members() == "c1 c2 c3 c4"

@@ -18,6 +18,8 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.controller.protocol import MAX_ADDRESS, MalformedRequest, address, text
 from system_under_test.runtime.host import Host
 
+MAX_MEMBERS = 16
+"""Each is sent all entries, and asked in each round."""
 PROMOTION_PACE_S = 0.1
 """Between two looks at who has caught up."""
 _ID = re.compile(r"[A-Za-z0-9_.]{1,64}")
@@ -104,10 +106,16 @@ class ControllerMembership:
 
     async def _add(self, request: AddController) -> None:
         """Asking again for one that is there already, or on its way, is waiting for it."""
-        known = self._raft.membership.addresses.get(request.node)
+        members = self._raft.membership.addresses
+        known = members.get(request.node)
         if known not in (None, request.address):
             raise UnfitChange(f"{request.node} is a member already, at {known}")
         if known is None:
+            holder = next((node for node, at in members.items() if at == request.address), None)
+            if holder is not None:
+                raise UnfitChange(f"{request.address} is the address of {holder}")
+            if len(members) >= MAX_MEMBERS:
+                raise UnfitChange(f"there are {MAX_MEMBERS} controllers already")
             await self._raft.change_membership(AddLearner(request.node, request.address))
             self._host.log("controller_added", node=request.node, address=request.address)
         self.promote_learners()

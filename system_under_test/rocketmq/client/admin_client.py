@@ -77,7 +77,7 @@ class AdminClient:
     async def broker_groups(self, name_server: str) -> list[BrokerGroup]:
         """All of them, by cluster and name."""
         answer = await self._ask(name_server, RemotingCommand.request(RequestCode.GET_BROKER_CLUSTER_INFO))
-        return _decoded(name_server, lambda: _broker_groups(decode_json(answer.body)))
+        return _decoded(name_server, lambda: broker_groups_from_json(decode_json(answer.body)))
 
     async def topics(self, name_server: str) -> list[str]:
         command = RemotingCommand.request(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
@@ -98,7 +98,7 @@ class AdminClient:
 
     async def epochs(self, broker: str) -> BrokerEpochs:
         answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_BROKER_EPOCH_CACHE))
-        return _decoded(broker, lambda: _epochs(decode_json(answer.body)))
+        return _decoded(broker, lambda: epochs_from_json(decode_json(answer.body)))
 
     async def runtime_info(self, broker: str) -> dict[str, str]:
         """By name; what a broker says of itself."""
@@ -153,7 +153,8 @@ def _decoded(node: str, read: Callable[[], T]) -> T:
         raise ClientError("outcome-unknown", False, f"malformed answer: {error!r}", node) from error
 
 
-def _broker_groups(info: Mapping[str, Any]) -> list[BrokerGroup]:
+def broker_groups_from_json(info: Mapping[str, Any]) -> list[BrokerGroup]:
+    """Raises ValueError, KeyError, TypeError, AttributeError."""
     groups = [
         BrokerGroup(
             cluster=str(entry["cluster"]),
@@ -165,7 +166,8 @@ def _broker_groups(info: Mapping[str, Any]) -> list[BrokerGroup]:
     return sorted(groups, key=lambda group: (group.cluster, group.name))
 
 
-def _epochs(value: Mapping[str, Any]) -> BrokerEpochs:
+def epochs_from_json(value: Mapping[str, Any]) -> BrokerEpochs:
+    """Raises ValueError, KeyError, TypeError, AttributeError."""
     broker_id, confirmed = value["brokerId"], value.get("confirmOffset")
     starts = [(_whole(entry["epoch"]), _whole(entry["startOffset"])) for entry in value["epochList"]]
     ends = [*(start for _, start in starts[1:]), _whole(value["maxOffset"])]

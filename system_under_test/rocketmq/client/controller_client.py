@@ -197,7 +197,7 @@ class ControllerClient:
         """For administrators: everything about these broker groups; unknown ones are left out."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, {}, json_body(sorted(groups)))
         answer = await self._ask(command)
-        return _decoded(lambda: _group_states(answer.body))
+        return _decoded(lambda: group_states(answer.body))
 
     async def clean_broker_data(self, cluster: str, group: str, broker_ids: Iterable[int] | None) -> None:
         """Forget these replicas (None: the whole group). Refused while one of them lives."""
@@ -289,7 +289,8 @@ def _sync_state_set(answer: RemotingCommand) -> SyncStateSet:
     return _decoded(lambda: SyncStateSet.from_body(answer.body))
 
 
-def _group_states(body: bytes) -> dict[str, GroupState]:
+def group_states(body: bytes) -> dict[str, GroupState]:
+    """The answer to getSyncStateSet. Raises ValueError, KeyError, TypeError, AttributeError."""
     table = parse_json(body)["replicasInfoTable"]
     return {group: _group_state(group, value) for group, value in sorted(table.items())}
 

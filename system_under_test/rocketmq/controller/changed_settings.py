@@ -12,11 +12,25 @@ from collections.abc import Mapping
 
 from system_under_test.remoting.command import RemotingError
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.remoting.properties import decode_properties
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
 from system_under_test.runtime.host import Disk
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile
+
+MAX_BYTES = 64 * 1024
+"""Of a request that changes some."""
+
+
+def parse_changes(body: bytes) -> dict[str, str]:
+    """Values by setting; whether there are such settings is not looked at. Raises MalformedRequest."""
+    if len(body) > MAX_BYTES:
+        raise MalformedRequest(f"the body has {len(body)} bytes, settings at most {MAX_BYTES}")
+    try:
+        return decode_properties(body)
+    except ValueError as error:
+        raise MalformedRequest(f"the body is no properties: {error}") from error
 
 
 class ChangedSettings:

@@ -24,10 +24,10 @@ from system_under_test.raft.transport import PeerTransport
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.remoting.properties import decode_properties, encode_properties
+from system_under_test.remoting.properties import encode_properties
 from system_under_test.remoting.server import Answer, Peer
 from system_under_test.rocketmq.controller import events, key_value
-from system_under_test.rocketmq.controller.changed_settings import ChangedSettings
+from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
@@ -68,8 +68,6 @@ MAX_QUEUED = 1024
 """Requests that wait to be decided; those beyond are answered SYSTEM_BUSY."""
 MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
-MAX_SETTINGS_BYTES = 64 * 1024
-"""Of a request that changes some."""
 
 _KEY_VALUE_COMMANDS = frozenset(
     {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
@@ -179,7 +177,7 @@ class Controller:
             if code == RequestCode.GET_CONTROLLER_CONFIG:
                 return RemotingCommand.response(ResponseCode.SUCCESS, body=encode_properties(self._config.public()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
-                return self._update_config(_changes(command.body))
+                return self._update_config(parse_changes(command.body))
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
                 return self._get_replica_info(text(command.ext_fields, "brokerName"))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
@@ -573,16 +571,6 @@ class Controller:
             self._host.log("role_notice_lost", address=address, reason=str(error))
         finally:
             self._notices.pop(serial, None)
-
-
-def _changes(body: bytes) -> dict[str, str]:
-    """Settings to be changed. Raises MalformedRequest."""
-    if len(body) > MAX_SETTINGS_BYTES:
-        raise MalformedRequest(f"the body has {len(body)} bytes, settings at most {MAX_SETTINGS_BYTES}")
-    try:
-        return decode_properties(body)
-    except ValueError as error:
-        raise MalformedRequest(f"the body is no properties: {error}") from error
 
 
 def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> RemotingCommand:

@@ -28,7 +28,7 @@ from system_under_test.remoting.properties import encode_properties
 from system_under_test.remoting.server import Answer, Peer
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
-from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
+from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.key_value import MalformedCommand
@@ -41,8 +41,6 @@ from system_under_test.rocketmq.controller.membership import (
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
-    ControllerMetadata,
-    KnownControllers,
     MalformedRequest,
     ReplicaInfo,
     json_body,
@@ -119,7 +117,7 @@ class Controller:
             restore=self._restore,
             on_leadership=self._on_leadership,
         )
-        self._membership = ControllerMembership(host, self._raft, config.self_id)
+        self._membership = ControllerMembership(host, self._raft, config)
         self._remoting = RemotingClient(host)
         self._queue: deque[_Undecided] = deque()
         self._asked = asyncio.Event()
@@ -173,7 +171,7 @@ class Controller:
             if code == RequestCode.BROKER_HEARTBEAT:
                 return self._on_heartbeat(command, peer)
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
-                return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
+                return RemotingCommand.response(ResponseCode.SUCCESS, self._membership.metadata().to_fields())
             if code == RequestCode.GET_CONTROLLER_CONFIG:
                 return RemotingCommand.response(ResponseCode.SUCCESS, body=encode_properties(self._config.public()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
@@ -225,31 +223,6 @@ class Controller:
     def _go_by_settings(self) -> None:
         self._liveness.timeout_ns = int(self._config.broker_timeout_s * 1e9)
 
-    def metadata(self) -> ControllerMetadata:
-        members = self._raft.membership
-        return ControllerMetadata(
-            group=self._config.group,
-            leader_id=self._raft.leader,
-            leader_address=self._request_address(self._raft.leader),
-            is_active=self._raft.is_active,
-            peers=peers_text(members.addresses),
-            term=self._raft.term,
-            learners=tuple(sorted(members.learners)),
-            controllers=self._other_than_configured(),
-        )
-
-    def _request_address(self, controller: str | None) -> str | None:
-        address = self._raft.membership.addresses.get(controller or "")
-        return None if address is None else self._config.request_address(address)
-
-    def _other_than_configured(self) -> KnownControllers | None:
-        """Where the controllers take requests, if they are certainly not those that everybody was started with."""
-        addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
-        if version is None or (addresses == self._config.peers and not self._config.joins):
-            return None
-        at = tuple(self._config.request_address(address) for address in addresses.values())
-        return KnownControllers(addresses=at, version=version)
-
     async def _change_members(self, request: MemberRequest) -> RemotingCommand:
         try:
             refusal = await self._wait(self._membership.carry_out, request)
@@ -265,7 +238,7 @@ class Controller:
         fields = {"pulse": str(pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
-        controllers = self._other_than_configured()
+        controllers = self._membership.other_than_configured()
         if controllers is not None:
             fields |= controllers.to_fields()
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
@@ -373,7 +346,7 @@ class Controller:
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
         fields = {}
-        address = self._request_address(leader)
+        address = self._membership.request_address(leader)
         if leader is not None and address is not None and leader != self._config.self_id:
             fields = {"controllerLeaderId": leader, "controllerLeaderAddress": address}
         return RemotingCommand.response(

@@ -15,7 +15,15 @@ from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
 from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.controller.protocol import MAX_ADDRESS, MalformedRequest, address, text
+from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
+from system_under_test.rocketmq.controller.protocol import (
+    MAX_ADDRESS,
+    ControllerMetadata,
+    KnownControllers,
+    MalformedRequest,
+    address,
+    text,
+)
 from system_under_test.runtime.host import Host
 
 MAX_MEMBERS = 16
@@ -78,15 +86,41 @@ def _known(node: str) -> str:
 
 
 class ControllerMembership:
-    def __init__(self, host: Host, raft: RaftNode, self_id: str) -> None:
+    def __init__(self, host: Host, raft: RaftNode, config: ControllerConfig) -> None:
         self._host = host
         self._raft = raft
-        self._self_id = self_id
+        self._config = config
         self._promoting: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         if self._promoting is not None:
             self._promoting.cancel()
+
+    def metadata(self) -> ControllerMetadata:
+        members = self._raft.membership
+        return ControllerMetadata(
+            group=self._config.group,
+            leader_id=self._raft.leader,
+            leader_address=self.request_address(self._raft.leader),
+            is_active=self._raft.is_active,
+            peers=peers_text(members.addresses),
+            term=self._raft.term,
+            learners=tuple(sorted(members.learners)),
+            controllers=self.other_than_configured(),
+        )
+
+    def request_address(self, controller: str | None) -> str | None:
+        """Where a member takes requests; None of others."""
+        address = self._raft.membership.addresses.get(controller or "")
+        return None if address is None else self._config.request_address(address)
+
+    def other_than_configured(self) -> KnownControllers | None:
+        """Where the controllers take requests, if they are certainly not those that everybody was started with."""
+        addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
+        if version is None or (addresses == self._config.peers and not self._config.joins):
+            return None
+        at = tuple(self._config.request_address(address) for address in addresses.values())
+        return KnownControllers(addresses=at, version=version)
 
     def promote_learners(self) -> None:
         """Have them vote once they have caught up, as long as this controller is active."""
@@ -131,7 +165,7 @@ class ControllerMembership:
             raise NotLeader(self._raft.leader)
         if node not in self._raft.membership.voters:
             raise UnfitChange(f"{node} is no controller that votes")
-        if node != self._self_id and not await self._raft.transfer_leadership(node):
+        if node != self._config.self_id and not await self._raft.transfer_leadership(node):
             raise NotTakenOver(f"{node} did not take over in time")
 
     async def _promote(self) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import socketserver
 import subprocess
@@ -383,6 +384,17 @@ def test_nobody_who_can_be_reached_is_one_line_and_no_traceback(name: str) -> No
     assert answer.err.count("\n") == 1
     assert answer.err.startswith("rocketmq-admin: ")
     assert NOBODY in answer.err
+
+
+def test_every_command_in_the_readme_is_understood() -> None:
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"`rocketmq-admin ([^`]+)`", readme)
+    assert len(shown) >= 8
+    for line in shown:
+        name, *words = shlex.split(line)
+        group.commands[name].make_context(name, words).close()
+    named = {*re.findall(r"`(\w+)`", readme), *(line.split()[0] for line in shown)}
+    assert {*group.commands} <= named, "a command that nobody is told of"
 
 
 HOSTILE = "\x1b[2J\nVALID\u202e"

@@ -54,6 +54,9 @@ class RequestCode(IntEnum):
     KEY_VALUE_PUT = 20011
     KEY_VALUE_COMPARE_AND_SET = 20012
     KEY_VALUE_TRANSACTION = 20013
+    CONTROLLER_ADD_MEMBER = 20100
+    CONTROLLER_REMOVE_MEMBER = 20101
+    CONTROLLER_TRANSFER_LEADERSHIP = 20102
 
 
 class ResponseCode(IntEnum):
@@ -94,6 +97,10 @@ class ResponseCode(IntEnum):
     CONTROLLER_BROKER_ID_INVALID = 2014
     CONTROLLER_APPLY_TIMEOUT = 20200
     """The event was appended but not seen applied in time: indefinite. (RocketMQ answers SYSTEM_ERROR.)"""
+    CONTROLLER_UNFIT_CHANGE = 20201
+    """Members of the controllers' group cannot change so now; nothing was appended."""
+    CONTROLLER_NOT_TAKEN_OVER = 20202
+    """The leadership stays where it is, unless the other one stands for election late."""
 
     IN_SYNC_REPLICAS_NOT_ENOUGH = 20100
     """Nothing was written. (RocketMQ answers SYSTEM_ERROR with a remark, which does not say definite.)"""

@@ -23,13 +23,19 @@ from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.client.admin_client import broker_groups_from_json, epochs_from_json
+from system_under_test.rocketmq.client.controller_client import group_states
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.changed_settings import parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.membership import parse_member_request
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,
+    KnownControllers,
     MalformedRequest,
     ReplicaInfo,
     SyncStateSet,
@@ -247,6 +253,24 @@ _TOPICS = json_body(
 )
 
 
+def _plain_of_any(name: str, decode: Callable[[bytes], Any], sample: bytes) -> Codec:
+    """Of a decoder whose caller takes all of these for a malformed answer."""
+    refuses = (ValueError, KeyError, TypeError, AttributeError)
+    return Codec(name=name, decode=decode, refuses=refuses, samples=((sample,),), exact=False)
+
+
+def _shown(name: str, read: Callable[[Any], Any], sample: Any) -> Codec:
+    """Of JSON that administrators are shown."""
+    return _plain_of_any(name, lambda body: read(decode_json(body)), json_body(sample))
+
+
+def _settings_refused(body: bytes) -> None:
+    try:
+        CONFIG.changed(parse_changes(body))
+    except RemotingError as error:
+        raise MalformedRequest from error
+
+
 def _consumer_group(body: bytes) -> ConsumerGroup:
     """As brokers read it."""
     try:
@@ -314,13 +338,68 @@ CODECS: tuple[Codec, ...] = (
         (MalformedRequest,),
         _answer(METADATA.to_fields()),
     ),
+    _commands(
+        "controllers that come and go",
+        parse_member_request,
+        (MalformedRequest,),
+        *(
+            RemotingCommand.request(code, {"controllerId": "c4", "controllerAddress": "c4:9879"})
+            for code in (
+                RequestCode.CONTROLLER_ADD_MEMBER,
+                RequestCode.CONTROLLER_REMOVE_MEMBER,
+                RequestCode.CONTROLLER_TRANSFER_LEADERSHIP,
+            )
+        ),
+    ),
+    _commands(
+        "known controllers",
+        lambda command: KnownControllers.from_fields(command.ext_fields),
+        (MalformedRequest,),
+        _answer(KnownControllers(addresses=("c1:9878", "c4:9878"), version=7).to_fields()),
+    ),
+    _plain("properties", decode_properties, ValueError, encode_properties({"a =b": " c:\\\n", "é": "😀"})),
+    _shown(
+        "broker groups",
+        broker_groups_from_json,
+        {"brokerAddrTable": {"g": {"cluster": "c", "brokerAddrs": {"0": "b1:1"}}}},
+    ),
+    _shown(
+        "epochs",
+        epochs_from_json,
+        {
+            "clusterName": "c",
+            "brokerName": "g",
+            "brokerId": 1,
+            "epochList": [{"epoch": 1, "startOffset": 0}, {"epoch": 2, "startOffset": 9}],
+            "maxOffset": 20,
+            "confirmOffset": 20,
+        },
+    ),
+    _plain_of_any(
+        "state of groups",
+        group_states,
+        json_body(
+            {
+                "replicasInfoTable": {
+                    "g": {
+                        "masterBrokerId": 1,
+                        "masterAddress": "b1:1",
+                        "masterEpoch": 1,
+                        "syncStateSetEpoch": 2,
+                        "inSyncReplicas": [{"brokerId": 1, "brokerAddress": "b1:1", "alive": True}],
+                        "notInSyncReplicas": [],
+                    }
+                }
+            }
+        ),
+    ),
     _plain("json body", parse_json, MalformedRequest, json_body(["g", "h"])),
     _plain("names", lambda body: {}.keys() & parse_names(body), MalformedRequest, json_body(["g", "h"])),
     _plain(
         "controller settings",
-        lambda body: CONFIG.changed(parse_json(body)),
+        _settings_refused,
         MalformedRequest,
-        json_body({"enableElectUncleanMaster": "true"}),
+        encode_properties({"enableElectUncleanMaster": "true", "controllerApplyTimeout": "7"}),
     ),
     _plain(
         "key-value command",

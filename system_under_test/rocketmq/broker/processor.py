@@ -15,6 +15,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
+from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
@@ -48,6 +49,7 @@ class Processor:
             **Sends(host, store, config, ha, administration).handlers,
             **self._pulls.handlers,
             **progress.handlers,
+            **RuntimeInfo(host, store, tables, config, manager).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,

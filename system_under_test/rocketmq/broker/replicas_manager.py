@@ -70,6 +70,8 @@ class ReplicasManager:
         self._address = address
         self._on_role = on_role
         self._controllers = ControllerClient(host, config.controllers, config.controller_timeout_s)
+        self._beating: set[str] = set()
+        """Controllers to which heartbeats go."""
         self._keeper = SetKeeper(host, config, parts, self._controllers, self.observe)
         self._identity: Identity | None = None
         self._incarnation = f"{host.clock.wall_ns()}-{host.random.getrandbits(64):016x}"
@@ -162,8 +164,7 @@ class ReplicasManager:
         self._spawn(self._change_roles(), "roles")
         info = await self._register()
         self._registered_master_epoch = info.master_epoch
-        for controller in config.controllers:
-            self._spawn(self._beat(controller), f"heartbeats to {controller}")
+        self._beat_to_all()
         self.observe(info)
         await self._poll()
 
@@ -178,13 +179,22 @@ class ReplicasManager:
             self._host.reached("registered-with-controller", end=self._store.max_offset)
             return info
 
+    def _beat_to_all(self) -> None:
+        """Controllers may come and go; who is gone is sent nothing any more."""
+        for controller in self._controllers.controllers:
+            if controller not in self._beating:
+                self._beating.add(controller)
+                self._spawn(self._beat(controller), f"heartbeats to {controller}")
+
     async def _beat(self, controller: str) -> None:
-        while True:
+        while controller in self._controllers.controllers:
             with suppress(ClientError):
                 if not await self._controllers.heartbeat(controller, self._report()):
                     # What an earlier process of this broker sent when it registered came only now.
                     self.observe(await self._register())
+            self._beat_to_all()
             await self._host.clock.sleep(self._config.controller_heartbeat_s)
+        self._beating.discard(controller)
 
     async def _poll(self) -> None:
         """Ask what holds, often until there is a role, then in case a notice was lost."""

@@ -52,10 +52,10 @@ def newest_report(before: BrokerReport | None, report: BrokerReport) -> BrokerRe
 
 
 class LivenessTable:
-    """Who is silent for `timeout_ns` is dead, once `expire` is called: do so before every decision."""
+    """Who is silent for `timeout_ns` (it may be changed) is dead, once `expire` is called: before every decision."""
 
     def __init__(self, *, timeout_ns: int, started_ns: int, noted_report: NotedReport = newest_report) -> None:
-        self._timeout_ns = timeout_ns
+        self.timeout_ns = timeout_ns
         self._started_ns = started_ns
         self._noted_report = noted_report
         self._accounts: dict[tuple[str, int], _Account] = {}
@@ -94,7 +94,7 @@ class LivenessTable:
         silent = [
             account
             for account in self._accounts.values()
-            if account.is_alive and now_ns - account.heard_ns > self._timeout_ns
+            if account.is_alive and now_ns - account.heard_ns > self.timeout_ns
         ]
         for account in silent:
             account.is_alive = False
@@ -103,7 +103,7 @@ class LivenessTable:
     def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
         """May this broker's silence be taken for death? Not by a controller that never heard it and has only
         just started: the next heartbeat may be under way."""
-        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self._timeout_ns
+        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self.timeout_ns
 
     def heard_ns(self, group: str, broker_id: int) -> int | None:
         """When this broker was heard of last; None: never."""

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.delay_service import DelayService
+from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.nameserver.registration import Registration
@@ -47,8 +50,11 @@ class Broker:
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
         )
+        puts = Puts(host, self.store, config)
+        deliveries = Deliveries(host, self.store, self.tables, puts)
+        self._services = (DelayService(host, self.store, config, deliveries, parts.delay_level),)
         self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+            host, self.store, self.tables, config, self.ha, self.manager, puts, on_topics=self._name_servers.changed
         )
         self._server = RemotingServer(host, self._processor.handle)
         self._opened = False
@@ -73,6 +79,9 @@ class Broker:
             await self.store.stop()
 
     def _role_taken(self) -> None:
+        if self.ha.mastership is not None:
+            for service in self._services:
+                service.begin(self.ha.mastership)
         self._name_servers.changed()
 
     def _registration(self) -> Registration | None:

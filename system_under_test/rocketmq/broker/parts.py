@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
+from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
@@ -98,3 +99,4 @@ class BrokerParts:
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
+    delay_level: type[DelayLevel] = DelayLevel

@@ -13,6 +13,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.pulling import Pulls
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.sending import Sends
@@ -33,6 +34,7 @@ class Processor:
         config: BrokerConfig,
         ha: HAService,
         manager: ReplicasManager,
+        puts: Puts,
         *,
         on_topics: Callable[[], None],
     ) -> None:
@@ -45,7 +47,7 @@ class Processor:
         self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
         self._handlers: Handlers = {
             **administration.handlers,
-            **Sends(host, store, config, ha, administration).handlers,
+            **Sends(config, puts, ha, administration).handlers,
             **self._pulls.handlers,
             **progress.handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),

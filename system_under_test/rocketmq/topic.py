@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from system_under_test.storage.delay_progress import SCHEDULE_TOPIC as SCHEDULE_TOPIC
+from system_under_test.storage.timer_progress import TIMER_TOPIC as TIMER_TOPIC
 
 READ: Final = 4
 WRITE: Final = 2
@@ -23,8 +24,6 @@ MAX_TOPICS: Final = 10_000
 
 DEFAULT_TOPIC: Final = "TBW102"
 """The one that topics are made after where autoCreateTopicEnable is on."""
-TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
-"""Where messages wait that are due at any time."""
 HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 """Where messages of transactions wait until these end."""
 OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"

@@ -29,6 +29,7 @@ from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
+from system_under_test.storage.timer_progress import TimerProgress
 
 CONFIRM_LOG_BYTES = 1024
 """The confirm offset moves so far between two events that tell it."""
@@ -68,6 +69,7 @@ class MessageStore:
         self.epochs = parts.epoch_file(host.disk, f"{directory}/epochFileCheckpoint")
         self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
+        self.timer_progress = TimerProgress(host.disk, f"{directory}/config/timercheck")
         self.delay_progress = parts.delay_progress(host.disk, f"{directory}/config/delayOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
@@ -88,7 +90,10 @@ class MessageStore:
         self.rebuild_queue_offset_table()
         self.consumer_offsets.load()
         self.delay_progress.load()
-        self.consumer_offsets.version = self.delay_progress.version = self._host.clock.wall_ns()
+        self.timer_progress.load()
+        versions_from = self._host.clock.wall_ns()
+        self.consumer_offsets.version = versions_from
+        self.delay_progress.version = self.timer_progress.version = versions_from
         await self._cut_consumer_offsets()
         await self._recover_epochs()
         self._host.reached("recovered", **self._whole())
@@ -297,7 +302,9 @@ class MessageStore:
 
     def settle_delay_progress(self) -> None:
         """What was delivered, is confirmed and durable, is progress from now on."""
-        self.delay_progress.settle(min(self._confirm_offset, self._log.flushed_offset))
+        safe_end = min(self._confirm_offset, self._log.flushed_offset)
+        self.delay_progress.settle(safe_end)
+        self.timer_progress.settle(safe_end)
 
     # topics
 
@@ -459,6 +466,8 @@ class MessageStore:
         await self.consumer_offsets.persist()
         self.delay_progress.cut(self._log.max_offset, self.queue_end)
         await self.delay_progress.persist()
+        self.timer_progress.cut(self._log.max_offset, self.queue_end)
+        await self.timer_progress.persist()
 
     # files
 
@@ -496,6 +505,7 @@ class MessageStore:
             await self.consumer_offsets.persist()
             self.settle_delay_progress()
             await self.delay_progress.persist()
+            await self.timer_progress.persist()
 
     async def _write_checkpoint(self, min_offset: int | None = None) -> None:
         """With `min_offset` for where the log begins, if that is about to change."""

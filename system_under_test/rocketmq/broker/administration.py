@@ -23,6 +23,7 @@ from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import encode_checkpoint
 
 KNOWN_VERSION = "knownVersion"
 """Header field: the version that whoever asks has already; the answer then has no body where nothing has changed."""
@@ -57,6 +58,7 @@ class Administration:
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._list_groups,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._list_offsets,
             RequestCode.GET_ALL_DELAY_OFFSET: self._list_delay_progress,
+            RequestCode.GET_TIMER_CHECK_POINT: self._show_timer_progress,
         }
 
     def topic(self, name: str) -> TopicConfig:
@@ -176,6 +178,11 @@ class Administration:
         self._store.settle_delay_progress()
         progress = self._store.delay_progress
         return self.listed(command, str(progress.version), lambda: json.dumps(progress.as_json()).encode())
+
+    def _show_timer_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        self._store.settle_delay_progress()
+        progress = self._store.timer_progress
+        return self.listed(command, str(progress.version), lambda: encode_checkpoint(progress.checkpoint))
 
     def _encoded_offsets(self) -> bytes:
         table: dict[str, dict[str, int]] = {}

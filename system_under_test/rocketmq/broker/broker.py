@@ -15,6 +15,8 @@ from system_under_test.rocketmq.broker.processor import Processor
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.timer_service import TimerService
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore, StoreConfig
@@ -52,9 +54,20 @@ class Broker:
         )
         puts = Puts(host, self.store, config)
         deliveries = Deliveries(host, self.store, self.tables, puts)
-        self._services = (DelayService(host, self.store, config, deliveries, parts.delay_level),)
+        self._services = (
+            DelayService(host, self.store, config, deliveries, parts.delay_level),
+            TimerService(host, self.store, config, deliveries, parts.timer_place),
+        )
         self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, puts, on_topics=self._name_servers.changed
+            host,
+            self.store,
+            self.tables,
+            config,
+            self.ha,
+            self.manager,
+            puts,
+            WaitingRooms(host, config),
+            on_topics=self._name_servers.changed,
         )
         self._server = RemotingServer(host, self._processor.handle)
         self._opened = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
+from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.storage.message_store import FlushMode
@@ -47,6 +48,7 @@ class BrokerConfig:
     delay_delivery: DelayDelivery = DelayDelivery.LEVEL
     delay_pending: int = 2000
     """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
+    timer: TimerSettings = field(default_factory=TimerSettings)
 
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
@@ -108,6 +110,7 @@ class BrokerConfig:
             delay_levels=settings.delay_levels(),
             delay_delivery=settings.delay_delivery(),
             delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
+            timer=settings.timer(),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
             ha_batch_bytes=settings.integer(
@@ -162,6 +165,19 @@ class _Settings(Settings):
             return DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
         except ValueError as error:
             raise ValueError(f"messageDelayLevel: {error}") from error
+
+    def timer(self) -> TimerSettings:
+        """RocketMQ's wheel has slots for fourteen days whatever their width; timerWheelSlots is the number of them."""
+        slots = self.integer("timerWheelSlots", 14 * 86_400, minimum=8, maximum=10**9)
+        most = slots // 4
+        return TimerSettings(
+            enabled=self.flag("timerWheelEnable", True),
+            precision_ms=self.integer("timerPrecisionMs", 1000, minimum=1, maximum=60_000),
+            max_delay_s=self.integer("timerMaxDelaySec", 3 * 86_400, maximum=10**9),
+            window_slots=self.integer("timerRollWindowSlot", min(2 * 86_400, most), minimum=2, maximum=most),
+            slots=slots,
+            log_file_bytes=self.integer("mappedFileSizeTimerLog", 100 * 1024**2, minimum=52),
+        )
 
     def delay_delivery(self) -> DelayDelivery:
         """RocketMQ has a flag for the third mode alone; the first one is that of its early versions."""

@@ -7,7 +7,7 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
@@ -44,6 +44,8 @@ class Deliveries:
     async def _have_topic(self, mastership: Mastership, due: NewMessage) -> None:
         """A topic that the last master made, and nobody copied, may have messages that wait. Raises DiskFull."""
         topics = self._tables.topics
+        if is_internal_topic(due.topic):
+            return
         if due.topic not in topics.entries and len(topics.entries) < MAX_TOPICS:
             topic = TopicConfig.of(due.topic, due.queue_id + 1)
             await topics.put({topic.name: topic}, mastership.master_epoch)

@@ -17,6 +17,7 @@ from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStat
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
+from system_under_test.storage.timer_wheel import Place, place
 
 
 def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
@@ -100,3 +101,4 @@ class BrokerParts:
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
     delay_level: type[DelayLevel] = DelayLevel
+    timer_place: Place = place

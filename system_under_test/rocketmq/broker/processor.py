@@ -18,6 +18,7 @@ from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
@@ -35,6 +36,7 @@ class Processor:
         ha: HAService,
         manager: ReplicasManager,
         puts: Puts,
+        waiting: WaitingRooms,
         *,
         on_topics: Callable[[], None],
     ) -> None:
@@ -47,7 +49,7 @@ class Processor:
         self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
         self._handlers: Handlers = {
             **administration.handlers,
-            **Sends(config, puts, ha, administration).handlers,
+            **Sends(config, puts, waiting, ha, administration).handlers,
             **self._pulls.handlers,
             **progress.handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),

@@ -9,26 +9,27 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import waiting
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.storage.message import decode_properties
 
 HALF_MESSAGE = "TRAN_MSG"
 """The property of a message whose transaction is still open."""
-TIMERS = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
-"""Properties by which a message is to be shown later: spans of time, a time."""
 
 
 class Sends:
     """SEND_MESSAGE in both forms."""
 
-    def __init__(self, config: BrokerConfig, puts: Puts, ha: HAService, administration: Administration) -> None:
+    def __init__(
+        self, config: BrokerConfig, puts: Puts, waiting: WaitingRooms, ha: HAService, administration: Administration
+    ) -> None:
         self._config = config
         self._puts = puts
+        self._waiting = waiting
         self._ha = ha
         self._administration = administration
 
@@ -60,7 +61,7 @@ class Sends:
             sys_flag=request.sys_flag,
             reconsume_times=request.reconsume_times,
         )
-        pending = self._puts.put(mastership, waiting(message, self._config.delay_levels))
+        pending = self._puts.put(mastership, self._waiting.place(message))
         code, remark = await self._puts.acknowledged(pending)
         put = pending.put
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
@@ -81,9 +82,6 @@ def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
     if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
         raise _illegal("half messages, so transactions, are not supported yet")
-    for name in TIMERS:
-        if properties.get(name, "0") != "0":
-            raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -32,6 +32,7 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Disk
 from system_under_test.storage.delay_progress import decode_progress
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import decode_checkpoint
 
 
 class NotTheMaster(Exception):
@@ -88,6 +89,7 @@ class SlaveSync:
         await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
         await self._copy_one(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_offsets)
         await self._copy_one(RequestCode.GET_ALL_DELAY_OFFSET, self._take_delay_progress)
+        await self._copy_one(RequestCode.GET_TIMER_CHECK_POINT, self._take_timer_progress)
 
     async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> None:
         known, left = self._copied.get(code, (None, None))
@@ -117,6 +119,8 @@ class SlaveSync:
             return self._tables.groups.version
         if code is RequestCode.GET_ALL_DELAY_OFFSET:
             return self._store.delay_progress.version
+        if code is RequestCode.GET_TIMER_CHECK_POINT:
+            return self._store.timer_progress.version
         return self._store.consumer_offsets.version
 
     async def _take_topics(self, body: bytes) -> bool:
@@ -140,6 +144,9 @@ class SlaveSync:
         is_whole = self._store.consumer_offsets.take(offsets, self._store.queue_end)
         self._host.reached("consumer-offsets-copied")
         return is_whole
+
+    async def _take_timer_progress(self, body: bytes) -> bool:
+        return self._store.timer_progress.take(decode_checkpoint(body), self._store.queue_end)
 
     async def _take_delay_progress(self, body: bytes) -> bool:
         return self._store.delay_progress.take(decode_progress(decode_json(body)), self._store.queue_end)

@@ -16,12 +16,15 @@ from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json
 from system_under_test.runtime.host import ConnectionClosed
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import encode_checkpoint
+from system_under_test.storage.timer_wheel import TimerCheckpoint
 from tests.unit.storage.storage_machine import Machine, async_config, simulate
 
 TOPICS = RequestCode.GET_ALL_TOPIC_CONFIG
 GROUPS = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG
 OFFSETS = RequestCode.GET_ALL_CONSUMER_OFFSET
 DELAYS = RequestCode.GET_ALL_DELAY_OFFSET
+TIMERS = RequestCode.GET_TIMER_CHECK_POINT
 PERIOD_S = 10.0
 
 
@@ -35,6 +38,7 @@ class PlayedMaster:
         self.forgotten: dict[str, int] = {}
         self.offsets: dict[str, dict[str, int]] = {}
         self.progress: dict[str, object] = {}
+        self.timers = TimerCheckpoint()
         self.asked: list[tuple[int, dict[str, str]]] = []
         self.bodies: list[int] = []
         self.held: asyncio.Event | None = None
@@ -49,6 +53,8 @@ class PlayedMaster:
         if command.ext_fields.get("knownVersion") == version:
             return RemotingCommand.response(ResponseCode.SUCCESS, {"version": version})
         self.bodies.append(command.code)
+        if command.code == TIMERS:
+            return RemotingCommand.response(ResponseCode.SUCCESS, {"version": version}, encode_checkpoint(self.timers))
         body = {
             "dataVersion": DataVersion(counter=self.counter).as_json(),
             "topicConfigTable": topics_as_json(self.topics),
@@ -86,10 +92,10 @@ def test_a_table_travels_only_when_it_has_changed() -> None:
         slave = await slave_of(loop, master)
         await asyncio.sleep(3 * PERIOD_S)
         assert slave.tables.topics.entries == master.topics
-        assert [code for code, _ in master.asked[:4]] == [TOPICS, GROUPS, OFFSETS, DELAYS]
-        assert len(master.asked) >= 8
+        assert [code for code, _ in master.asked[:5]] == [TOPICS, GROUPS, OFFSETS, DELAYS, TIMERS]
+        assert len(master.asked) >= 10
         assert all(fields["masterEpoch"] == "7" for _, fields in master.asked)
-        assert master.bodies == [TOPICS, GROUPS, OFFSETS, DELAYS]
+        assert master.bodies == [TOPICS, GROUPS, OFFSETS, DELAYS, TIMERS]
         master.counter, master.topics = 2, {}
         await asyncio.sleep(PERIOD_S)
         assert slave.tables.topics.entries == {}

@@ -143,7 +143,6 @@ def test_both_forms_of_a_send_are_understood_and_a_batch_is_refused():
         ({"sysFlag": "4"}, "prepared"),
         ({"sysFlag": "8"}, "committed"),
         ({"sysFlag": "12"}, "rolled back"),
-        ({"properties": "TRAN_MSG\x01true\x02"}, "half"),
         ({"properties": "DELAY\x01soon"}, "by no level at all"),
         ({"properties": "TIMER_DELAY_SEC\x01259201"}, "by more than three days"),
         ({"properties": "TIMER_DELIVER_MS\x01noon"}, "to no time at all"),

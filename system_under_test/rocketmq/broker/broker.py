@@ -12,6 +12,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
+from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
 from system_under_test.rocketmq.broker.tables import Tables
@@ -54,9 +55,12 @@ class Broker:
         )
         puts = Puts(host, self.store, config)
         deliveries = Deliveries(host, self.store, self.tables, puts)
+        waiting, producers = WaitingRooms(host, config), Producers(host)
+        transactions = parts.transactions(host, self.store, config, puts, deliveries, waiting, producers)
         self._services = (
             DelayService(host, self.store, config, deliveries, parts.delay_level),
             TimerService(host, self.store, config, deliveries, parts.timer_place),
+            transactions,
         )
         self._processor = Processor(
             host,
@@ -66,10 +70,12 @@ class Broker:
             self.ha,
             self.manager,
             puts,
-            WaitingRooms(host, config),
+            waiting,
+            producers,
+            transactions,
             on_topics=self._name_servers.changed,
         )
-        self._server = RemotingServer(host, self._processor.handle)
+        self._server = RemotingServer(host, self._processor.handle, self._processor.closed)
         self._opened = False
 
     async def start(self) -> None:

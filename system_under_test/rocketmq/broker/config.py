@@ -50,6 +50,13 @@ class BrokerConfig:
     """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
     timer: TimerSettings = field(default_factory=TimerSettings)
 
+    rejects_transactions: bool = False
+    transaction_timeout_s: float = 6.0
+    """So long a transaction may be open before its producer is asked about it."""
+    transaction_check_interval_s: float = 30.0
+    transaction_check_max: int = 15
+    """So often a producer is asked; then the message is put aside."""
+
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
     ha_batch_bytes: int = 32 * 1024
@@ -111,6 +118,10 @@ class BrokerConfig:
             delay_delivery=settings.delay_delivery(),
             delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
             timer=settings.timer(),
+            rejects_transactions=settings.flag("rejectTransactionMessage", False),
+            transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
+            transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
+            transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
             ha_batch_bytes=settings.integer(

@@ -21,17 +21,21 @@ class Deliveries:
         self._tables = tables
         self._puts = puts
 
+    def is_void(self, waited: Message, due: NewMessage) -> bool:
+        """Whether the topic that it is for was deleted after it was sent."""
+        return waited.physical_offset < self._store.forgotten_topics.get(due.topic, 0)
+
     async def attempt(self, mastership: Mastership, waited: Message, due: NewMessage) -> int | None:
         """Write `due`, which is what comes of `waited`, and wait until it is confirmed.
 
         The copy's end in the log; 0 where there is nothing to write, for its topic was deleted meanwhile; None if it
         was refused, or the role was lost.
         """
-        if waited.physical_offset < self._store.forgotten_topics.get(due.topic, 0):
+        if self.is_void(waited, due):
             self._host.log("undelivered", topic=due.topic, offset=waited.physical_offset, reason="topic deleted")
             return 0
         try:
-            await self._have_topic(mastership, due)
+            await self.have_topic(mastership, due)
             if mastership.ended:
                 return None
             self._host.reached("about-to-deliver")
@@ -41,7 +45,7 @@ class Deliveries:
             return None
         return pending.put.end_offset if await self._puts.confirmed(pending) else None
 
-    async def _have_topic(self, mastership: Mastership, due: NewMessage) -> None:
+    async def have_topic(self, mastership: Mastership, due: NewMessage) -> None:
         """A topic that the last master made, and nobody copied, may have messages that wait. Raises DiskFull."""
         topics = self._tables.topics
         if is_internal_topic(due.topic):

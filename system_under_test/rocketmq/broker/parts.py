@@ -13,6 +13,7 @@ from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAc
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
@@ -102,3 +103,4 @@ class BrokerParts:
     mastership: type[Mastership] = Mastership
     delay_level: type[DelayLevel] = DelayLevel
     timer_place: Place = place
+    transactions: type[Transactions] = Transactions

@@ -37,7 +37,8 @@ class Puts:
     def put(self, mastership: Mastership, *messages: NewMessage) -> Pending:
         """Write them one after the other, in one step; what comes back is about the last one, and so about all.
 
-        Raises RemotingError: refused, and nothing of the first one was written. `mastership` must not have ended.
+        Raises RemotingError: refused, and nothing was written; SYSTEM_ERROR if there was room for some of them only.
+        `mastership` must not have ended.
         """
         if not mastership.enough_in_sync():
             raise RemotingError(
@@ -45,13 +46,17 @@ class Puts:
                 f"in-sync replicas {list(mastership.view.members)}, at least "
                 f"{self._config.min_in_sync_replicas} are needed",
             )
+        put = None
         try:
             for message in messages:
                 put = self._write(message)
-        except MessageTooLarge as error:
-            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+        except (MessageTooLarge, DiskFull) as error:
+            if put is not None:
+                mastership.appended()
+                raise RemotingError(ResponseCode.SYSTEM_ERROR, f"written in part: {error}") from error
+            code = ResponseCode.DISK_FULL if isinstance(error, DiskFull) else ResponseCode.MESSAGE_ILLEGAL
+            raise RemotingError(code, str(error)) from error
+        assert put is not None, "there is something to write"
         self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
         replicated = mastership.replicated(put.end_offset)
         mastership.appended()

@@ -13,23 +13,29 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.transactions import Transactions, is_half
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
+from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
 from system_under_test.storage.message import decode_properties
-
-HALF_MESSAGE = "TRAN_MSG"
-"""The property of a message whose transaction is still open."""
 
 
 class Sends:
     """SEND_MESSAGE in both forms."""
 
     def __init__(
-        self, config: BrokerConfig, puts: Puts, waiting: WaitingRooms, ha: HAService, administration: Administration
+        self,
+        config: BrokerConfig,
+        puts: Puts,
+        waiting: WaitingRooms,
+        transactions: Transactions,
+        ha: HAService,
+        administration: Administration,
     ) -> None:
         self._config = config
         self._puts = puts
         self._waiting = waiting
+        self._transactions = transactions
         self._ha = ha
         self._administration = administration
 
@@ -61,10 +67,19 @@ class Sends:
             sys_flag=request.sys_flag,
             reconsume_times=request.reconsume_times,
         )
-        pending = self._puts.put(mastership, self._waiting.place(message))
+        if is_half(message):
+            placed = self._transactions.half(message, request.producer_group)
+        else:
+            placed = self._waiting.place(message)
+        pending = self._puts.put(mastership, placed)
         code, remark = await self._puts.acknowledged(pending)
         put = pending.put
-        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
+        answer = SendAnswer(
+            message_id=f"{put.offset:032X}",
+            queue_id=request.queue_id,
+            queue_offset=put.queue_offset,
+            transaction_id=properties.get(UNIQUE_KEY, ""),
+        )
         return answer.encode(code, remark)
 
 
@@ -80,8 +95,8 @@ def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
         raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
-    if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
-        raise _illegal("half messages, so transactions, are not supported yet")
+    if request.sys_flag & TRANSACTION_FLAGS and properties.get(HALF_MESSAGE, "").lower() != "true":
+        raise _illegal(f"sysFlag says that the message is of a transaction, but it has no property {HALF_MESSAGE}")
 
 
 def _illegal(remark: str) -> RemotingError:

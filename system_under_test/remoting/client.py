@@ -8,6 +8,7 @@ not have taken effect. Nothing is ever retried here.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from system_under_test.remoting.command import FrameTooLong, MalformedFrame, RemotingCommand, frame_length
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
@@ -27,6 +28,8 @@ class RemotingClient:
         self._channels: dict[str, _Channel] = {}
         self._opaque = 0
         self._closed = False
+        self.on_request: Callable[[str, RemotingCommand], None] | None = None
+        """Called as (address, request) with what a node asks on a connection that this client has made."""
 
     async def invoke(self, address: str, command: RemotingCommand, timeout_s: float) -> RemotingCommand:
         """Send and await the response. Raises ConnectFailed, ConnectionClosed, TimeoutError."""
@@ -118,7 +121,11 @@ class RemotingClient:
                 length = frame_length(await connection.read_exactly(4))
                 command = RemotingCommand.decode(await connection.read_exactly(length))
                 channel.heard_ns = monotonic_ns()
-                future = pending.pop(command.opaque, None) if command.is_response else None
+                if not command.is_response:
+                    if self.on_request is not None:
+                        self.on_request(channel.address, command)
+                    continue
+                future = pending.pop(command.opaque, None)
                 if future is not None and not future.done():
                     future.set_result(command)
         except ConnectionClosed as error:

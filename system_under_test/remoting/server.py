@@ -34,6 +34,9 @@ class Peer(Protocol):
     @property
     def closed(self) -> bool: ...
 
+    def write(self, data: bytes) -> None:
+        """Queue a frame for sending. Raises ConnectionClosed."""
+
     def close(self) -> None: ...
 
 

@@ -116,12 +116,15 @@ class SendAnswer:
     message_id: str
     queue_id: int
     queue_offset: int
+    transaction_id: str = ""
+    """What its producer calls the message, where it does."""
 
     def encode(self, code: int = ResponseCode.SUCCESS, remark: str | None = None) -> RemotingCommand:
         fields = {
             "msgId": self.message_id,
             "queueId": str(self.queue_id),
             "queueOffset": str(self.queue_offset),
+            **({"transactionId": self.transaction_id} if self.transaction_id else {}),
         }
         return RemotingCommand.response(code, fields, remark=remark)
 
@@ -133,6 +136,7 @@ class SendAnswer:
                 message_id=fields["msgId"],
                 queue_id=_number(fields["queueId"]),
                 queue_offset=_number(fields["queueOffset"]),
+                transaction_id=fields.get("transactionId") or "",
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error

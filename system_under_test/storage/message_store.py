@@ -29,6 +29,7 @@ from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import encode_message, encode_properties, message_bytes
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
+from system_under_test.storage.timer_progress import TimerProgress
 
 CONFIRM_LOG_BYTES = 1024
 """The confirm offset moves so far between two events that tell it."""
@@ -68,10 +69,12 @@ class MessageStore:
         self.epochs = parts.epoch_file(host.disk, f"{directory}/epochFileCheckpoint")
         self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
+        self.timer_progress = TimerProgress(host.disk, f"{directory}/config/timercheck")
+        self.delay_progress = parts.delay_progress(host.disk, f"{directory}/config/delayOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
-        self.on_dispatched: Callable[[str, int, int], None] | None = None
-        """Called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
+        self.on_dispatched: list[Callable[[str, int, int], None]] = []
+        """Each is called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
 
     # life
 
@@ -86,7 +89,11 @@ class MessageStore:
         await self._recover_queues(checkpoint)
         self.rebuild_queue_offset_table()
         self.consumer_offsets.load()
-        self.consumer_offsets.version = self._host.clock.wall_ns()
+        self.delay_progress.load()
+        self.timer_progress.load()
+        versions_from = self._host.clock.wall_ns()
+        self.consumer_offsets.version = versions_from
+        self.delay_progress.version = self.timer_progress.version = versions_from
         await self._cut_consumer_offsets()
         await self._recover_epochs()
         self._host.reached("recovered", **self._whole())
@@ -123,6 +130,8 @@ class MessageStore:
         born_host: bytes | None = None,
         flag: int = 0,
         sys_flag: int = 0,
+        reconsume_times: int = 0,
+        prepared_transaction_offset: int = 0,
     ) -> PutResult:
         """Append a message at the next offset of its queue (page cache only; see `flush_to`).
 
@@ -155,6 +164,8 @@ class MessageStore:
                 store_host=self._config.store_host,
                 flag=flag,
                 sys_flag=sys_flag,
+                reconsume_times=reconsume_times,
+                prepared_transaction_offset=prepared_transaction_offset,
             )
         )
         self._queue_offsets[key] = queue_offset + 1
@@ -245,9 +256,9 @@ class MessageStore:
             touched[queue.name] = queue
         if self._forgotten.offsets:
             self._drop_forgotten(touched.values())
-        if self.on_dispatched is not None:
+        for listener in self.on_dispatched:
             for queue in touched.values():
-                self.on_dispatched(queue.topic, queue.queue_id, queue.max_offset)
+                listener(queue.topic, queue.queue_id, queue.max_offset)
 
     # reading
 
@@ -288,6 +299,12 @@ class MessageStore:
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
         """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""
         return self._log.read(offset, max_bytes)
+
+    def settle_delay_progress(self) -> None:
+        """What was delivered, is confirmed and durable, is progress from now on."""
+        safe_end = min(self._confirm_offset, self._log.flushed_offset)
+        self.delay_progress.settle(safe_end)
+        self.timer_progress.settle(safe_end)
 
     # topics
 
@@ -447,6 +464,10 @@ class MessageStore:
     async def _cut_consumer_offsets(self) -> None:
         self.consumer_offsets.clamp(self.queue_end)
         await self.consumer_offsets.persist()
+        self.delay_progress.cut(self._log.max_offset, self.queue_end)
+        await self.delay_progress.persist()
+        self.timer_progress.cut(self._log.max_offset, self.queue_end)
+        await self.timer_progress.persist()
 
     # files
 
@@ -482,6 +503,9 @@ class MessageStore:
         async with self._changes:
             await self._write_checkpoint()
             await self.consumer_offsets.persist()
+            self.settle_delay_progress()
+            await self.delay_progress.persist()
+            await self.timer_progress.persist()
 
     async def _write_checkpoint(self, min_offset: int | None = None) -> None:
         """With `min_offset` for where the log begins, if that is about to change."""

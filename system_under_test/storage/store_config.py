@@ -10,6 +10,7 @@ from system_under_test.runtime.host import Disk, Host
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.delay_progress import DelayProgress
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.message import MessageHeader
@@ -79,4 +80,5 @@ class StorageParts:
     commit_log: type[CommitLog] = CommitLog
     consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
+    delay_progress: Callable[[Disk, str], DelayProgress] = DelayProgress
     epoch_file: Callable[[Disk, str], EpochFile] = EpochFile

@@ -100,6 +100,10 @@ class Cluster:
         """From all nodes; clients still reach it."""
         await self.cut(*((node, other) for other in (*CONTROLLERS, *self.brokers) if other != node))
 
+    async def set_clock(self, node: str, seconds: float) -> None:
+        """So far from the truth."""
+        assert (await self._environment.set_clock(node, offset_s=seconds, rate=1.0)).happened
+
     async def heal(self) -> None:
         assert (await self._environment.heal()).happened
 

@@ -143,11 +143,10 @@ def test_both_forms_of_a_send_are_understood_and_a_batch_is_refused():
         ({"sysFlag": "4"}, "prepared"),
         ({"sysFlag": "8"}, "committed"),
         ({"sysFlag": "12"}, "rolled back"),
-        ({"properties": "TRAN_MSG\x01true\x02"}, "half"),
-        ({"properties": "KEYS\x01k\x02DELAY\x013\x02"}, "by a level"),
         ({"properties": "DELAY\x01soon"}, "by no level at all"),
-        ({"properties": "TIMER_DELAY_SEC\x015"}, "by seconds"),
-        ({"properties": "TIMER_DELIVER_MS\x011700000000000"}, "to a time"),
+        ({"properties": "TIMER_DELAY_SEC\x01259201"}, "by more than three days"),
+        ({"properties": "TIMER_DELIVER_MS\x01noon"}, "to no time at all"),
+        ({"properties": "TIMER_DELAY_MS\x015\x02TIMER_DEL_UNIQKEY\x01k"}, "to take another one back"),
     ],
 )
 def test_what_consumers_must_not_see_yet_is_refused_and_never_read(fields, body):

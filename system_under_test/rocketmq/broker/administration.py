@@ -23,6 +23,7 @@ from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import encode_checkpoint
 
 KNOWN_VERSION = "knownVersion"
 """Header field: the version that whoever asks has already; the answer then has no body where nothing has changed."""
@@ -56,6 +57,8 @@ class Administration:
             RequestCode.GET_ALL_TOPIC_CONFIG: self._list_topics,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._list_groups,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._list_offsets,
+            RequestCode.GET_ALL_DELAY_OFFSET: self._list_delay_progress,
+            RequestCode.GET_TIMER_CHECK_POINT: self._show_timer_progress,
         }
 
     def topic(self, name: str) -> TopicConfig:
@@ -153,15 +156,16 @@ class Administration:
 
     def _list_topics(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         topics, forgotten = self._tables.topics, self._store.forgotten_topics
-        return self._listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
+        return self.listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
 
     def _list_groups(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        return self._listed(command, str(self._tables.groups.version), self._tables.groups.encode)
+        return self.listed(command, str(self._tables.groups.version), self._tables.groups.encode)
 
     def _list_offsets(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
+        return self.listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
 
-    def _listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+    def listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+        """A table for whoever asks; for a slave only if this is the master that it follows. Raises RemotingError."""
         fields = command.ext_fields
         mastership = self._ha.mastership
         wanted_epoch = fields.get(MASTER_EPOCH)
@@ -169,6 +173,16 @@ class Administration:
             raise RemotingError(ResponseCode.NOT_MASTER, f"this broker is not the master of epoch {wanted_epoch}")
         body = b"" if fields.get(KNOWN_VERSION) == version else encode()
         return RemotingCommand.response(ResponseCode.SUCCESS, {VERSION: version}, body)
+
+    def _list_delay_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        self._store.settle_delay_progress()
+        progress = self._store.delay_progress
+        return self.listed(command, str(progress.version), lambda: json.dumps(progress.as_json()).encode())
+
+    def _show_timer_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        self._store.settle_delay_progress()
+        progress = self._store.timer_progress
+        return self.listed(command, str(progress.version), lambda: encode_checkpoint(progress.checkpoint))
 
     def _encoded_offsets(self) -> bytes:
         table: dict[str, dict[str, int]] = {}

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
+from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.storage.message_store import FlushMode
@@ -41,6 +43,19 @@ class BrokerConfig:
     ack_after_flush: bool = False
     """A slave acks what is durable instead of what is written."""
     priority: int = 2**31 - 1
+
+    delay_levels: DelayLevels = field(default_factory=lambda: DelayLevels.parse(DEFAULT_LEVELS))
+    delay_delivery: DelayDelivery = DelayDelivery.LEVEL
+    delay_pending: int = 2000
+    """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
+    timer: TimerSettings = field(default_factory=TimerSettings)
+
+    rejects_transactions: bool = False
+    transaction_timeout_s: float = 6.0
+    """So long a transaction may be open before its producer is asked about it."""
+    transaction_check_interval_s: float = 30.0
+    transaction_check_max: int = 15
+    """So often a producer is asked; then the message is put aside."""
 
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
@@ -99,6 +114,14 @@ class BrokerConfig:
             sync_from_last_file=settings.flag("syncFromLastFile", False),
             ack_after_flush=settings.flag("ackAfterFlush", False),
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
+            delay_levels=settings.delay_levels(),
+            delay_delivery=settings.delay_delivery(),
+            delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
+            timer=settings.timer(),
+            rejects_transactions=settings.flag("rejectTransactionMessage", False),
+            transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
+            transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
+            transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
             ha_batch_bytes=settings.integer(
@@ -147,6 +170,39 @@ class _Settings(Settings):
             return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def delay_levels(self) -> DelayLevels:
+        try:
+            return DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
+        except ValueError as error:
+            raise ValueError(f"messageDelayLevel: {error}") from error
+
+    def timer(self) -> TimerSettings:
+        """RocketMQ's wheel has slots for fourteen days whatever their width; timerWheelSlots is the number of them."""
+        slots = self.integer("timerWheelSlots", 14 * 86_400, minimum=8, maximum=10**9)
+        most = slots // 4
+        return TimerSettings(
+            enabled=self.flag("timerWheelEnable", True),
+            precision_ms=self.integer("timerPrecisionMs", 1000, minimum=1, maximum=60_000),
+            max_delay_s=self.integer("timerMaxDelaySec", 3 * 86_400, maximum=10**9),
+            window_slots=self.integer("timerRollWindowSlot", min(2 * 86_400, most), minimum=2, maximum=most),
+            slots=slots,
+            log_file_bytes=self.integer("mappedFileSizeTimerLog", 100 * 1024**2, minimum=52),
+        )
+
+    def delay_delivery(self) -> DelayDelivery:
+        """RocketMQ has a flag for the third mode alone; the first one is that of its early versions."""
+        is_asynchronous = self.flag("enableScheduleAsyncDeliver", False)
+        default = DelayDelivery.ASYNC if is_asynchronous else DelayDelivery.LEVEL
+        value = self.text("scheduleDeliveryMode", default.value)
+        try:
+            mode = DelayDelivery(value)
+        except ValueError:
+            expected = ", ".join(mode.value for mode in DelayDelivery)
+            raise ValueError(f"scheduleDeliveryMode: expected one of {expected}, got {value!r}") from None
+        if is_asynchronous and mode is not DelayDelivery.ASYNC:
+            raise ValueError(f"scheduleDeliveryMode: expected ASYNC with enableScheduleAsyncDeliver, got {value}")
+        return mode
 
     def flush_disk_type(self) -> FlushMode:
         value = self.text("flushDiskType", FlushMode.ASYNC.value)

@@ -8,14 +8,17 @@ from typing import NamedTuple
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
+from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
+from system_under_test.storage.timer_wheel import Place, place
 
 
 def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
@@ -98,3 +101,6 @@ class BrokerParts:
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
+    delay_level: type[DelayLevel] = DelayLevel
+    timer_place: Place = place
+    transactions: type[Transactions] = Transactions

@@ -31,7 +31,7 @@ from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
-from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import FlushMode, MessageStore
 
@@ -297,7 +297,11 @@ class ReplicasManager:
         """A topic that the last master made, and nobody copied, may have acknowledged messages."""
         topics = self._tables.topics
         held = self._store.topics_with_messages()
-        missing = [TopicConfig.of(name, queues) for name, queues in held.items() if name not in topics.entries]
+        missing = [
+            TopicConfig.of(name, queues)
+            for name, queues in held.items()
+            if name not in topics.entries and not is_internal_topic(name)
+        ]
         if missing:
             room = MAX_TOPICS - len(topics.entries)
             await topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -10,30 +9,33 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.new_message import NewMessage
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.transactions import Transactions, is_half
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
-from system_under_test.runtime.host import DiskFull, Host
-from system_under_test.storage.errors import LogTruncated, MessageTooLarge
+from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
 from system_under_test.storage.message import decode_properties
-from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
-
-HALF_MESSAGE = "TRAN_MSG"
-"""The property of a message whose transaction is still open."""
-DELAYS = ("DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
-"""Properties by which a message is to be shown later: a level, spans of time, a time."""
 
 
 class Sends:
     """SEND_MESSAGE in both forms."""
 
     def __init__(
-        self, host: Host, store: MessageStore, config: BrokerConfig, ha: HAService, administration: Administration
+        self,
+        config: BrokerConfig,
+        puts: Puts,
+        waiting: WaitingRooms,
+        transactions: Transactions,
+        ha: HAService,
+        administration: Administration,
     ) -> None:
-        self._host = host
-        self._store = store
         self._config = config
+        self._puts = puts
+        self._waiting = waiting
+        self._transactions = transactions
         self._ha = ha
         self._administration = administration
 
@@ -55,61 +57,30 @@ class Sends:
         check_queue(topic, request.queue_id, topic.write_queues)
         properties = decode_properties(request.properties.encode())
         _check_message(request, properties)
-        if not mastership.enough_in_sync():
-            raise RemotingError(
-                ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"in-sync replicas {list(mastership.view.members)}, at least "
-                f"{self._config.min_in_sync_replicas} are needed",
-            )
-        try:
-            put = self._store.put(
-                request.topic,
-                request.queue_id,
-                request.body,
-                properties,
-                born_timestamp_ms=request.born_timestamp_ms,
-                flag=request.flag,
-                sys_flag=request.sys_flag,
-            )
-        except MessageTooLarge as error:
-            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
-        replicated = mastership.replicated(put.end_offset)
-        mastership.appended()
-        self._host.reached("put-sent-on")
-        code, remark = await self._acknowledged(mastership, put, replicated)
-        if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=put.end_offset)
+        message = NewMessage(
+            topic=request.topic,
+            queue_id=request.queue_id,
+            body=request.body,
+            properties=properties,
+            born_timestamp_ms=request.born_timestamp_ms,
+            flag=request.flag,
+            sys_flag=request.sys_flag,
+            reconsume_times=request.reconsume_times,
+        )
+        if is_half(message):
+            placed = self._transactions.half(message, request.producer_group)
         else:
-            self._host.reached("put-unconfirmed")
-        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
+            placed = self._waiting.place(message)
+        pending = self._puts.put(mastership, placed)
+        code, remark = await self._puts.acknowledged(pending)
+        put = pending.put
+        answer = SendAnswer(
+            message_id=f"{put.offset:032X}",
+            queue_id=request.queue_id,
+            queue_offset=put.queue_offset,
+            transaction_id=properties.get(UNIQUE_KEY, ""),
+        )
         return answer.encode(code, remark)
-
-    async def _acknowledged(
-        self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
-    ) -> tuple[ResponseCode, str | None]:
-        """SUCCESS, or a code that leaves open whether the message will stay."""
-        if self._config.flush_mode is FlushMode.SYNC:
-            try:
-                await self._store.flush_to(put.end_offset, self._config.flush_wait_s)
-            except TimeoutError:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
-            except LogTruncated:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
-            self._host.reached("put-flushed")
-            mastership.advance()
-        try:
-            if not replicated.done():
-                await self._host.clock.within(self._config.replication_wait_s, replicated)
-        except TimeoutError:
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
-        if not replicated.result():
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
-        return ResponseCode.SUCCESS, None
 
 
 def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
@@ -119,15 +90,13 @@ def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
         -(2**63) <= request.born_timestamp_ms < 2**63
         and -(2**31) <= request.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
+        and -(2**31) <= request.reconsume_times < 2**31
     ):
-        raise _illegal("bornTimestamp, flag or sysFlag is out of range")
+        raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
-    if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
-        raise _illegal("half messages, so transactions, are not supported yet")
-    for name in DELAYS:
-        if properties.get(name, "0") != "0":
-            raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
+    if request.sys_flag & TRANSACTION_FLAGS and properties.get(HALF_MESSAGE, "").lower() != "true":
+        raise _illegal(f"sysFlag says that the message is of a transaction, but it has no property {HALF_MESSAGE}")
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -118,7 +118,14 @@ class MessageClient:
         return await self._route(topic, self._deadline_ns())
 
     async def send(
-        self, topic: str, queue_id: int, body: bytes, *, properties: str = "", broker_name: str | None = None
+        self,
+        topic: str,
+        queue_id: int,
+        body: bytes,
+        *,
+        properties: str = "",
+        sys_flag: int = 0,
+        broker_name: str | None = None,
     ) -> SendResult:
         request = SendRequest(
             topic=topic,
@@ -126,6 +133,7 @@ class MessageClient:
             body=body,
             born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
             properties=properties,
+            sys_flag=sys_flag,
         )
         broker, response = await self._ask(topic, request.encode(), broker_name, None, self._default_topic)
         self._expect_success(topic, broker, response)

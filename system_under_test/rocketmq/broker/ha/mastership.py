@@ -69,6 +69,8 @@ class Mastership:
         self.set_due = asyncio.Event()
         """The SyncStateSet may have to change."""
         self.confirm_moved = asyncio.Event()
+        self.on_end: list[Callable[[], None]] = []
+        """Each is called when the role is lost; must not block."""
         self._own_acked_offset = own_acked_offset
         self._view = view
         self._must_ack = view.must_ack
@@ -237,6 +239,8 @@ class Mastership:
             future = self._waiting.popleft()[1]
             if not future.done():
                 future.set_result(False)
+        for call in self.on_end:
+            call()
 
     def replicated_offset(self, least: int | None) -> int:
         """The end of what is replicated as configured; -1 for nothing."""

@@ -70,8 +70,8 @@ class MessageStore:
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
-        self.on_dispatched: Callable[[str, int, int], None] | None = None
-        """Called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
+        self.on_dispatched: list[Callable[[str, int, int], None]] = []
+        """Each called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
 
     # life
 
@@ -123,8 +123,11 @@ class MessageStore:
         born_host: bytes | None = None,
         flag: int = 0,
         sys_flag: int = 0,
+        reconsume_times: int = 0,
+        allowance_bytes: int = 0,
     ) -> PutResult:
-        """Append a message at the next offset of its queue (page cache only; see `flush_to`).
+        """Append a message at the next offset of its queue (page cache only; see `flush_to`). It may have
+        `allowance_bytes` more than clients may send: what the broker itself adds to a message that it writes again.
 
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
@@ -135,8 +138,8 @@ class MessageStore:
             topic_bytes = self._topics[topic] = topic.encode()
         property_bytes = encode_properties(properties) if properties else b""
         size = message_bytes(topic_bytes, body, property_bytes)
-        if size > self._config.max_message_bytes:
-            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
+        if size > self._config.max_message_bytes + allowance_bytes:
+            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes + allowance_bytes}")
         key = (topic, queue_id)
         queue_offset = self._queue_offsets.get(key, 0)
         now_ms = self._host.clock.wall_ns() // 1_000_000
@@ -155,6 +158,7 @@ class MessageStore:
                 store_host=self._config.store_host,
                 flag=flag,
                 sys_flag=sys_flag,
+                reconsume_times=reconsume_times,
             )
         )
         self._queue_offsets[key] = queue_offset + 1
@@ -245,9 +249,9 @@ class MessageStore:
             touched[queue.name] = queue
         if self._forgotten.offsets:
             self._drop_forgotten(touched.values())
-        if self.on_dispatched is not None:
+        for arrived in self.on_dispatched:
             for queue in touched.values():
-                self.on_dispatched(queue.topic, queue.queue_id, queue.max_offset)
+                arrived(queue.topic, queue.queue_id, queue.max_offset)
 
     # reading
 

@@ -48,7 +48,7 @@ class Broker:
             retry_s=config.retry_s,
         )
         self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+            host, self.store, self.tables, config, self.ha, self.manager, parts, on_topics=self._name_servers.changed
         )
         self._server = RemotingServer(host, self._processor.handle)
         self._opened = False
@@ -66,6 +66,7 @@ class Broker:
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
+        self._processor.pops.stop()
         await self._name_servers.stop()
         await self.manager.stop()
         await self.ha.stop()
@@ -73,6 +74,7 @@ class Broker:
             await self.store.stop()
 
     def _role_taken(self) -> None:
+        self._processor.pops.role_taken()
         self._name_servers.changed()
 
     def _registration(self) -> Registration | None:

@@ -11,6 +11,7 @@ from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offse
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
@@ -98,3 +99,4 @@ class BrokerParts:
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
+    pop_service: type[PopService] = PopService

@@ -12,6 +12,8 @@ from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.popping import Pops
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
@@ -33,6 +35,7 @@ class Processor:
         config: BrokerConfig,
         ha: HAService,
         manager: ReplicasManager,
+        parts: BrokerParts,
         *,
         on_topics: Callable[[], None],
     ) -> None:
@@ -43,10 +46,12 @@ class Processor:
         administration = Administration(host, store, tables, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration)
         self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
+        self.pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         self._handlers: Handlers = {
             **administration.handlers,
             **Sends(host, store, config, ha, administration).handlers,
             **self._pulls.handlers,
+            **self.pops.handlers,
             **progress.handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),

@@ -49,7 +49,7 @@ class Pulls:
         self._progress = progress
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
-        store.on_dispatched = self._dispatched
+        store.on_dispatched.append(self._dispatched)
 
     @property
     def handlers(self) -> Handlers:

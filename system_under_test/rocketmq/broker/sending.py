@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.runtime.host import DiskFull, Host
-from system_under_test.storage.errors import LogTruncated, MessageTooLarge
+from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.message import decode_properties
-from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
+from system_under_test.storage.message_store import MessageStore
 
 HALF_MESSAGE = "TRAN_MSG"
 """The property of a message whose transaction is still open."""
@@ -79,37 +78,13 @@ class Sends:
         replicated = mastership.replicated(put.end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")
-        code, remark = await self._acknowledged(mastership, put, replicated)
+        code, remark = await acknowledged(self._host, self._store, self._config, mastership, put.end_offset, replicated)
         if code is ResponseCode.SUCCESS:
             self._host.reached("put-confirmed", end=put.end_offset)
         else:
             self._host.reached("put-unconfirmed")
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
         return answer.encode(code, remark)
-
-    async def _acknowledged(
-        self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
-    ) -> tuple[ResponseCode, str | None]:
-        """SUCCESS, or a code that leaves open whether the message will stay."""
-        if self._config.flush_mode is FlushMode.SYNC:
-            try:
-                await self._store.flush_to(put.end_offset, self._config.flush_wait_s)
-            except TimeoutError:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
-            except LogTruncated:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
-            self._host.reached("put-flushed")
-            mastership.advance()
-        try:
-            if not replicated.done():
-                await self._host.clock.within(self._config.replication_wait_s, replicated)
-        except TimeoutError:
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
-        if not replicated.result():
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
-        return ResponseCode.SUCCESS, None
 
 
 def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:

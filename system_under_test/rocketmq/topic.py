@@ -90,9 +90,9 @@ class TopicConfig:
             raise ValueError(f"topicSysFlag: expected a whole number from 0 on, got {self.system_flag!r}")
 
     @classmethod
-    def of(cls, name: str, queues: int) -> TopicConfig:
-        """With the same queues for readers and writers, open to both."""
-        return cls(name=name, read_queues=queues, write_queues=queues)
+    def of(cls, name: str, queues: int, permission: int = READ_WRITE) -> TopicConfig:
+        """With the same queues for readers and writers, open to both unless `permission` says otherwise."""
+        return cls(name=name, read_queues=queues, write_queues=queues, permission=permission)
 
     @property
     def is_readable(self) -> bool:

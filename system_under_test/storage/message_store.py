@@ -132,8 +132,10 @@ class MessageStore:
         sys_flag: int = 0,
         reconsume_times: int = 0,
         prepared_transaction_offset: int = 0,
+        allowance_bytes: int = 0,
     ) -> PutResult:
-        """Append a message at the next offset of its queue (page cache only; see `flush_to`).
+        """Append a message at the next offset of its queue (page cache only; see `flush_to`). It may have
+        `allowance_bytes` more than clients may send: what the broker itself adds to a message that it writes again.
 
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
@@ -144,8 +146,8 @@ class MessageStore:
             topic_bytes = self._topics[topic] = topic.encode()
         property_bytes = encode_properties(properties) if properties else b""
         size = message_bytes(topic_bytes, body, property_bytes)
-        if size > self._config.max_message_bytes:
-            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
+        if size > self._config.max_message_bytes + allowance_bytes:
+            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes + allowance_bytes}")
         key = (topic, queue_id)
         queue_offset = self._queue_offsets.get(key, 0)
         now_ms = self._host.clock.wall_ns() // 1_000_000

@@ -81,6 +81,11 @@ class Administration:
             raise _wrong(str(error)) from error
         await self._put_topic(topic)
 
+    async def ensure_topic(self, topic: TopicConfig) -> None:
+        """Have this topic of the broker's own, durably, unless there is one of its name. Raises RemotingError."""
+        if topic.name not in self._tables.topics.entries:
+            await self._put_topic(topic)
+
     # topics
 
     async def _create_topic(self, command: RemotingCommand, _: Peer) -> RemotingCommand:

@@ -73,6 +73,7 @@ class Broker:
             waiting,
             producers,
             transactions,
+            parts,
             on_topics=self._name_servers.changed,
         )
         self._server = RemotingServer(host, self._processor.handle, self._processor.closed)
@@ -91,6 +92,7 @@ class Broker:
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
+        self._processor.pops.stop()
         await self._name_servers.stop()
         await self.manager.stop()
         await self.ha.stop()
@@ -101,6 +103,7 @@ class Broker:
         if self.ha.mastership is not None:
             for service in self._services:
                 service.begin(self.ha.mastership)
+        self._processor.pops.role_taken()
         self._name_servers.changed()
 
     def _registration(self) -> Registration | None:

@@ -12,6 +12,7 @@ from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
@@ -104,3 +105,4 @@ class BrokerParts:
     delay_level: type[DelayLevel] = DelayLevel
     timer_place: Place = place
     transactions: type[Transactions] = Transactions
+    pop_service: type[PopService] = PopService

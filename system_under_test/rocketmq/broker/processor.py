@@ -12,6 +12,8 @@ from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.popping import Pops
 from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.putting import Puts
@@ -42,6 +44,7 @@ class Processor:
         waiting: WaitingRooms,
         producers: Producers,
         transactions: Transactions,
+        parts: BrokerParts,
         *,
         on_topics: Callable[[], None],
     ) -> None:
@@ -53,10 +56,12 @@ class Processor:
         administration = Administration(host, store, tables, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration)
         self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
+        self.pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         self._handlers: Handlers = {
             **administration.handlers,
             **Sends(config, puts, waiting, transactions, ha, administration).handlers,
             **self._pulls.handlers,
+            **self.pops.handlers,
             **progress.handlers,
             **RuntimeInfo(host, store, tables, config, manager).handlers,
             **producers.handlers,

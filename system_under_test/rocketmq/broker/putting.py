@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.new_message import NewMessage
@@ -79,34 +80,14 @@ class Puts:
 
     async def acknowledged(self, pending: Pending) -> tuple[ResponseCode, str | None]:
         """SUCCESS, or a code that leaves open whether the message will stay."""
-        code, remark = await self._acknowledged(pending)
+        code, remark = await acknowledged(
+            self._host, self._store, self._config, pending.mastership, pending.put.end_offset, pending.replicated
+        )
         if code is ResponseCode.SUCCESS:
             self._host.reached("put-confirmed", end=pending.put.end_offset)
         else:
             self._host.reached("put-unconfirmed")
         return code, remark
-
-    async def _acknowledged(self, pending: Pending) -> tuple[ResponseCode, str | None]:
-        replicated = pending.replicated
-        if self._config.flush_mode is FlushMode.SYNC:
-            try:
-                await self._store.flush_to(pending.put.end_offset, self._config.flush_wait_s)
-            except TimeoutError:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
-            except LogTruncated:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
-            self._host.reached("put-flushed")
-            pending.mastership.advance()
-        try:
-            if not replicated.done():
-                await self._host.clock.within(self._config.replication_wait_s, replicated)
-        except TimeoutError:
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
-        if not replicated.result():
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
-        return ResponseCode.SUCCESS, None
 
     async def confirmed(self, pending: Pending) -> bool:
         """True once the message is as safe as one that was acknowledged; False if the role is lost before.

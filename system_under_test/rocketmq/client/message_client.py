@@ -46,6 +46,7 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.DISK_FULL: ("disk-full", True),
     ResponseCode.TOPIC_NOT_EXIST: ("no-route", True),
     ResponseCode.QUERY_NOT_FOUND: ("not-found", True),
+    ResponseCode.NO_MESSAGE: ("not-held", True),
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: ("service-not-available", True),
 }
 """Response code → (error code, definite). What is not here may have taken effect."""
@@ -204,6 +205,21 @@ class MessageClient:
         request = QueueRequest(topic=topic, queue_id=queue_id)
         broker, response = await self._ask(topic, request.encode(RequestCode.GET_MIN_OFFSET), broker_name, None)
         return self._offset(topic, broker, response)
+
+    async def request(
+        self,
+        topic: str,
+        command: RemotingCommand,
+        *,
+        broker_name: str | None = None,
+        expected: frozenset[int] = frozenset({ResponseCode.SUCCESS}),
+    ) -> tuple[str, RemotingCommand]:
+        """One request to the master of a topic, for what this client does not know itself; who answered, and what,
+        if the response code is an expected one. Raises ClientError."""
+        broker, response = await self._ask(topic, command, broker_name, None)
+        if response.code not in expected:
+            raise self._refused(topic, broker, response)
+        return broker, response
 
     def _deadline_ns(self) -> int:
         return self._host.clock.monotonic_ns() + int(self._timeout_s * 1e9)

@@ -121,4 +121,15 @@ _STORE: Mapping[str, str] = {
     "checkpoint-written": "a broker's checkpoint is durable",
 }
 
-POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE}
+_POP: Mapping[str, str] = {
+    "pop-resumed": "a new master has read from the revive log which messages are given out; it gives out none yet",
+    "pop-checkpointed": "a master has written the checkpoints of a pop; no slave was sent them",
+    "about-to-give-out": "a pop's checkpoints are safe; its messages are not sent to the consumer yet",
+    "pop-ack-appended": "a master has written that a popped message is acknowledged; no slave was sent it",
+    "pop-renewal-appended": "a master has written another invisible time of a popped message; no slave was sent it",
+    "pop-unconfirmed": "a pop, or what a consumer says of one, is about to be answered without certainty",
+    "pop-revival-appended": "a master has written where messages will come again, and not put them there",
+    "pop-revived": "a master has put popped messages where they come again; no slave was sent them",
+}
+
+POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE, **_POP}

@@ -1,0 +1,43 @@
+"""When a master may tell a client that what it has written will stay."""
+
+from __future__ import annotations
+
+import asyncio
+
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.runtime.host import Host
+from system_under_test.storage.errors import LogTruncated
+from system_under_test.storage.message_store import FlushMode, MessageStore
+
+
+async def acknowledged(
+    host: Host,
+    store: MessageStore,
+    config: BrokerConfig,
+    mastership: Mastership,
+    end_offset: int,
+    replicated: asyncio.Future[bool],
+) -> tuple[ResponseCode, str | None]:
+    """SUCCESS once all before `end_offset` is durable and replicated as configured, or a code that leaves open whether
+    it will stay. `replicated` is the mastership's answer for that offset."""
+    if config.flush_mode is FlushMode.SYNC:
+        try:
+            await store.flush_to(end_offset, config.flush_wait_s)
+        except TimeoutError:
+            replicated.cancel()
+            return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
+        except LogTruncated:
+            replicated.cancel()
+            return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
+        host.reached("put-flushed")
+        mastership.advance()
+    try:
+        if not replicated.done():
+            await host.clock.within(config.replication_wait_s, replicated)
+    except TimeoutError:
+        return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
+    if not replicated.result():
+        return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
+    return ResponseCode.SUCCESS, None

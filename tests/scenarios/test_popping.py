@@ -1,0 +1,320 @@
+"""POP: messages that are given out, acknowledged, kept, and come again, with and without a change of master."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable
+
+import pytest
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import MessageClient
+from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
+from system_under_test.rocketmq.pop_protocol import HandleRequest, InitMode, PopRequest, dead_letter_topic, retry_topic
+from tests.scenarios.broker_cluster import TOPIC, Cluster, play
+
+OK = "SUCCESS"
+INVISIBLE_MS = 5_000
+
+
+class Consumer:
+    """One of a group, with a client of its own. What it is given it shows as `letter` or `letter×times it came`."""
+
+    def __init__(self, cluster: Cluster, group: str = "readers") -> None:
+        self._client: MessageClient = cluster.client()
+        self.pops = PopClient(self._client._host, self._client, group)
+        self.held: dict[str, PoppedMessage] = {}
+
+    async def pop(self, count: int = 32, invisible_ms: int = INVISIBLE_MS, poll_ms: int = 0) -> list[str]:
+        try:
+            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
+        except ClientError as error:
+            if not error.definite:
+                raise
+            # Whoever was master is not any more: the route is looked up anew.
+            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
+        self.held |= {message.body.decode(): message for message in popped.messages}
+        return [
+            message.body.decode() + (f"×{message.reconsume_times}" if message.reconsume_times else "")
+            for message in popped.messages
+        ]
+
+    async def ack(self, letter: str) -> str:
+        try:
+            await self.pops.ack(self.held[letter])
+        except ClientError as error:
+            return error.code
+        return OK
+
+    async def keep(self, letter: str, invisible_ms: int) -> str:
+        try:
+            self.held[letter] = await self.pops.change_invisible_time(self.held[letter], invisible_ms)
+        except ClientError as error:
+            return error.code
+        return OK
+
+
+def test_what_is_not_acknowledged_comes_again_after_its_invisible_time_and_what_is_does_not():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await consumer.pop() == []
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert await consumer.pop() == ["a", "b", "c"]
+        assert await consumer.pop() == []
+        assert await consumer.ack("b") == OK
+        await cluster.sleep(4.5)
+        assert await consumer.pop() == []
+        await cluster.sleep(1)
+        assert await consumer.pop() == ["a×1", "c×1"]
+        assert [await consumer.ack(letter) for letter in "ac"] == [OK, OK]
+        await cluster.sleep(60)
+        assert await consumer.pop() == []
+        assert await cluster.committed("b1", "readers") == 3
+        assert await cluster.read("b1", retry_topic("readers", TOPIC)) == ["a", "c"]
+
+    play(story)
+
+
+def test_a_new_master_knows_who_has_what_and_what_was_acknowledged():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b", "c", "d") == [OK] * 4
+        assert await consumer.pop(count=3) == ["a", "b", "c"]
+        assert await consumer.ack("a") == OK
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await consumer.pop() == ["d"]
+        assert await consumer.ack("b") == OK
+        assert await consumer.ack("d") == OK
+        await cluster.sleep(4.5)
+        assert await consumer.pop() == []
+        await cluster.sleep(1)
+        assert await consumer.pop() == ["c×1"]
+        assert await consumer.ack("c") == OK
+        await cluster.boot("b1")
+        await cluster.until_members(1, 2)
+        await cluster.kill("b2")
+        await cluster.until_master("b1")
+        await cluster.sleep(20)
+        assert await consumer.pop() == []
+
+    play(story)
+
+
+def test_all_is_as_it_was_after_all_lost_their_power():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert await consumer.pop(count=2) == ["a", "b"]
+        assert await consumer.ack("a") == OK
+        await cluster.power_off("b1", "b2")
+        await cluster.boot("b1", "b2")
+        master = None
+
+        async def has_master() -> bool:
+            nonlocal master
+            master = await cluster.master()
+            return master is not None and await cluster._takes_sends(master)
+
+        await cluster.until(has_master, 60)
+        consumer = Consumer(cluster)
+        found: list[str] = []
+
+        async def is_found() -> bool:
+            for shown in await consumer.pop():
+                found.append(shown)
+                assert await consumer.ack(shown[0]) == OK
+            return len(found) >= 2
+
+        await cluster.until(is_found, 60)
+        assert sorted(found) == ["b×1", "c"]
+
+    play(story, flushDiskType="SYNC_FLUSH")
+
+
+def test_a_kept_message_comes_again_after_its_new_time_and_its_old_handle_is_worth_nothing():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b") == [OK] * 2
+        assert await consumer.pop() == ["a", "b"]
+        old = dict(consumer.held)
+        await cluster.sleep(2)
+        assert await consumer.keep("a", 10_000) == OK
+        consumer.held, new = old, consumer.held
+        assert await consumer.ack("a") == "not-held"
+        assert await consumer.keep("a", 10_000) == "not-held"
+        await cluster.sleep(4)
+        assert await consumer.pop() == ["b×1"]
+        assert await consumer.ack("b") == OK
+        await cluster.sleep(5)
+        assert await consumer.pop() == []
+        await cluster.sleep(1.5)
+        consumer.held = new
+        assert await consumer.ack("a") == "not-held"
+        assert await consumer.pop() == ["a×1"]
+        assert await consumer.ack("a") == OK
+        assert await consumer.keep("a", 1) == "not-held"
+
+    play(story)
+
+
+def test_a_message_that_came_too_often_is_among_the_dead_letters():
+    async def story(cluster: Cluster) -> None:
+        group = {"groupName": "readers", "retryMaxTimes": 2}
+        command = RemotingCommand.request(
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group).encode()
+        )
+        assert await cluster.ask("b1", command) == OK
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a") == [OK]
+        for shown in ("a", "a×1", "a×2"):
+            assert await consumer.pop() == [shown]
+            await cluster.sleep(6)
+        assert await consumer.pop() == []
+        assert await cluster.read("b1", dead_letter_topic("readers")) == ["a"]
+        assert await cluster.committed("b1", "readers", retry_topic("readers", TOPIC)) == 2
+
+    play(story)
+
+
+def test_a_pop_waits_for_messages_new_ones_and_those_that_come_again():
+    async def story(cluster: Cluster) -> None:
+        consumer, other = Consumer(cluster), Consumer(cluster)
+        waiting = cluster.begin(joined(consumer.pop(poll_ms=2_500)))
+        await cluster.sleep(1)
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.sleep(0.1)
+        assert waiting.done() and await waiting == "a"
+        begun = cluster.now_s
+        assert await other.pop(poll_ms=2_500) == []
+        assert 2.4 < cluster.now_s - begun < 2.6
+        assert await other.pop(poll_ms=2_500) == ["a×1"]
+        assert 5 < cluster.now_s - begun + 0.2 < 5.4
+
+    play(story)
+
+
+async def joined(letters: Awaitable[list[str]]) -> str:
+    return " ".join(await letters)
+
+
+def test_consumers_of_a_group_share_a_queue_and_two_groups_have_it_each():
+    async def story(cluster: Cluster) -> None:
+        first, second, alone = Consumer(cluster), Consumer(cluster), Consumer(cluster, "others")
+        assert await cluster.send("b1", *"abcdef") == [OK] * 6
+        assert await first.pop(count=2) == ["a", "b"]
+        assert await second.pop(count=3) == ["c", "d", "e"]
+        assert await alone.pop(count=4) == ["a", "b", "c", "d"]
+        assert await first.pop() == ["f"]
+        await second.pops.ack_all(list(second.held.values()))
+        await first.pops.ack_all(list(first.held.values()))
+        with pytest.raises(ClientError, match="0 of 3"):
+            await first.pops.ack_all(list(first.held.values()))
+        await cluster.sleep(20)
+        assert await first.pop() == []
+        assert await alone.pop() == ["e", "f", "a×1", "b×1", "c×1", "d×1"]
+
+    play(story)
+
+
+def test_a_group_may_change_between_pulling_and_popping():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", *"abcde") == [OK] * 5
+        await cluster.commit("b1", "readers", 1)
+        assert await consumer.pop(count=2) == ["b", "c"]
+        assert await cluster.committed("b1", "readers") == 3
+        await cluster.commit("b1", "readers", 4)
+        assert await consumer.pop(count=1) == ["e"]
+        await cluster.commit("b1", "readers", 0)
+        assert await consumer.pop(count=1) == ["a"]
+        assert await cluster.committed("b1", "readers") == 1
+
+    play(story)
+
+
+def test_a_new_group_may_begin_at_the_end_and_stays_there_through_a_change_of_master():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", *"abc") == [OK] * 3
+        popped = await consumer.pops.pop(TOPIC, INVISIBLE_MS, max_count=1, init_mode=InitMode.MAX)
+        assert [message.body for message in popped.messages] == [b"c"]
+        assert await cluster.send("b1", "d") == [OK]
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        consumer = Consumer(cluster)
+        popped = await consumer.pops.pop(TOPIC, INVISIBLE_MS, init_mode=InitMode.MAX)
+        assert [message.body for message in popped.messages] == [b"d"]
+
+    play(story)
+
+
+def test_only_wanted_tags_are_given_out_and_the_others_are_passed_over():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        client = cluster.client()
+        for letter, tag in (("a", "red"), ("b", "blue"), ("c", "red"), ("d", "green")):
+            await client.send(TOPIC, 0, letter.encode(), properties=f"TAGS\x01{tag}\x02")
+        popped = await consumer.pops.pop(TOPIC, INVISIBLE_MS, expression="red || green")
+        assert [message.body for message in popped.messages] == [b"a", b"c", b"d"]
+        assert await cluster.committed("b1", "readers") == 4
+        await cluster.sleep(6)
+        assert await consumer.pop() == ["a×1", "c×1", "d×1"]
+        with pytest.raises(ClientError, match="SQL92"):
+            raise await refused(cluster, expType="SQL92", exp="a > 1")
+
+    play(story)
+
+
+async def refused(cluster: Cluster, **fields: str) -> ClientError:
+    request = PopRequest(topic=TOPIC, consumer_group="readers", invisible_ms=1000).encode()
+    command = RemotingCommand.request(request.code, {**request.ext_fields, **fields})
+    answer = await cluster.answer("b1:10911", command)
+    return ClientError(ResponseCode(answer.code).name, True, answer.remark or "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"topic": "nowhere"}, "TOPIC_NOT_EXIST"),
+        ({"queueId": "1"}, "INVALID_PARAMETER"),
+        ({"queueId": "-2"}, "INVALID_PARAMETER"),
+        ({"maxMsgNums": "33"}, "INVALID_PARAMETER"),
+        ({"maxMsgNums": "0"}, "INVALID_PARAMETER"),
+        ({"invisibleTime": "0"}, "INVALID_PARAMETER"),
+        ({"invisibleTime": "9" * 30}, "INVALID_PARAMETER"),
+        ({"initMode": "2"}, "INVALID_PARAMETER"),
+        ({"consumerGroup": "a b"}, "INVALID_PARAMETER"),
+        ({"consumerGroup": "g" * 120}, "INVALID_PARAMETER"),
+        ({"exp": "a || "}, "SUBSCRIPTION_PARSE_FAILED"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(fields: dict[str, str], code: str):
+    async def story(cluster: Cluster) -> None:
+        assert (await refused(cluster, **fields)).code == code
+
+    play(story, brokers=1)
+
+
+def test_slaves_give_nothing_out_and_handles_of_nobody_hold_nothing():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        request = PopRequest(topic=TOPIC, consumer_group="readers", invisible_ms=1000)
+        assert await cluster.ask("b2", request.encode()) == "NOT_MASTER"
+        assert await cluster.send("b1", "a") == [OK]
+        assert await consumer.pop() == ["a"]
+        handle = consumer.held["a"].handle
+        for wrong in (
+            handle._replace(offset=1),
+            handle._replace(pop_time_ms=handle.pop_time_ms + 1),
+            handle._replace(start_offset=7),
+            handle._replace(queue_id=-5),
+        ):
+            for invisible_ms in (None, 1000):
+                ask = HandleRequest(topic=TOPIC, consumer_group="readers", handle=wrong, invisible_ms=invisible_ms)
+                assert await cluster.ask("b1", ask.encode()) == "NO_MESSAGE"
+        assert await consumer.ack("a") == OK
+
+    play(story)

@@ -85,69 +85,26 @@ class BrokerConfig:
     def from_json(cls, config: Mapping[str, Any]) -> BrokerConfig:
         """Raises ValueError that names the setting that is wrong."""
         settings = _Settings(config)
-        if not settings.flag("enableControllerMode", True):
+        return cls(**_place(settings), **_replication(settings), **_storage(settings), **_messages(settings))
+
+
+class _Settings(Settings):
+    """With what only brokers have."""
+
+    def controllers(self) -> tuple[str, ...]:
+        if not self.flag("enableControllerMode", True):
             raise ValueError("enableControllerMode: expected true, got False: brokers run in controller mode only")
-        controllers = settings.addresses("controllerAddr")
+        controllers = self.addresses("controllerAddr")
         if not controllers:
             raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
         # RocketMQ's settings that mean nothing here: ids and roles come from the controller, which is looked for
         # whenever it does not answer.
         for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
-            config.get(ignored)
-        listen_port = settings.port("listenPort", 10911)
-        return cls(
-            name_servers=settings.addresses("namesrvAddr"),
-            controllers=controllers,
-            cluster=settings.text("brokerClusterName", "DefaultCluster"),
-            group=settings.text("brokerName", "broker-a"),
-            address=settings.addresses("brokerAddr")[0] if "brokerAddr" in config else "",
-            listen_port=listen_port,
-            ha_listen_port=settings.port("haListenPort", listen_port + 1),
-            topics=settings.topics("topics"),
-            auto_create_topics=settings.flag("autoCreateTopicEnable", False),
-            auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
-            flush_mode=settings.flush_disk_type(),
-            all_ack_in_sync_state_set=settings.flag("allAckInSyncStateSet", False),
-            in_sync_replicas=settings.integer("inSyncReplicas", 1, minimum=1),
-            min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
-            async_learner=settings.flag("asyncLearner", False),
-            sync_from_last_file=settings.flag("syncFromLastFile", False),
-            ack_after_flush=settings.flag("ackAfterFlush", False),
-            priority=settings.integer("brokerElectionPriority", 2**31 - 1),
-            delay_levels=settings.delay_levels(),
-            delay_delivery=settings.delay_delivery(),
-            delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
-            timer=settings.timer(),
-            rejects_transactions=settings.flag("rejectTransactionMessage", False),
-            transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
-            transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
-            transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
-            flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
-            replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
-            ha_batch_bytes=settings.integer(
-                "haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES
-            ),
-            ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
-            ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
-            ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),
-            ha_reconnect_s=settings.seconds_from_ms("haReconnectInterval", 500),
-            ha_confirm_notice_s=settings.seconds_from_ms("haConfirmNoticeInterval", 20),
-            max_time_slave_not_caught_up_s=settings.seconds_from_ms("haMaxTimeSlaveNotCatchup", 15_000),
-            check_sync_state_set_s=settings.seconds_from_ms("checkSyncStateSetPeriod", 5_000),
-            sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
-            controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
-            controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
-            register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
-            slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
-            retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
-            store_path=settings.text("storePathRootDir", "store"),
-            file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
-            max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
-        )
+            self._config.get(ignored)
+        return controllers
 
-
-class _Settings(Settings):
-    """With what only brokers have."""
+    def own_address(self) -> str:
+        return self.addresses("brokerAddr")[0] if "brokerAddr" in self._config else ""
 
     def addresses(self, name: str) -> tuple[str, ...]:
         """Addresses `name:port` with semicolons between, or a list of them."""
@@ -211,3 +168,73 @@ class _Settings(Settings):
         except ValueError:
             expected = " or ".join(mode.value for mode in FlushMode)
             raise ValueError(f"flushDiskType: expected {expected}, got {value!r}") from None
+
+
+def _place(settings: _Settings) -> dict[str, Any]:
+    """Who the broker is, and whom it knows."""
+    listen_port = settings.port("listenPort", 10911)
+    return dict(
+        name_servers=settings.addresses("namesrvAddr"),
+        controllers=settings.controllers(),
+        cluster=settings.text("brokerClusterName", "DefaultCluster"),
+        group=settings.text("brokerName", "broker-a"),
+        address=settings.own_address(),
+        listen_port=listen_port,
+        ha_listen_port=settings.port("haListenPort", listen_port + 1),
+        priority=settings.integer("brokerElectionPriority", 2**31 - 1),
+        controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
+        controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
+        sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
+        register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
+        retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
+    )
+
+
+def _replication(settings: _Settings) -> dict[str, Any]:
+    """How its log gets to others, and when that is enough."""
+    return dict(
+        all_ack_in_sync_state_set=settings.flag("allAckInSyncStateSet", False),
+        in_sync_replicas=settings.integer("inSyncReplicas", 1, minimum=1),
+        min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
+        async_learner=settings.flag("asyncLearner", False),
+        sync_from_last_file=settings.flag("syncFromLastFile", False),
+        ack_after_flush=settings.flag("ackAfterFlush", False),
+        replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
+        ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES),
+        ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
+        ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
+        ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),
+        ha_reconnect_s=settings.seconds_from_ms("haReconnectInterval", 500),
+        ha_confirm_notice_s=settings.seconds_from_ms("haConfirmNoticeInterval", 20),
+        max_time_slave_not_caught_up_s=settings.seconds_from_ms("haMaxTimeSlaveNotCatchup", 15_000),
+        check_sync_state_set_s=settings.seconds_from_ms("checkSyncStateSetPeriod", 5_000),
+        slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
+    )
+
+
+def _storage(settings: _Settings) -> dict[str, Any]:
+    """How it keeps its log."""
+    return dict(
+        flush_mode=settings.flush_disk_type(),
+        flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
+        store_path=settings.text("storePathRootDir", "store"),
+        file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
+        max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
+    )
+
+
+def _messages(settings: _Settings) -> dict[str, Any]:
+    """What it does with messages."""
+    return dict(
+        topics=settings.topics("topics"),
+        auto_create_topics=settings.flag("autoCreateTopicEnable", False),
+        auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
+        delay_levels=settings.delay_levels(),
+        delay_delivery=settings.delay_delivery(),
+        delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
+        timer=settings.timer(),
+        rejects_transactions=settings.flag("rejectTransactionMessage", False),
+        transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
+        transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
+        transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
+    )

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 _FLOAT = struct.Struct("<f")
 _FLOAT_SIZE, _DOUBLE_SIZE = 4, 8
@@ -126,12 +126,15 @@ def _declared(declared: _Field, **default: Any) -> Any:
     return dataclasses.field(metadata={_KIND: declared}, **default)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(field, optional, repeated, text_map))
 class Message:
     """A message: its fields are declared with `field`, `optional`, `repeated`, `text_map`."""
 
     _declared: ClassVar[tuple[_Field, ...]]
     _by_number: ClassVar[Mapping[int, _Field]]
+
+    if TYPE_CHECKING:  # a dataclass's own, by keywords, each with a default
+
+        def __init__(self, **values: Any) -> None: ...
 
     def __init_subclass__(cls) -> None:
         declared = dataclasses.fields(dataclass(kw_only=True)(cls))  # type: ignore[arg-type]

@@ -269,7 +269,7 @@ class SystemProperties(Message):
     priority: int | None = optional(22, INT32)
 
 
-class MessageV2(Message):
+class UserMessage(Message):
     topic: Resource | None = field(1, of(Resource))
     user_properties: dict[str, str] = text_map(2)
     system_properties: SystemProperties | None = field(3, of(SystemProperties))
@@ -333,7 +333,7 @@ class QueryRouteResponse(Message):
 
 
 class SendMessageRequest(Message):
-    messages: list[MessageV2] = repeated(1, of(MessageV2))
+    messages: list[UserMessage] = repeated(1, of(UserMessage))
 
 
 class SendResultEntry(Message):
@@ -373,7 +373,7 @@ class ReceiveMessageRequest(Message):
 
 class ReceiveMessageResponse(Message):
     status: Status | None = optional(1, of(Status), "content")
-    message: MessageV2 | None = optional(2, of(MessageV2), "content")
+    message: UserMessage | None = optional(2, of(UserMessage), "content")
     delivery_timestamp: Timestamp | None = optional(3, of(Timestamp), "content")
 
 
@@ -449,7 +449,7 @@ class ThreadStackTrace(Message):
 
 class VerifyMessageCommand(Message):
     nonce: str = field(1, TEXT)
-    message: MessageV2 | None = field(2, of(MessageV2))
+    message: UserMessage | None = field(2, of(UserMessage))
 
 
 class VerifyMessageResult(Message):
@@ -457,7 +457,7 @@ class VerifyMessageResult(Message):
 
 
 class RecoverOrphanedTransactionCommand(Message):
-    message: MessageV2 | None = field(1, of(MessageV2))
+    message: UserMessage | None = field(1, of(UserMessage))
     transaction_id: str = field(2, TEXT)
 
 
@@ -511,7 +511,7 @@ class PullMessageRequest(Message):
 
 class PullMessageResponse(Message):
     status: Status | None = optional(1, of(Status), "content")
-    message: MessageV2 | None = optional(2, of(MessageV2), "content")
+    message: UserMessage | None = optional(2, of(UserMessage), "content")
     next_offset: int | None = optional(3, INT64, "content")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from system_under_test.grpc.protobuf import Message
@@ -11,23 +11,32 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.proxy.brokers import Brokers, OwnBroker
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import group_of
+from system_under_test.rocketmq.proxy.reading import Reading
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.routes import assignment_of, route_of
 from system_under_test.rocketmq.proxy.sending import Sending
 from system_under_test.rocketmq.proxy.sessions import Session, Sessions, is_consumer
 from system_under_test.rocketmq.proxy.v2 import (
     SERVICE,
+    GetOffsetRequest,
+    GetOffsetResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     NotifyClientTerminationRequest,
     NotifyClientTerminationResponse,
+    PullMessageRequest,
+    PullMessageResponse,
     QueryAssignmentRequest,
     QueryAssignmentResponse,
+    QueryOffsetRequest,
+    QueryOffsetResponse,
     QueryRouteRequest,
     QueryRouteResponse,
     SendMessageRequest,
     SendMessageResponse,
     TelemetryCommand,
+    UpdateOffsetRequest,
+    UpdateOffsetResponse,
 )
 from system_under_test.runtime.host import Host
 
@@ -46,7 +55,6 @@ class Proxy:
         self._remoting = RemotingClient(host)
         self._brokers = Brokers(host, config, self._remoting, own)
         self._sessions = Sessions(config)
-        self._sending = Sending(host, config, self._brokers)
         self._server = GrpcServer(host, self._handlers())
 
     async def start(self) -> None:
@@ -59,7 +67,9 @@ class Proxy:
         self._remoting.close()
 
     def _handlers(self) -> dict[str, Handler]:
-        sending, brokers = self._sending, self._brokers
+        brokers = self._brokers
+        sending = Sending(self._host, self._config, brokers)
+        reading = Reading(self._config, brokers)
         handlers = {
             "QueryRoute": self._unary(QueryRouteRequest, QueryRouteResponse, lambda q, _: route_of(brokers, q)),
             "QueryAssignment": self._unary(
@@ -70,6 +80,10 @@ class Proxy:
             "NotifyClientTermination": self._unary(
                 NotifyClientTerminationRequest, NotifyClientTerminationResponse, self._terminated
             ),
+            "PullMessage": self._streaming(PullMessageRequest, PullMessageResponse, reading.pull),
+            "GetOffset": self._unary(GetOffsetRequest, GetOffsetResponse, lambda q, _: reading.committed(q)),
+            "UpdateOffset": self._unary(UpdateOffsetRequest, UpdateOffsetResponse, lambda q, _: reading.commit(q)),
+            "QueryOffset": self._unary(QueryOffsetRequest, QueryOffsetResponse, lambda q, _: reading.query_offset(q)),
             "Telemetry": self._telemetry,
         }
         return {SERVICE + name: handler for name, handler in handlers.items()}
@@ -85,6 +99,23 @@ class Proxy:
             except Refused as refused:
                 answer = refusal(status=refused.status)
             await call.send(answer.encode())
+
+        return handle
+
+    def _streaming(
+        self, request: type[Q], response: type[Message], answering: Callable[[Q], AsyncIterator[Message]]
+    ) -> Handler:
+        """Of a method with one message there and several back."""
+        refusal: Callable[..., Message] = response
+
+        async def handle(call: Call) -> None:
+            asked = request.decode(await call.only())
+            try:
+                self._session(call)
+                async for answer in answering(asked):
+                    await call.send(answer.encode())
+            except Refused as refused:
+                await call.send(refusal(status=refused.status).encode())
 
         return handle
 

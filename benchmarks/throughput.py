@@ -1,7 +1,7 @@
 """What a broker takes: sends a second and sends a processor second, 1 KiB each, of one broker process.
 
 A controller with its NameServer and one to three brokers run as processes on loopback; this process sends, so many at a
-time. Async flush and sync flush (group commit: all who wait share an fsync), with 0, 1 and 2 replicas, each of which has
+A controller with its NameServer and one to three brokers run as processes on loopback; this process sends, many at a
 to acknowledge every message. The processor seconds are the master's own, so other work on the machine strikes the sends
 a second, but hardly the sends a processor second. `--profile` tells where the master's time goes, without replicas.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -12,12 +13,17 @@ from system_under_test.rocketmq.proxy.brokers import Brokers, OwnBroker
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import group_of
 from system_under_test.rocketmq.proxy.reading import Reading
+from system_under_test.rocketmq.proxy.receiving import Receiving
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.routes import assignment_of, route_of
 from system_under_test.rocketmq.proxy.sending import Sending
 from system_under_test.rocketmq.proxy.sessions import Session, Sessions, is_consumer
 from system_under_test.rocketmq.proxy.v2 import (
     SERVICE,
+    AckMessageRequest,
+    AckMessageResponse,
+    ChangeInvisibleDurationRequest,
+    ChangeInvisibleDurationResponse,
     GetOffsetRequest,
     GetOffsetResponse,
     HeartbeatRequest,
@@ -32,6 +38,8 @@ from system_under_test.rocketmq.proxy.v2 import (
     QueryOffsetResponse,
     QueryRouteRequest,
     QueryRouteResponse,
+    ReceiveMessageRequest,
+    ReceiveMessageResponse,
     SendMessageRequest,
     SendMessageResponse,
     TelemetryCommand,
@@ -55,19 +63,26 @@ class Proxy:
         self._remoting = RemotingClient(host)
         self._brokers = Brokers(host, config, self._remoting, own)
         self._sessions = Sessions(config)
+        self._receiving = Receiving(host, config, self._brokers)
+        self._tasks: list[asyncio.Task[None]] = []
         self._server = GrpcServer(host, self._handlers())
 
     async def start(self) -> None:
         """Raises OSError if the port is taken."""
         await self._server.start(self._config.listen_port)
-        self._host.spawn(self._keep_house(), "proxy housekeeping")
+        self._tasks = [
+            self._host.spawn(self._keep_house(), "proxy housekeeping"),
+            self._host.spawn(self._receiving.tend(), "proxy renewals"),
+        ]
 
     async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
         self._server.close()
         self._remoting.close()
 
     def _handlers(self) -> dict[str, Handler]:
-        brokers = self._brokers
+        brokers, receiving = self._brokers, self._receiving
         sending = Sending(self._host, self._config, brokers)
         reading = Reading(self._config, brokers)
         handlers = {
@@ -75,12 +90,19 @@ class Proxy:
             "QueryAssignment": self._unary(
                 QueryAssignmentRequest, QueryAssignmentResponse, lambda q, s: assignment_of(brokers, q, s.is_fifo)
             ),
+            "ReceiveMessage": self._streaming(ReceiveMessageRequest, ReceiveMessageResponse, receiving.receive),
+            "AckMessage": self._unary(AckMessageRequest, AckMessageResponse, lambda q, _: receiving.acknowledge(q)),
+            "ChangeInvisibleDuration": self._unary(
+                ChangeInvisibleDurationRequest,
+                ChangeInvisibleDurationResponse,
+                lambda q, _: receiving.change_invisible_duration(q),
+            ),
             "Heartbeat": self._unary(HeartbeatRequest, HeartbeatResponse, self._heartbeat),
             "SendMessage": self._unary(SendMessageRequest, SendMessageResponse, lambda q, _: sending.send(q)),
             "NotifyClientTermination": self._unary(
                 NotifyClientTerminationRequest, NotifyClientTerminationResponse, self._terminated
             ),
-            "PullMessage": self._streaming(PullMessageRequest, PullMessageResponse, reading.pull),
+            "PullMessage": self._streaming(PullMessageRequest, PullMessageResponse, lambda q, _: reading.pull(q)),
             "GetOffset": self._unary(GetOffsetRequest, GetOffsetResponse, lambda q, _: reading.committed(q)),
             "UpdateOffset": self._unary(UpdateOffsetRequest, UpdateOffsetResponse, lambda q, _: reading.commit(q)),
             "QueryOffset": self._unary(QueryOffsetRequest, QueryOffsetResponse, lambda q, _: reading.query_offset(q)),
@@ -103,7 +125,7 @@ class Proxy:
         return handle
 
     def _streaming(
-        self, request: type[Q], response: type[Message], answering: Callable[[Q], AsyncIterator[Message]]
+        self, request: type[Q], response: type[Message], answering: Callable[[Q, Session], AsyncIterator[Message]]
     ) -> Handler:
         """Of a method with one message there and several back."""
         refusal: Callable[..., Message] = response
@@ -111,8 +133,7 @@ class Proxy:
         async def handle(call: Call) -> None:
             asked = request.decode(await call.only())
             try:
-                self._session(call)
-                async for answer in answering(asked):
+                async for answer in answering(asked, self._session(call)):
                     await call.send(answer.encode())
             except Refused as refused:
                 await call.send(refusal(status=refused.status).encode())
@@ -130,6 +151,7 @@ class Proxy:
 
     async def _terminated(self, _: NotifyClientTerminationRequest, session: Session) -> Message:
         self._sessions.forget(session.client_id)
+        await self._receiving.holding.give_back(session.client_id)
         return NotifyClientTerminationResponse(status=OK)
 
     async def _telemetry(self, call: Call) -> None:
@@ -143,4 +165,5 @@ class Proxy:
     async def _keep_house(self) -> None:
         while True:
             await self._host.clock.sleep(HOUSEKEEPING_S)
-            self._sessions.expire(self._host.clock.monotonic_ns())
+            for client_id in self._sessions.expire(self._host.clock.monotonic_ns()):
+                await self._receiving.holding.give_back(client_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.proxy.v2 import Code, Status
@@ -37,7 +39,17 @@ _CODES = {
     ResponseCode.NO_PERMISSION: Code.FORBIDDEN,
     ResponseCode.QUERY_NOT_FOUND: Code.OFFSET_NOT_FOUND,
     ResponseCode.PULL_OFFSET_MOVED: Code.ILLEGAL_OFFSET,
+    ResponseCode.NO_MESSAGE: Code.INVALID_RECEIPT_HANDLE,
+    ResponseCode.SUBSCRIPTION_PARSE_FAILED: Code.ILLEGAL_FILTER_EXPRESSION,
 }
+
+
+def common_status(statuses: Sequence[Status | None]) -> Status:
+    """Of a call as a whole: what all its parts have in common."""
+    known = [status for status in statuses if status is not None]
+    if all(status.code == known[0].code for status in known):
+        return known[0]
+    return Status(code=Code.MULTIPLE_RESULTS, message="the parts of the call have different outcomes")
 
 
 def refused_by_broker(response: RemotingCommand) -> Refused:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from zlib import crc32
 
 from system_under_test.remoting.codes import ResponseCode
@@ -13,14 +12,13 @@ from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import SHARDING_KEY, UNIQUE_KEY, properties_of, sys_flag_of, topic_of
-from system_under_test.rocketmq.proxy.refusals import OK, Refused, refused_by_broker
+from system_under_test.rocketmq.proxy.refusals import OK, Refused, common_status, refused_by_broker
 from system_under_test.rocketmq.proxy.v2 import (
     Code,
     MessageType,
     SendMessageRequest,
     SendMessageResponse,
     SendResultEntry,
-    Status,
     SystemProperties,
     UserMessage,
 )
@@ -48,7 +46,7 @@ class Sending:
             entries = [await self._entry(message) for message in request.messages]
         else:
             entries = list(await asyncio.gather(*map(self._entry, request.messages)))
-        return SendMessageResponse(status=_status(entries), entries=entries)
+        return SendMessageResponse(status=common_status([entry.status for entry in entries]), entries=entries)
 
     async def _entry(self, message: UserMessage) -> SendResultEntry:
         try:
@@ -114,11 +112,3 @@ class Sending:
 def transaction_id(broker_name: str, message_id: str, queue_offset: int) -> str:
     """What a client names its transaction by: where the half message is."""
     return f"{broker_name}:{message_id}:{queue_offset}"
-
-
-def _status(entries: Sequence[SendResultEntry]) -> Status:
-    """Of a call as a whole: what all its messages have in common."""
-    statuses = [entry.status for entry in entries if entry.status is not None]
-    if all(status.code == statuses[0].code for status in statuses):
-        return statuses[0]
-    return Status(code=Code.MULTIPLE_RESULTS, message="the messages have different outcomes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from system_under_test.grpc.errors import StreamEnded
@@ -65,16 +64,11 @@ class Sessions:
         session.heard_ns = now_ns
         return session
 
-    def known(self, client_id: str) -> Session | None:
-        return self._sessions.get(client_id)
-
-    def living(self) -> Iterator[Session]:
-        return iter(list(self._sessions.values()))
-
     def forget(self, client_id: str) -> None:
         self._sessions.pop(client_id, None)
 
-    def expire(self, now_ns: int) -> None:
+    def expire(self, now_ns: int) -> list[str]:
+        """Forget clients that are silent; which."""
         silent = [
             name
             for name, session in self._sessions.items()
@@ -82,6 +76,7 @@ class Sessions:
         ]
         for name in silent:
             del self._sessions[name]
+        return silent
 
     def settled(self, session: Session, told: Settings) -> Settings:
         """What a client says of itself, with what the proxy decides. Raises Refused."""

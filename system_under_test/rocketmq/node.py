@@ -2,7 +2,8 @@
 
 - `nameserver`: a NameServer, and a controller beside it where `enableControllerInNamesrv` is on.
 - `controller`: a controller alone.
-- `broker`: a broker.
+- `broker`: a broker, and a proxy in front of it where `enableProxy` is on.
+- `proxy`: a proxy alone.
 
 Each takes the JSON config of its process, with RocketMQ's setting names, plus `mutant`: the name of a planted
 bug to run with. A wrong or unknown setting raises ValueError that names it, before anything is started.
@@ -25,6 +26,9 @@ from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
+from system_under_test.rocketmq.proxy.brokers import OwnBroker
+from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.proxy import Proxy
 from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
 
@@ -62,7 +66,17 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
     parts = BrokerParts()
     if bug is not None and bug.broker is not None:
         parts = bug.broker(parts)
-    services = [Broker(host, BrokerConfig.from_json(watched), parts)]
+    serving = Broker(host, BrokerConfig.from_json(watched), parts)
+    services: list[Service] = [serving]
+    if Settings(watched).flag("enableProxy", False):
+        services.append(Proxy(host, ProxyConfig.from_json(watched), OwnBroker(serving.address, serving.ask)))
+    watched.refuse_unknown()
+    await _run_until_cancelled(host, services)
+
+
+async def proxy(host: Host, config: Mapping[str, Any]) -> None:
+    watched = WatchedConfig(config)
+    services = [Proxy(host, ProxyConfig.from_json(watched))]
     watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 

@@ -43,6 +43,19 @@ class Settings:
             raise ValueError(f"{name}: expected a port from 0 to 65535, got {value}")
         return value
 
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """Addresses `name:port` with semicolons between, or a list of them."""
+        value = self._config.get(name, "")
+        parts = value.split(";") if isinstance(value, str) else value
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{name}: expected addresses with semicolons between, got {value!r}")
+        addresses = tuple(part.strip() for part in parts if part.strip())
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdigit():
+                raise ValueError(f"{name}: expected name:port, got {address!r}")
+        return addresses
+
 
 class WatchedConfig(Mapping[str, Any]):
     """A config that notes which settings were asked for: one that nobody asks for is misspelled."""

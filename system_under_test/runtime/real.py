@@ -72,6 +72,8 @@ class RealConnection(asyncio.Protocol):
         self._ended = False
         self._closed_here = False
         self._reading_paused = False
+        self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
 
     @property
     def remote(self) -> str:
@@ -104,9 +106,14 @@ class RealConnection(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         if self._ended or self._transport is None:
             raise ConnectionClosed(f"the connection to {self._remote} is closed")
-        self._transport.write(data)
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._outgoing.append(data)
+        self._outgoing_bytes += len(data)
 
     async def drain(self) -> None:
+        if self._outgoing_bytes > SEND_BUFFER_BYTES:
+            self._send()
         if self._drained is not None:
             # Shielded: many may wait, and one that gives up must not cancel it for the others.
             await asyncio.shield(self._drained)
@@ -115,9 +122,17 @@ class RealConnection(asyncio.Protocol):
 
     def close(self) -> None:
         self._closed_here = True
+        self._send()
         self._end()
         if self._transport is not None:
             self._transport.close()
+
+    def _send(self) -> None:
+        """Hand over, by one call of the kernel, what was written since the loop's last turn."""
+        outgoing, self._outgoing = self._outgoing, []
+        self._outgoing_bytes = 0
+        if outgoing and self._transport is not None:
+            self._transport.write(b"".join(outgoing))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, not an isinstance: uvloop's transports do not inherit from asyncio's.

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
@@ -22,6 +22,8 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.grpc.client import GrpcClient
+from system_under_test.grpc.protobuf import Message
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
@@ -31,6 +33,7 @@ from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.proxy.v2 import SERVICE
 from system_under_test.rocketmq.topic import TopicConfig, topics_from_json
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
 from system_under_test.storage.message import decode_message
@@ -38,6 +41,8 @@ from system_under_test.storage.message import decode_message
 CONTROLLERS = ("c1", "c2", "c3")
 GROUP = "broker-a"
 TOPIC = "letters"
+
+M = TypeVar("M", bound=Message)
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Cluster:
         self._environment = environment
         self._host = environment.client_host("client")
         self._remoting = RemotingClient(self._host, 1.0)
+        self.grpc = GrpcClient(self._host, 5.0)
         self._controllers = ControllerClient(self._host, [f"{name}:9878" for name in CONTROLLERS], 2.0)
 
     @property
@@ -216,6 +222,20 @@ class Cluster:
         """The last words of the nodes that died of themselves."""
         return {node: words.splitlines()[-1] for node, words in self._environment.panics().items()}
 
+    # clients that speak gRPC
+
+    async def call(self, proxy: str, method: str, request: Message, answer: type[M], client_id: str = "client-1") -> M:
+        """The one answer of a method of version 2."""
+        return (await self.calls(proxy, method, request, answer, client_id))[0]
+
+    async def calls(
+        self, proxy: str, method: str, request: Message, answer: type[M], client_id: str = "client-1"
+    ) -> list[M]:
+        """All answers of a method of version 2."""
+        metadata = {"x-mq-client-id": client_id}
+        datas = await self.grpc.call_for_all(f"{proxy}:8081", SERVICE + method, request.encode(), 60.0, metadata)
+        return [answer.decode(data) for data in datas]
+
     # what the controllers say
 
     async def replicas(self) -> ReplicaInfo:
@@ -306,6 +326,7 @@ def play(
     notices: bool = True,
     mutant: str | None = None,
     learners: Sequence[str] = (),
+    proxies: Sequence[str] = (),
     seed: int = 1,
     **settings: object,
 ) -> None:
@@ -362,6 +383,7 @@ def play(
             await environment.start([broker(name)], Path(logs))
             await cluster.until_master("b1")
             await cluster.sleep(2)
+        await environment.start([_proxy(name) for name in proxies], Path(logs))
         await cluster.until_members(*(n for n, name in enumerate(names, 1) if name not in learners))
         # Controllers judge silence only after they have listened for a while.
         await cluster.sleep(12)
@@ -371,3 +393,12 @@ def play(
 
     with tempfile.TemporaryDirectory() as logs:
         run_simulation(whole, Seed(seed), Trace(), regime=Regime.calm())
+
+
+def _proxy(name: str) -> NodeSpec:
+    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS)}
+    return NodeSpec(
+        name=name,
+        groups=("proxies",),
+        program=PythonProgram(main="system_under_test.rocketmq.node:proxy", config=config),
+    )

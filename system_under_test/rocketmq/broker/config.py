@@ -106,19 +106,6 @@ class _Settings(Settings):
     def own_address(self) -> str:
         return self.addresses("brokerAddr")[0] if "brokerAddr" in self._config else ""
 
-    def addresses(self, name: str) -> tuple[str, ...]:
-        """Addresses `name:port` with semicolons between, or a list of them."""
-        value = self._config.get(name, "")
-        parts = value.split(";") if isinstance(value, str) else value
-        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
-            raise ValueError(f"{name}: expected addresses with semicolons between, got {value!r}")
-        addresses = tuple(part.strip() for part in parts if part.strip())
-        for address in addresses:
-            host, _, port = address.rpartition(":")
-            if not host or not port.isdigit():
-                raise ValueError(f"{name}: expected name:port, got {address!r}")
-        return addresses
-
     def topics(self, name: str) -> dict[str, TopicConfig]:
         value = self._config.get(name, {})
         if not isinstance(value, Mapping) or len(value) > MAX_TOPICS:

@@ -15,13 +15,19 @@ import re
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
-from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
+from system_under_test.remoting.command import (
+    MalformedFrame,
+    RemotingCommand,
+    RemotingError,
+    Serialization,
+    frame_length,
+)
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
@@ -98,9 +104,14 @@ def _frame(parts: Parts) -> bytes:
     return struct.pack(">I", len(header) & 0xFF_FFFF) + header + body
 
 
+def _binary_frame(parts: Parts) -> bytes:
+    header, body = parts
+    return struct.pack(">I", 1 << 24 | len(header) & 0xFF_FFFF) + header + body
+
+
 def _parts_of(command: RemotingCommand) -> Parts:
     frame = command.encode()[4:]
-    end = 4 + struct.unpack_from(">I", frame)[0]
+    end = 4 + (struct.unpack_from(">I", frame)[0] & 0xFF_FFFF)
     return frame[4:end], frame[end:]
 
 
@@ -267,9 +278,16 @@ def _topics(body: bytes) -> None:
         raise ValueError from error
 
 
+COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
+
 CODECS: tuple[Codec, ...] = (
-    _commands(
-        "command", _again, (), RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body"), _answer({})
+    _commands("command", _again, (), COMMAND, _answer({})),
+    Codec(
+        name="command in RocketMQ's serialization",
+        decode=lambda frame: _again(RemotingCommand.decode(frame)),
+        refuses=(MalformedFrame,),
+        samples=(_parts_of(replace(COMMAND, serialization=Serialization.ROCKETMQ)),),
+        join=_binary_frame,
     ),
     _commands("send request", SendRequest.decode, (RemotingError,), SEND.encode()),
     _commands(

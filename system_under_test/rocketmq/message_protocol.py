@@ -33,6 +33,7 @@ _SHORT_NAMES = {
     "brokerName": "n",
 }
 _LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
+_SHORT_NAMED = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
 PULL_COMMIT_FLAG = 1
 """In a pull's sysFlag: its commitOffset is where the group has come to."""
@@ -62,35 +63,35 @@ class SendRequest:
     default_topic: str = DEFAULT_TOPIC
     """The one that the topic is made after, with at most `default_queues`, if there is none and the broker may."""
     default_queues: int = 4
+    is_batch: bool = False
+    """The body is a batch (`message_batch.py`), whose messages have properties of their own."""
 
     def encode(self) -> RemotingCommand:
-        return RemotingCommand.request(
-            RequestCode.SEND_MESSAGE,
-            {
-                "producerGroup": self.producer_group,
-                "topic": self.topic,
-                "defaultTopic": self.default_topic,
-                "defaultTopicQueueNums": str(self.default_queues),
-                "queueId": str(self.queue_id),
-                "sysFlag": str(self.sys_flag),
-                "bornTimestamp": str(self.born_timestamp_ms),
-                "flag": str(self.flag),
-                "properties": self.properties,
-                "reconsumeTimes": str(self.reconsume_times),
-                "unitMode": "false",
-                "batch": "false",
-            },
-            self.body,
-        )
+        fields = {
+            "producerGroup": self.producer_group,
+            "topic": self.topic,
+            "defaultTopic": self.default_topic,
+            "defaultTopicQueueNums": str(self.default_queues),
+            "queueId": str(self.queue_id),
+            "sysFlag": str(self.sys_flag),
+            "bornTimestamp": str(self.born_timestamp_ms),
+            "flag": str(self.flag),
+            "properties": self.properties,
+            "reconsumeTimes": str(self.reconsume_times),
+            "unitMode": "false",
+            "batch": "true" if self.is_batch else "false",
+        }
+        if not self.is_batch:
+            return RemotingCommand.request(RequestCode.SEND_MESSAGE, fields, self.body)
+        short_fields = {_SHORT_NAMES[name]: value for name, value in fields.items()}
+        return RemotingCommand.request(RequestCode.SEND_BATCH_MESSAGE, short_fields, self.body)
 
     @classmethod
     def decode(cls, command: RemotingCommand) -> SendRequest:
-        """Both forms. Raises RemotingError: INVALID_PARAMETER, or MESSAGE_ILLEGAL for a batch, which is not spoken."""
+        """Both forms, and batches. Raises RemotingError (INVALID_PARAMETER)."""
         fields = command.ext_fields
-        if command.code == RequestCode.SEND_MESSAGE_V2:
+        if command.code in _SHORT_NAMED:
             fields = {_LONG_NAMES[name]: value for name, value in fields.items() if name in _LONG_NAMES}
-        if fields.get("batch") == "true":
-            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, "batches of messages are not supported")
         try:
             return cls(
                 topic=fields["topic"],
@@ -104,6 +105,7 @@ class SendRequest:
                 reconsume_times=_number(fields.get("reconsumeTimes") or "0"),
                 default_topic=fields.get("defaultTopic") or DEFAULT_TOPIC,
                 default_queues=_number(fields.get("defaultTopicQueueNums") or "4"),
+                is_batch=fields.get("batch", "false").lower() == "true",
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -111,7 +113,10 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendAnswer:
-    """Where a message went. It accompanies SUCCESS and the timeouts of flushing and replication alike."""
+    """Where a message went. It accompanies SUCCESS and the timeouts of flushing and replication alike.
+
+    Of a batch `message_id` has the ids of all messages, with commas between, and `queue_offset` is that of the first.
+    """
 
     message_id: str
     queue_id: int

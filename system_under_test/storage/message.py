@@ -6,6 +6,10 @@ CRC covers the body alone, so a torn header could pass; therefore every message 
 With the magic, the physical offset and the lengths that have to add up, neither a torn nor a zero-filled nor
 a misplaced message is accepted. RocketMQ's readers understand such messages as they are.
 
+A batch is messages one behind the other, of which all but the last have CONTINUES in their sysFlag: a log ends with
+whole batches only, and readers are shown all of a batch or nothing. (RocketMQ's batches can be torn; its readers pass
+over a bit that they do not know.)
+
 `decode_header` is the fast path for dispatch: it trusts the bytes (they were checked when they were written or
 recovered) and reads only what a consume queue needs.
 """
@@ -28,10 +32,18 @@ BLANK_BYTES = 8
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
 _HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
 _START = struct.Struct(">iI")
-_DISPATCH = struct.Struct(">iI4xi4xqq")
+_DISPATCH = struct.Struct(">iI4xi4xqqi")
+_FLAGS = struct.Struct(">i")
+_FLAGS_AT = 36
+HEAD_BYTES = _FLAGS_AT + 4
+"""So much of a message says how long it is, and whether its batch goes on."""
 _BODY_LENGTH = struct.Struct(">i")
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _LEAST = _HEADER.size + 1 + 2
+
+CONTINUES = 1 << 30
+"""In sysFlag: the next message belongs to the same batch."""
+
 _CRC_NAME = b"__CRC32#\x01"
 _CRC_BYTES = len(_CRC_NAME) + 10 + 1
 _CRC_MASK = 0x7FFFFFFF
@@ -47,6 +59,7 @@ class MessageHeader(NamedTuple):
     queue_id: int
     queue_offset: int
     tags_code: int
+    sys_flag: int
 
 
 class Message(NamedTuple):
@@ -165,16 +178,22 @@ def peek_size(buffer: bytes, position: int) -> int:
     return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
 
 
+def continues(buffer: bytes, position: int) -> bool:
+    """Whether a message starts here that is not the last of its batch."""
+    if len(buffer) - position < HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
+        return False
+    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
+
+
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
     """The dispatch fields of the whole message at `position`, unchecked."""
-    size, _magic, queue_id, queue_offset, physical_offset = _DISPATCH.unpack_from(buffer, position)
+    size, _magic, queue_id, queue_offset, physical_offset, sys_flag = _DISPATCH.unpack_from(buffer, position)
     (body_length,) = _BODY_LENGTH.unpack_from(buffer, position + 84)
     at = position + 88 + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
-    return MessageHeader(
-        physical_offset, size, topic, queue_id, queue_offset, _tags_code(buffer, topic_end + 2, position + size)
-    )
+    tags_code = _tags_code(buffer, topic_end + 2, position + size)
+    return MessageHeader(physical_offset, size, topic, queue_id, queue_offset, tags_code, sys_flag)
 
 
 def check_message(buffer: bytes, position: int, physical_offset: int) -> int:

@@ -17,16 +17,17 @@ it the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.storage.batch import Batch, NewMessage
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
-from system_under_test.storage.message import encode_message, encode_properties, message_bytes
+from system_under_test.storage.message import HEAD_BYTES, continues
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
 
@@ -55,7 +56,6 @@ class MessageStore:
         self._abort_path = f"{directory}/abort"
         self._flusher = parts.flusher(config, self._log, host)
         self._queue_offsets: dict[tuple[str, int], int] = {}
-        self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
         self._dispatched_offset = 0
@@ -129,40 +129,52 @@ class MessageStore:
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
         """
+        message = NewMessage(body, properties or {}, flag)
+        return self.put_batch(
+            topic,
+            queue_id,
+            (message,),
+            born_timestamp_ms=born_timestamp_ms,
+            born_host=born_host,
+            sys_flag=sys_flag,
+        )[0]
+
+    def put_batch(
+        self,
+        topic: str,
+        queue_id: int,
+        messages: Sequence[NewMessage],
+        *,
+        born_timestamp_ms: int | None = None,
+        born_host: bytes | None = None,
+        sys_flag: int = 0,
+    ) -> tuple[PutResult, ...]:
+        """Append messages at consecutive offsets of one queue, with one write: they stay, go and are shown together.
+
+        Raises as `put` does, also where all of them together are too large; then nothing of any was written.
+        """
         assert self._cut_at is None, "a put while the log is being cut"
-        topic_bytes = self._topics.get(topic)
-        if topic_bytes is None:
-            topic_bytes = self._topics[topic] = topic.encode()
-        property_bytes = encode_properties(properties) if properties else b""
-        size = message_bytes(topic_bytes, body, property_bytes)
-        if size > self._config.max_message_bytes:
-            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
+        batch = Batch(topic, messages)
+        if batch.size > self._config.max_message_bytes:
+            raise MessageTooLarge(f"a batch of {batch.size} bytes, at most {self._config.max_message_bytes}")
         key = (topic, queue_id)
         queue_offset = self._queue_offsets.get(key, 0)
         now_ms = self._host.clock.wall_ns() // 1_000_000
-        offset = self._log.reserve(size)
-        end_offset = self._log.append(
-            encode_message(
-                topic=topic_bytes,
-                queue_id=queue_id,
-                queue_offset=queue_offset,
-                physical_offset=offset,
-                body=body,
-                properties=property_bytes,
-                born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
-                store_timestamp_ms=now_ms,
-                born_host=born_host or self._config.store_host,
-                store_host=self._config.store_host,
-                flag=flag,
-                sys_flag=sys_flag,
-            )
+        encoded, results = batch.encode(
+            queue_id=queue_id,
+            queue_offset=queue_offset,
+            physical_offset=self._log.reserve(batch.size),
+            born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
+            store_timestamp_ms=now_ms,
+            born_host=born_host or self._config.store_host,
+            store_host=self._config.store_host,
+            sys_flag=sys_flag,
         )
-        self._queue_offsets[key] = queue_offset + 1
+        self._log.append(encoded)
+        self._queue_offsets[key] = queue_offset + len(messages)
         self._flusher.written()
         self.dispatch()
-        return PutResult(
-            offset=offset, end_offset=end_offset, queue_offset=queue_offset, size=size, store_timestamp_ms=now_ms
-        )
+        return results
 
     def append_replicated(self, offset: int, data: bytes) -> None:
         """Append bytes as the master sent them; they may be cut anywhere. An empty log starts at `offset`.
@@ -399,6 +411,7 @@ class MessageStore:
             # How many of their messages are left only the log can say.
             self._dispatch_anew(cut_topics)
         elif offset < self._dispatched_offset:
+            self._drop_cut_batch()
             self._dispatched_offset = max(
                 [self._log.min_offset, *(queue.end_of_last_message for queue in self._queues)]
             )
@@ -422,6 +435,17 @@ class MessageStore:
             # Queues without messages do not say how far they had come.
             self.dispatch()
         self._host.reached("truncated", **self._whole())
+
+    def _drop_cut_batch(self) -> None:
+        """Of a batch that was shown and is being cut in its midst nothing stays: the log still says which it was."""
+        while True:
+            last = max(self._queues, key=lambda queue: queue.end_of_last_message, default=None)
+            if last is None or last.end_of_last_message == 0:
+                return
+            entry = last.entry(last.max_offset - 1)
+            if not continues(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
+                return
+            self._queues.truncate(entry.physical_offset)
 
     def _whole(self) -> dict[str, int]:
         """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""

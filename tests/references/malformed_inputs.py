@@ -45,10 +45,12 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.data_version import DataVersion
+from system_under_test.rocketmq.message_batch import decode_batch, encode_batch
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
+from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
 
@@ -288,6 +290,9 @@ CODECS: tuple[Codec, ...] = (
         refuses=(MalformedFrame,),
         samples=(_parts_of(replace(COMMAND, serialization=Serialization.ROCKETMQ)),),
         join=_binary_frame,
+    ),
+    _plain(
+        "batch", decode_batch, RemotingError, encode_batch([NewMessage(b"body", {"KEYS": "k"}), NewMessage(b"", {}, 7)])
     ),
     _commands("send request", SendRequest.decode, (RemotingError,), SEND.encode()),
     _commands(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
@@ -13,11 +12,13 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.message_batch import decode_batch
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
 from system_under_test.storage.message import decode_properties
-from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
+from system_under_test.storage.message_store import FlushMode, MessageStore
 
 HALF_MESSAGE = "TRAN_MSG"
 """The property of a message whose transaction is still open."""
@@ -26,7 +27,7 @@ DELAYS = ("DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 
 
 class Sends:
-    """SEND_MESSAGE in both forms."""
+    """SEND_MESSAGE in both forms, and batches in either."""
 
     def __init__(
         self, host: Host, store: MessageStore, config: BrokerConfig, ha: HAService, administration: Administration
@@ -39,7 +40,8 @@ class Sends:
 
     @property
     def handlers(self) -> Handlers:
-        return {RequestCode.SEND_MESSAGE: self._send, RequestCode.SEND_MESSAGE_V2: self._send}
+        codes = RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE
+        return dict.fromkeys(codes, self._send)
 
     async def _send(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         # All of it is in the coroutine, for the server may refuse to run it, and says then that nothing was done.
@@ -53,8 +55,9 @@ class Sends:
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
         check_queue(topic, request.queue_id, topic.write_queues)
-        properties = decode_properties(request.properties.encode())
-        _check_message(request, properties)
+        messages = _messages(request)
+        for message in messages:
+            _check_message(request, message)
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
@@ -62,38 +65,38 @@ class Sends:
                 f"{self._config.min_in_sync_replicas} are needed",
             )
         try:
-            put = self._store.put(
+            puts = self._store.put_batch(
                 request.topic,
                 request.queue_id,
-                request.body,
-                properties,
+                messages,
                 born_timestamp_ms=request.born_timestamp_ms,
-                flag=request.flag,
                 sys_flag=request.sys_flag,
             )
         except MessageTooLarge as error:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
-        replicated = mastership.replicated(put.end_offset)
+        end_offset = puts[-1].end_offset
+        self._host.reached("put-appended", end=end_offset, in_sync=len(mastership.view.members))
+        replicated = mastership.replicated(end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")
-        code, remark = await self._acknowledged(mastership, put, replicated)
+        code, remark = await self._acknowledged(mastership, end_offset, replicated)
         if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=put.end_offset)
+            self._host.reached("put-confirmed", end=end_offset)
         else:
             self._host.reached("put-unconfirmed")
-        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
+        ids = ",".join([f"{put.offset:032X}" for put in puts])
+        answer = SendAnswer(message_id=ids, queue_id=request.queue_id, queue_offset=puts[0].queue_offset)
         return answer.encode(code, remark)
 
     async def _acknowledged(
-        self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
+        self, mastership: Mastership, end_offset: int, replicated: asyncio.Future[bool]
     ) -> tuple[ResponseCode, str | None]:
         """SUCCESS, or a code that leaves open whether the message will stay."""
         if self._config.flush_mode is FlushMode.SYNC:
             try:
-                await self._store.flush_to(put.end_offset, self._config.flush_wait_s)
+                await self._store.flush_to(end_offset, self._config.flush_wait_s)
             except TimeoutError:
                 replicated.cancel()
                 return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
@@ -112,22 +115,29 @@ class Sends:
         return ResponseCode.SUCCESS, None
 
 
-def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
+def _messages(request: SendRequest) -> tuple[NewMessage, ...]:
+    """Raises RemotingError (MESSAGE_ILLEGAL)."""
+    if request.is_batch:
+        return decode_batch(request.body)
+    return (NewMessage(request.body, decode_properties(request.properties.encode()), request.flag),)
+
+
+def _check_message(request: SendRequest, message: NewMessage) -> None:
     """What the message's layout has no room for is refused before anything is written, and what consumers would get
     to see at once although it says that they must not."""
     if not (
         -(2**63) <= request.born_timestamp_ms < 2**63
-        and -(2**31) <= request.flag < 2**31
+        and -(2**31) <= message.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
     ):
         raise _illegal("bornTimestamp, flag or sysFlag is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
-    if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
+    if request.sys_flag & TRANSACTION_FLAGS or message.properties.get(HALF_MESSAGE, "").lower() == "true":
         raise _illegal("half messages, so transactions, are not supported yet")
     for name in DELAYS:
-        if properties.get(name, "0") != "0":
-            raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
+        if message.properties.get(name, "0") != "0":
+            raise _illegal(f"delayed messages ({name}={message.properties[name]}) are not supported yet")
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -17,6 +17,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.message_batch import encode_batch
 from system_under_test.rocketmq.message_protocol import (
     PullAnswer,
     PullRequest,
@@ -26,6 +27,7 @@ from system_under_test.rocketmq.message_protocol import (
 )
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
+from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.message import MessageInvalid, queue_entry
 
 ROUTE_AGE_LIMIT_S = 30.0
@@ -62,7 +64,10 @@ _PULL_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """The message is at `queue_offset` of its queue. `broker` is the address that said so."""
+    """The message is at `queue_offset` of its queue. `broker` is the address that said so.
+
+    Of a batch `message_id` has the ids of all messages, with commas between.
+    """
 
     queue_id: int
     queue_offset: int
@@ -127,6 +132,23 @@ class MessageClient:
             born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
             properties=properties,
         )
+        return await self._sent(request, broker_name)
+
+    async def send_batch(
+        self, topic: str, queue_id: int, messages: Sequence[NewMessage], *, broker_name: str | None = None
+    ) -> SendResult:
+        """All of them or none. The result is of the first; the others follow it in the queue."""
+        request = SendRequest(
+            topic=topic,
+            queue_id=queue_id,
+            body=encode_batch(messages),
+            born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
+            is_batch=True,
+        )
+        return await self._sent(request, broker_name)
+
+    async def _sent(self, request: SendRequest, broker_name: str | None) -> SendResult:
+        topic = request.topic
         broker, response = await self._ask(topic, request.encode(), broker_name, None, self._default_topic)
         self._expect_success(topic, broker, response)
         try:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness.environments.simulated.loop import VirtualTimeLoop
+from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.message import decode_message
@@ -33,6 +34,8 @@ class Model:
     newest_epoch: int = 0
     written_under: dict[int, int] = field(default_factory=dict)
     """Start of a message -> the master epoch in which it was put."""
+    whole_at: dict[int, int] = field(default_factory=dict)
+    """Start of a message of a batch -> the end of the batch: before the log reaches it, the message is not there."""
 
     def put(self, store: MessageStore, queue_id: int, size: int) -> None:
         self.count += 1
@@ -40,8 +43,22 @@ class Model:
         result = store.put("t", queue_id, body, {"TAGS": "a"})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+        self.whole_at[result.offset] = result.end_offset
         if self.epochs:
             self.written_under[result.offset] = self.epochs[-1][0]
+
+    def put_batch(self, store: MessageStore, queue_id: int, count: int, size: int) -> None:
+        bodies = [b"%06d" % (self.count + 1 + number) + b"x" * size for number in range(count)]
+        self.count += count
+        new = [NewMessage(body, {"TAGS": "a"}) for body in bodies]
+        results = store.put_batch("t", queue_id, new, born_timestamp_ms=0)
+        assert [result.end_offset for result in results[:-1]] == [result.offset for result in results[1:]]
+        for body, result in zip(bodies, results, strict=True):
+            assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
+            self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+            self.whole_at[result.offset] = results[-1].end_offset
+            if self.epochs:
+                self.written_under[result.offset] = self.epochs[-1][0]
 
     def begin_epoch(self, store: MessageStore) -> tuple[int, int]:
         """The entry that a new master would add now."""
@@ -49,7 +66,7 @@ class Model:
         return self.newest_epoch, store.max_offset
 
     def cut(self, offset: int) -> None:
-        self.messages = [message for message in self.messages if message[4] <= offset]
+        self.messages = [message for message in self.messages if self.whole_at[message[3]] <= offset]
         self.confirmed = min(self.confirmed, offset)
         self.epochs = [entry for entry in self.epochs if entry[1] <= offset]
         self.written_under = {start: epoch for start, epoch in self.written_under.items() if start < offset}
@@ -70,8 +87,8 @@ class Model:
             assert (store.consumer_offsets.get("g", "t", queue_id) or 0) <= put, "a group has read what is not there"
             expected = [
                 body
-                for own_id, _, body, start, end in self.messages
-                if own_id == queue_id and start >= store.min_offset and end <= store.confirm_offset
+                for own_id, _, body, start, _ in self.messages
+                if own_id == queue_id and start >= store.min_offset and self.whole_at[start] <= store.confirm_offset
             ]
             seen = store.get_messages("t", queue_id, store.queue_range("t", queue_id)[0], 1000)
             assert [decode_message(raw, 0).body for raw in seen.messages] == expected
@@ -82,6 +99,7 @@ put = st.tuples(st.just("put"), st.integers(0, QUEUES - 1), st.integers(0, 300))
 step = st.one_of(
     put,
     st.tuples(st.just("burst"), st.integers(2, 20), st.integers(0, 300)),
+    st.tuples(st.just("batch"), st.integers(1, 4), st.integers(0, 60)),
     st.tuples(st.just("confirm"), share, st.none()),
     st.tuples(st.just("flush"), st.none(), st.none()),
     st.tuples(st.just("sleep"), st.sampled_from([0.0005, 0.003, 0.6, 3.1]), st.none()),
@@ -137,6 +155,8 @@ def live_and_recover(
             elif name == "burst":
                 for number in range(first):
                     model.put(store, number % QUEUES, second)
+            elif name == "batch":
+                model.put_batch(store, first % QUEUES, first, second)
             elif name == "confirm":
                 offset = int(first * store.max_offset)
                 store.advance_confirm_offset(offset)
@@ -186,7 +206,11 @@ def live_and_recover(
                     await machine.lose_power()
                 store = await machine.boot(parts)
                 assert store.unclean_start
-                assert all(message[4] <= store.max_offset for message in model.messages if message[4] <= durable)
+                assert all(
+                    message[4] <= store.max_offset
+                    for message in model.messages
+                    if model.whole_at[message[3]] <= durable
+                )
                 model.cut(store.max_offset)
                 if name == "epoch-power" and begun in store.epochs.map.entries:
                     model.epochs.append(begun)
@@ -266,7 +290,10 @@ def test_a_replica_fed_in_pieces_cut_anywhere_recovers_a_prefix_of_its_master(
         master = await Machine(loop, seed, async_config(1000)).boot()
         model = Model()
         for number, size in enumerate(sizes):
-            model.put(master, number % QUEUES, size)
+            if size % 3:
+                model.put(master, number % QUEUES, size)
+            else:
+                model.put_batch(master, number % QUEUES, 1 + size % 4, size % 80)
         master.advance_confirm_offset(master.max_offset)
         await master.flush_to(master.max_offset, 5.0)
         await master.delete_files_before(deleted)

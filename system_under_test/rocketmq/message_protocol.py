@@ -145,7 +145,10 @@ class SendAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """With a `suspend_timeout_ms` of 0 the answer never waits; a `commit_offset` of None commits nothing."""
+    """With a `suspend_timeout_ms` of 0 the answer never waits; a `commit_offset` of None commits nothing.
+
+    A `subscription` of None is the one that the group has told in its heartbeats.
+    """
 
     topic: str
     queue_id: int
@@ -154,12 +157,14 @@ class PullRequest:
     consumer_group: str
     suspend_timeout_ms: int = 0
     commit_offset: int | None = None
-    subscription: str = "*"
+    subscription: str | None = "*"
+    expression_type: str = "TAG"
 
     @property
     def _flags(self) -> int:
         commits = 0 if self.commit_offset is None else PULL_COMMIT_FLAG
-        return PULL_SUBSCRIPTION_FLAG | commits | (PULL_SUSPEND_FLAG if self.suspend_timeout_ms > 0 else 0)
+        subscribes = 0 if self.subscription is None else PULL_SUBSCRIPTION_FLAG
+        return subscribes | commits | (PULL_SUSPEND_FLAG if self.suspend_timeout_ms > 0 else 0)
 
     def encode(self) -> RemotingCommand:
         return RemotingCommand.request(
@@ -173,9 +178,9 @@ class PullRequest:
                 "sysFlag": str(self._flags),
                 "commitOffset": str(self.commit_offset or 0),
                 "suspendTimeoutMillis": str(self.suspend_timeout_ms),
-                "subscription": self.subscription,
+                "subscription": self.subscription or "",
                 "subVersion": "0",
-                "expressionType": "TAG",
+                "expressionType": self.expression_type,
             },
         )
 
@@ -193,7 +198,8 @@ class PullRequest:
                 consumer_group=fields["consumerGroup"],
                 suspend_timeout_ms=max(0, suspend_timeout_ms) if flags & PULL_SUSPEND_FLAG else 0,
                 commit_offset=_number(fields["commitOffset"]) if flags & PULL_COMMIT_FLAG else None,
-                subscription=fields.get("subscription") or "*",
+                subscription=(fields.get("subscription") or "*") if flags & PULL_SUBSCRIPTION_FLAG else None,
+                expression_type=fields.get("expressionType") or "TAG",
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.tags_code import tags_code
 
 MESSAGE_MAGIC = 0xDAA320A7
 BLANK_MAGIC = 0xCBD43194
@@ -192,8 +193,21 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
     at = position + 88 + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
-    tags_code = _tags_code(buffer, topic_end + 2, position + size)
-    return MessageHeader(physical_offset, size, topic, queue_id, queue_offset, tags_code, sys_flag)
+    code = _tags_code(buffer, topic_end + 2, position + size)
+    return MessageHeader(physical_offset, size, topic, queue_id, queue_offset, code, sys_flag)
+
+
+def properties_of(message: bytes) -> dict[str, str]:
+    """All properties, but for the CRC, of the whole message that these bytes are, unchecked.
+
+    Raises MessageInvalid where what they say makes no sense.
+    """
+    try:
+        (body_length,) = _BODY_LENGTH.unpack_from(message, 84)
+        topic_at = 88 + body_length
+        return decode_properties(message[topic_at + 1 + message[topic_at] + 2 : len(message) - _CRC_BYTES])
+    except (IndexError, UnicodeDecodeError, struct.error) as error:
+        raise MessageInvalid("its lengths or its properties make no sense") from error
 
 
 def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
@@ -292,8 +306,4 @@ def _tags_code(buffer: bytes, start: int, end: int) -> int:
     if at < 0 or (at > start and buffer[at - 1] != 2):
         return 0
     at += len(_TAGS)
-    tags = buffer[at : buffer.index(b"\x02", at, end)].decode()
-    code = 0
-    for character in tags:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return code - (1 << 32) if code & 0x80000000 else code
+    return tags_code(buffer[at : buffer.index(b"\x02", at, end)].decode())

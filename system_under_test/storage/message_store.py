@@ -28,6 +28,7 @@ from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import HEAD_BYTES, continues
+from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
 
@@ -273,10 +274,17 @@ class MessageStore:
         return max(self._queue_offsets.get((topic, queue_id), 0), self.queue_range(topic, queue_id)[1])
 
     def get_messages(
-        self, topic: str, queue_id: int, queue_offset: int, max_count: int, max_bytes: int = 1 << 18
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_count: int,
+        max_bytes: int = 1 << 18,
+        wanted: MessageFilter | None = None,
     ) -> GetResult:
         """Up to `max_count` messages from `queue_offset` on, at least one if there is any, else at most `max_bytes`.
 
+        With a filter, those of the next `MAX_FILTERED` that it wants; messages read in vain count as bytes, too.
         Raises DiskError.
         """
         queue = self._queues.get(topic, queue_id)
@@ -286,13 +294,11 @@ class MessageStore:
         status, next_offset = place_of_read(queue_offset, least, end)
         messages: list[bytes] = []
         if status is GetStatus.FOUND:
-            total = 0
-            for offset, size in queue.range(queue_offset, max_count):
-                total += size
-                if messages and total > max_bytes:
-                    break
-                messages.append(self._log.read(offset, size))
-            next_offset = queue_offset + len(messages)
+            entries = queue.range(queue_offset, max_count if wanted is None else MAX_FILTERED)
+            messages, passed = self._parts.select_messages(entries, self._log.read, max_count, max_bytes, wanted)
+            next_offset = queue_offset + passed
+            if not messages:
+                status = GetStatus.NO_MATCHED_MESSAGE
         return GetResult(
             status=status, messages=tuple(messages), next_offset=next_offset, min_offset=least, max_offset=end
         )

@@ -13,6 +13,7 @@ from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.message import MessageHeader
+from system_under_test.storage.message_filter import MessageFilter, select_messages
 
 
 class FlushMode(Enum):
@@ -76,6 +77,10 @@ class StorageParts:
     next_queue_offsets: Callable[[Iterable[ConsumeQueue], Iterable[MessageHeader]], dict[tuple[str, int], int]] = (
         next_queue_offsets
     )
+    select_messages: Callable[
+        [Iterable[tuple[int, int, int]], Callable[[int, int], bytes], int, int, MessageFilter | None],
+        tuple[list[bytes], int],
+    ] = select_messages
     commit_log: type[CommitLog] = CommitLog
     consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets

@@ -48,6 +48,7 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.DISK_FULL: ("disk-full", True),
     ResponseCode.TOPIC_NOT_EXIST: ("no-route", True),
     ResponseCode.QUERY_NOT_FOUND: ("not-found", True),
+    ResponseCode.SUBSCRIPTION_PARSE_FAILED: ("service-not-available", True),
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: ("service-not-available", True),
 }
 """Response code → (error code, definite). What is not here may have taken effect."""
@@ -79,7 +80,8 @@ class SendResult:
 class PullResult:
     """`messages` are (queue offset, body), none where there is nothing yet.
 
-    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue.
+    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue, or that the
+    subscription names none of those before `next_offset`.
     """
 
     messages: tuple[tuple[int, bytes], ...]
@@ -169,10 +171,19 @@ class MessageClient:
         address: str | None = None,
         *,
         broker_name: str | None = None,
+        subscription: str = "*",
+        expression_type: str = "TAG",
     ) -> PullResult:
-        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`."""
+        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`; with a
+        subscription only those that it names."""
         request = PullRequest(
-            topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_count=max_count,
+            consumer_group=group,
+            subscription=subscription,
+            expression_type=expression_type,
         )
         broker, response = await self._ask(topic, request.encode(), broker_name, address)
         if response.code not in _PULL_CODES:

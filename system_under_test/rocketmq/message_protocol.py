@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.topic import DEFAULT_TOPIC
+from system_under_test.storage.store_results import Boundary
 
 MAX_DIGITS = 100
 """Far from the length at which Python refuses to write a number that it has read."""
@@ -32,6 +33,7 @@ _SHORT_NAMES = {
     "batch": "m",
     "brokerName": "n",
 }
+_UNIQUE_KEY = "_UNIQUE_KEY_QUERY"
 _LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
 _SHORT_NAMED = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
@@ -273,6 +275,89 @@ class QueueRequest:
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyQuery:
+    """For the newest messages with a key, stored between two times, both included; `is_unique` for the one that its
+    producer gave this key."""
+
+    topic: str
+    key: str
+    max_count: int = 64
+    begin_ms: int = 0
+    end_ms: int = 2**63 - 1
+    is_unique: bool = False
+
+    def encode(self) -> RemotingCommand:
+        fields = {
+            "topic": self.topic,
+            "key": self.key,
+            "maxNum": str(self.max_count),
+            "beginTimestamp": str(self.begin_ms),
+            "endTimestamp": str(self.end_ms),
+            **({_UNIQUE_KEY: "true"} if self.is_unique else {}),
+        }
+        return RemotingCommand.request(RequestCode.QUERY_MESSAGE, fields)
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> KeyQuery:
+        """Raises RemotingError (INVALID_PARAMETER)."""
+        fields = command.ext_fields
+        return cls(
+            topic=_text(fields, "topic"),
+            key=_text(fields, "key"),
+            max_count=whole_number(fields, "maxNum"),
+            begin_ms=whole_number(fields, "beginTimestamp"),
+            end_ms=whole_number(fields, "endTimestamp"),
+            is_unique=fields.get(_UNIQUE_KEY, "false").lower() == "true",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeQuery:
+    """For the place in a queue that was reached at a time."""
+
+    topic: str
+    queue_id: int
+    time_ms: int
+    boundary: Boundary = Boundary.LOWER
+
+    def encode(self) -> RemotingCommand:
+        fields = {
+            "topic": self.topic,
+            "queueId": str(self.queue_id),
+            "timestamp": str(self.time_ms),
+            "boundaryType": self.boundary.name,
+        }
+        return RemotingCommand.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> TimeQuery:
+        """Raises RemotingError (INVALID_PARAMETER)."""
+        fields = command.ext_fields
+        is_upper = fields.get("boundaryType", "").lower() == Boundary.UPPER.value
+        return cls(
+            topic=_text(fields, "topic"),
+            queue_id=whole_number(fields, "queueId"),
+            time_ms=whole_number(fields, "timestamp"),
+            boundary=Boundary.UPPER if is_upper else Boundary.LOWER,
+        )
+
+
+def whole_number(fields: Mapping[str, str], name: str) -> int:
+    """Raises RemotingError (INVALID_PARAMETER)."""
+    try:
+        return _number(fields[name])
+    except (KeyError, ValueError) as error:
+        raise _invalid(error) from error
+
+
+def _text(fields: Mapping[str, str], name: str) -> str:
+    try:
+        return fields[name]
+    except KeyError as error:
+        raise _invalid(error) from error
 
 
 def _number(text: str) -> int:

@@ -34,6 +34,8 @@ BLANK_BYTES = 8
 _HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
 _START = struct.Struct(">iI")
 _DISPATCH = struct.Struct(">iI4xi4xqqi")
+_TIMESTAMP = struct.Struct(">q")
+_TIMESTAMP_AT = 56
 _FLAGS = struct.Struct(">i")
 _FLAGS_AT = 36
 HEAD_BYTES = _FLAGS_AT + 4
@@ -48,11 +50,13 @@ CONTINUES = 1 << 30
 _CRC_NAME = b"__CRC32#\x01"
 _CRC_BYTES = len(_CRC_NAME) + 10 + 1
 _CRC_MASK = 0x7FFFFFFF
+HEADER_BYTES = _HEADER.size
 _TAGS = b"TAGS\x01"
+_KEY = b"KEY"
 
 
 class MessageHeader(NamedTuple):
-    """What dispatch needs of a message."""
+    """What dispatch needs of a message. `keys` are the producer's unique one and those of the application."""
 
     physical_offset: int
     size: int
@@ -61,6 +65,8 @@ class MessageHeader(NamedTuple):
     queue_offset: int
     tags_code: int
     sys_flag: int
+    store_timestamp_ms: int
+    keys: tuple[str, ...]
 
 
 class Message(NamedTuple):
@@ -193,8 +199,24 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
     at = position + 88 + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
-    code = _tags_code(buffer, topic_end + 2, position + size)
-    return MessageHeader(physical_offset, size, topic, queue_id, queue_offset, code, sys_flag)
+    start, end = topic_end + 2, position + size
+    return MessageHeader(
+        physical_offset,
+        size,
+        topic,
+        queue_id,
+        queue_offset,
+        _tags_code(buffer, start, end),
+        sys_flag,
+        store_timestamp_ms(buffer, position),
+        keys_of(decode_properties(buffer[start : end - _CRC_BYTES])) if buffer.find(_KEY, start, end) >= 0 else (),
+    )
+
+
+def keys_of(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """What a message is found by: its UNIQ_KEY, and its KEYS, which have spaces between."""
+    unique, keys = properties.get("UNIQ_KEY"), properties.get("KEYS")
+    return (*((unique,) if unique else ()), *(key for key in (keys or "").split(" ") if key))
 
 
 def properties_of(message: bytes) -> dict[str, str]:
@@ -288,7 +310,7 @@ def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
 
 def store_timestamp_ms(buffer: bytes, position: int) -> int:
     """The store timestamp of the message at `position`, unchecked."""
-    return int(struct.unpack_from(">q", buffer, position + 56)[0])
+    return int(_TIMESTAMP.unpack_from(buffer, position + _TIMESTAMP_AT)[0])
 
 
 def encode_host(address: str, port: int) -> bytes:

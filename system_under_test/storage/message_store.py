@@ -27,6 +27,7 @@ from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
+from system_under_test.storage.lookups import Lookups
 from system_under_test.storage.message import HEAD_BYTES, continues
 from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
@@ -51,6 +52,10 @@ class MessageStore:
         digest = LogDigest(self._written)
         self._log = parts.commit_log(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
+        self._index = parts.key_index(host.disk, f"{directory}/index", config.index_slots, config.index_entries)
+        self.lookups = Lookups(
+            self._log, self._queues, self._index, lambda: self._dispatched_offset, lambda: self.forgotten_topics
+        )
         self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
         self._durable_checkpoint: Checkpoint | None = None
@@ -112,6 +117,11 @@ class MessageStore:
         self._disk.remove(self._abort_path)
 
     # writing
+
+    @property
+    def store_host(self) -> bytes:
+        """What messages that are put here say of where they were stored."""
+        return self._config.store_host
 
     def put(
         self,
@@ -254,6 +264,7 @@ class MessageStore:
         for header in self._log.headers(self._dispatched_offset, limit):
             queue = self._queues.get_or_create(header.topic, header.queue_id)
             queue.append(header.queue_offset, header.physical_offset, header.size, header.tags_code)
+            self._index.add(header)
             self._dispatched_offset = header.physical_offset + header.size
             touched[queue.name] = queue
         if self._forgotten.offsets:
@@ -412,6 +423,7 @@ class MessageStore:
         self._cut_at = offset
         self._confirm_due = 0
         self._queues.truncate(offset)
+        self._index.truncate(offset)
         cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]
         if cut_topics:
             # How many of their messages are left only the log can say.
@@ -433,6 +445,7 @@ class MessageStore:
             await self._log.truncate(offset, self._dispatched_offset)
             self._host.reached("log-cut")
             await self._queues.persist()
+            await self._index.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
@@ -452,6 +465,7 @@ class MessageStore:
             if not continues(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
                 return
             self._queues.truncate(entry.physical_offset)
+            self._index.truncate(entry.physical_offset)
 
     def _whole(self) -> dict[str, int]:
         """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""
@@ -471,6 +485,7 @@ class MessageStore:
                 dispatched_offset=min(last.dispatched_offset, self._dispatched_offset),
                 confirm_offset=min(last.confirm_offset, offset),
                 queue_entries=self._queues.durable_entries(),
+                index_entries=self._index.durable_entries(),
             )
         )
 
@@ -489,6 +504,7 @@ class MessageStore:
                 return
             new_min = starts[-1]
             self._queues.delete_prefix(new_min)
+            self._index.delete_prefix(new_min)
             # Of one state: queues that begin behind messages which the log still has would not show these.
             await self._write_checkpoint(new_min)
             self._log.delete_segments_before(new_min)
@@ -531,6 +547,7 @@ class MessageStore:
                 dispatched_offset=dispatched,
                 confirm_offset=confirm,
                 queue_entries=await self._queues.persist(),
+                index_entries=await self._index.persist(),
             )
         )
 
@@ -559,9 +576,18 @@ class MessageStore:
         self._queues.truncate(dispatched)
         self._queues.delete_prefix(self._log.min_offset)
         self._drop_forgotten(self._queues)
+        self._recover_index(checkpoint, dispatched)
         self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()
+
+    def _recover_index(self, checkpoint: Checkpoint, dispatched: int) -> None:
+        if self._index.load(checkpoint.index_entries):
+            self._index.truncate(dispatched)
+            self._index.delete_prefix(self._log.min_offset)
+        else:
+            for header in self._log.headers(self._log.min_offset, dispatched):
+                self._index.add(header)
 
     async def _recover_epochs(self) -> None:
         self.epochs.load()

@@ -17,6 +17,13 @@ class PutResult:
     store_timestamp_ms: int
 
 
+class Boundary(Enum):
+    """Which of two neighbours is meant where a time lies between them."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+
+
 class GetStatus(Enum):
     FOUND = "FOUND"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"

@@ -46,7 +46,15 @@ from system_under_test.rocketmq.controller.protocol import (
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.message_batch import decode_batch, encode_batch
-from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
+from system_under_test.rocketmq.message_protocol import (
+    KeyQuery,
+    PullAnswer,
+    PullRequest,
+    QueueRequest,
+    SendAnswer,
+    SendRequest,
+    TimeQuery,
+)
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
@@ -317,6 +325,10 @@ CODECS: tuple[Codec, ...] = (
     _plain("consumer group", _consumer_group, ValueError, json_body(ConsumerGroup(name="G").as_json())),
     _plain("table of topics", _topics, ValueError, _TOPICS),
     _commands("queue request", QueueRequest.decode, (RemotingError,), QUEUE.encode(RequestCode.GET_MAX_OFFSET)),
+    _commands("query by key", KeyQuery.decode, (RemotingError,), KeyQuery(topic="T", key="k").encode()),
+    _commands(
+        "query by time", TimeQuery.decode, (RemotingError,), TimeQuery(topic="T", queue_id=1, time_ms=7).encode()
+    ),
     _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
     _commands(

@@ -12,6 +12,7 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore, StoreConfig
@@ -31,6 +32,9 @@ class Broker:
                 segment_bytes=config.file_bytes,
                 max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
+                index_slots=config.index_slots,
+                index_entries=config.index_entries,
+                store_host=host_bytes(f"{config.ip}:{config.listen_port}" if config.ip else self._address),
             ),
             parts.storage,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
@@ -65,6 +66,10 @@ class BrokerConfig:
     store_path: str = "store"
     file_bytes: int = 1024**3
     max_message_bytes: int = 4 * 1024**2
+    ip: str = ""
+    """IPv4 address under which messages' ids name this broker; empty: made of `address`."""
+    index_slots: int = 1 << 16
+    index_entries: int = 1 << 18
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> BrokerConfig:
@@ -120,6 +125,9 @@ class BrokerConfig:
             store_path=settings.text("storePathRootDir", "store"),
             file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
             max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
+            ip=settings.ipv4("brokerIP1"),
+            index_slots=settings.integer("maxHashSlotNum", 1 << 16, minimum=1, maximum=1 << 26),
+            index_entries=settings.integer("maxIndexNum", 1 << 18, minimum=2, maximum=1 << 26),
         )
 
 
@@ -147,6 +155,14 @@ class _Settings(Settings):
             return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def ipv4(self, name: str) -> str:
+        """Empty where it is not set."""
+        value = self._config.get(name, "")
+        try:
+            return str(IPv4Address(value)) if value else ""
+        except ValueError as error:
+            raise ValueError(f"{name}: expected an IPv4 address, got {value!r}") from error
 
     def flush_disk_type(self) -> FlushMode:
         value = self.text("flushDiskType", FlushMode.ASYNC.value)

@@ -13,6 +13,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.pulling import Pulls
+from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.sending import Sends
@@ -48,6 +49,7 @@ class Processor:
             **Sends(host, store, config, ha, administration).handlers,
             **self._pulls.handlers,
             **progress.handlers,
+            **Queries(store, administration).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,

@@ -13,6 +13,7 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.message_batch import decode_batch
+from system_under_test.rocketmq.message_id import host_bytes, message_id
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.batch import NewMessage
@@ -43,7 +44,7 @@ class Sends:
         codes = RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE
         return dict.fromkeys(codes, self._send)
 
-    async def _send(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+    async def _send(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         # All of it is in the coroutine, for the server may refuse to run it, and says then that nothing was done.
         request = SendRequest.decode(command)
         if self._config.auto_create_topics and self._ha.mastership is not None:
@@ -70,6 +71,7 @@ class Sends:
                 request.queue_id,
                 messages,
                 born_timestamp_ms=request.born_timestamp_ms,
+                born_host=host_bytes(peer.remote),
                 sys_flag=request.sys_flag,
             )
         except MessageTooLarge as error:
@@ -86,7 +88,7 @@ class Sends:
             self._host.reached("put-confirmed", end=end_offset)
         else:
             self._host.reached("put-unconfirmed")
-        ids = ",".join([f"{put.offset:032X}" for put in puts])
+        ids = ",".join([message_id(self._store.store_host, put.offset) for put in puts])
         answer = SendAnswer(message_id=ids, queue_id=request.queue_id, queue_offset=puts[0].queue_offset)
         return answer.encode(code, remark)
 

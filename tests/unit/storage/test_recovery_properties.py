@@ -15,11 +15,17 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
+KEYS = 3
+
+
+def key_of(body: bytes) -> str:
+    return f"k{int(body[:6]) % KEYS}"
 
 
 @dataclass
@@ -40,7 +46,7 @@ class Model:
     def put(self, store: MessageStore, queue_id: int, size: int) -> None:
         self.count += 1
         body = b"%06d" % self.count + b"x" * size
-        result = store.put("t", queue_id, body, {"TAGS": "a"})
+        result = store.put("t", queue_id, body, {"TAGS": "a", "KEYS": key_of(body)})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
         self.whole_at[result.offset] = result.end_offset
@@ -50,7 +56,7 @@ class Model:
     def put_batch(self, store: MessageStore, queue_id: int, count: int, size: int) -> None:
         bodies = [b"%06d" % (self.count + 1 + number) + b"x" * size for number in range(count)]
         self.count += count
-        new = [NewMessage(body, {"TAGS": "a"}) for body in bodies]
+        new = [NewMessage(body, {"TAGS": "a", "KEYS": key_of(body)}) for body in bodies]
         results = store.put_batch("t", queue_id, new, born_timestamp_ms=0)
         assert [result.end_offset for result in results[:-1]] == [result.offset for result in results[1:]]
         for body, result in zip(bodies, results, strict=True):
@@ -92,6 +98,14 @@ class Model:
             ]
             seen = store.get_messages("t", queue_id, store.queue_range("t", queue_id)[0], 1000)
             assert [decode_message(raw, 0).body for raw in seen.messages] == expected
+        for key in (f"k{number}" for number in range(KEYS)):
+            expected = [
+                body
+                for _, _, body, start, _ in self.messages
+                if key_of(body) == key and start >= store.min_offset and self.whole_at[start] <= store.confirm_offset
+            ]
+            found = store.lookups.by_key("t", key, 1000, 0, 1 << 62)
+            assert [decode_message(raw, 0).body for raw in found] == expected
 
 
 share = st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.99, 1.0])
@@ -237,6 +251,18 @@ class EpochsBeyondTheLog(EpochFile):
         return None
 
 
+class UncutIndex(KeyIndex):
+    def truncate(self, offset: int) -> None:
+        return None
+
+
+class IndexInMemory(KeyIndex):
+    """It says of itself that it is durable."""
+
+    async def persist(self) -> dict[str, int]:
+        return {}
+
+
 class OffsetsBeyondTheQueue(ConsumerOffsets):
     def clamp(self, end_of: Callable[[str, int], int]) -> None:
         return None
@@ -248,13 +274,16 @@ class OffsetsBeyondTheQueue(ConsumerOffsets):
         StorageParts(epoch_file=EpochsInMemory),
         StorageParts(epoch_file=EpochsBeyondTheLog),
         StorageParts(consumer_offsets=OffsetsBeyondTheQueue),
+        StorageParts(key_index=UncutIndex),
+        StorageParts(key_index=IndexInMemory),
     ],
-    ids=["epochs in memory", "epochs beyond the log", "offsets beyond the queue"],
+    ids=["epochs in memory", "epochs beyond the log", "offsets beyond the queue", "uncut index", "index in memory"],
 )
 def test_a_store_with_a_planted_mistake_is_noticed(parts: StorageParts) -> None:
-    put, power = ("put", 0, 10), ("power", None, None)
+    put, power, wait = ("put", 0, 10), ("power", None, None), ("sleep", 3.1, None)
     life = [put, ("epoch", None, None), put, ("confirm", 1.0, None), ("sleep", 0.6, None), ("flush", None, None)]
-    ends = [[("consume", 0, 1.0), ("truncate", 0.25, None)], [power]]
+    again = [put, put, put, ("confirm", 1.0, None)]
+    ends = [[("consume", 0, 1.0), ("truncate", 0.25, None), *again], [power], [wait, power]]
 
     def live(parts: StorageParts | None) -> None:
         for end in ends:

@@ -143,11 +143,13 @@ def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -
     if answer is None or request.is_oneway:
         return
     answer.opaque = request.opaque
+    answer.serialization = request.serialization
     try:
         frame = answer.encode()
     except FrameTooLong as error:
         # Indefinite, as SYSTEM_ERROR is: what was asked for may be done.
         refusal = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark=f"the answer is too long: {error}")
         refusal.opaque = request.opaque
+        refusal.serialization = request.serialization
         frame = refusal.encode()
     connection.write(frame)

@@ -26,7 +26,6 @@ from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
-from system_under_test.rocketmq.proxy.brokers import OwnBroker
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.proxy import Proxy
 from system_under_test.rocketmq.settings import Settings, WatchedConfig
@@ -66,10 +65,9 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
     parts = BrokerParts()
     if bug is not None and bug.broker is not None:
         parts = bug.broker(parts)
-    serving = Broker(host, BrokerConfig.from_json(watched), parts)
-    services: list[Service] = [serving]
+    services: list[Service] = [Broker(host, BrokerConfig.from_json(watched), parts)]
     if Settings(watched).flag("enableProxy", False):
-        services.append(Proxy(host, ProxyConfig.from_json(watched), OwnBroker(serving.address, serving.ask)))
+        services.append(Proxy(host, ProxyConfig.from_json(watched)))
     watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 

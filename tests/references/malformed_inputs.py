@@ -15,13 +15,19 @@ import re
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
-from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
+from system_under_test.remoting.command import (
+    MalformedFrame,
+    RemotingCommand,
+    RemotingError,
+    Serialization,
+    frame_length,
+)
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.broker.ha import wire
@@ -45,7 +51,16 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.data_version import DataVersion
-from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
+from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch, encode_batch
+from system_under_test.rocketmq.message_protocol import (
+    KeyQuery,
+    PullAnswer,
+    PullRequest,
+    QueueRequest,
+    SendAnswer,
+    SendRequest,
+    TimeQuery,
+)
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
@@ -104,9 +119,14 @@ def _frame(parts: Parts) -> bytes:
     return struct.pack(">I", len(header) & 0xFF_FFFF) + header + body
 
 
+def _binary_frame(parts: Parts) -> bytes:
+    header, body = parts
+    return struct.pack(">I", 1 << 24 | len(header) & 0xFF_FFFF) + header + body
+
+
 def _parts_of(command: RemotingCommand) -> Parts:
     frame = command.encode()[4:]
-    end = 4 + struct.unpack_from(">I", frame)[0]
+    end = 4 + (struct.unpack_from(">I", frame)[0] & 0xFF_FFFF)
     return frame[4:end], frame[end:]
 
 
@@ -291,9 +311,22 @@ def _topics(body: bytes) -> None:
         raise ValueError from error
 
 
+COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
+
 CODECS: tuple[Codec, ...] = (
-    _commands(
-        "command", _again, (), RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body"), _answer({})
+    _commands("command", _again, (), COMMAND, _answer({})),
+    Codec(
+        name="command in RocketMQ's serialization",
+        decode=lambda frame: _again(RemotingCommand.decode(frame)),
+        refuses=(MalformedFrame,),
+        samples=(_parts_of(replace(COMMAND, serialization=Serialization.ROCKETMQ)),),
+        join=_binary_frame,
+    ),
+    _plain(
+        "batch",
+        decode_batch,
+        RemotingError,
+        encode_batch([BatchedMessage(b"body", {"KEYS": "k"}), BatchedMessage(b"", {}, 7)]),
     ),
     _commands("send request", SendRequest.decode, (RemotingError,), SEND.encode()),
     _commands(
@@ -318,6 +351,10 @@ CODECS: tuple[Codec, ...] = (
     _plain("consumer group", _consumer_group, ValueError, json_body(ConsumerGroup(name="G").as_json())),
     _plain("table of topics", _topics, ValueError, _TOPICS),
     _commands("queue request", QueueRequest.decode, (RemotingError,), QUEUE.encode(RequestCode.GET_MAX_OFFSET)),
+    _commands("query by key", KeyQuery.decode, (RemotingError,), KeyQuery(topic="T", key="k").encode()),
+    _commands(
+        "query by time", TimeQuery.decode, (RemotingError,), TimeQuery(topic="T", queue_id=1, time_ms=7).encode()
+    ),
     _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
     _commands(

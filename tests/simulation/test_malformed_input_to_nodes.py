@@ -55,11 +55,36 @@ FIELDS = (
     *("producerGroup", "bornTimestamp", "suspendTimeoutMillis", "key", "pulse", "epoch", "maxOffset", "clusterName"),
     *("brokerAddr", "heartbeatTimeoutMillis", "masterEpoch", "masterBrokerId", "appliedBrokerId", "registerCheckCode"),
     *("haServerAddr", "properties", "sysFlag", "flag", "syncStateSetEpoch", "masterAddress", "readQueueNums"),
-    *("writeQueueNums", "perm", "topicSysFlag", "groupName", "cleanOffset", "knownVersion"),
+    *(
+        "subscription",
+        "expressionType",
+        "batch",
+        "writeQueueNums",
+        "perm",
+        "topicSysFlag",
+        "groupName",
+        "cleanOffset",
+        "knownVersion",
+    ),
 )
 VALUES = (
     *("", "T", "g", "0", "1", "-1", "7", "2147483648", "9223372036854775807", "-9223372036854775809", "9" * 20),
-    *("9" * 400, "1e9", "NaN", "true", "null", "\0", "a" * 300, "ü", "b1:10911", ":", "b1:x", "x" * 70_000),
+    *(
+        "9" * 400,
+        "1e9",
+        "NaN",
+        "true",
+        "null",
+        "\0",
+        "a" * 300,
+        "ü",
+        "SQL92",
+        "a = 1 OR",
+        "b1:10911",
+        ":",
+        "b1:x",
+        "x" * 70_000,
+    ),
 )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from dataclasses import replace
 
-from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_service import DelayService
@@ -20,22 +18,10 @@ from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, 
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.broker.timer_service import TimerService
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
+from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore, StoreConfig
-
-
-class _Within:
-    """Whoever asks from within the process; it never leaves."""
-
-    remote = "this process"
-    closed = False
-
-    def close(self) -> None:
-        pass
-
-
-WITHIN = _Within()
 
 
 class Broker:
@@ -44,7 +30,7 @@ class Broker:
     def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
         self._host = host
         self._config = config
-        self.address = config.address or f"{host.name}:{config.listen_port}"
+        self._address = config.address or f"{host.name}:{config.listen_port}"
         self.store = MessageStore(
             host,
             StoreConfig(
@@ -52,13 +38,16 @@ class Broker:
                 segment_bytes=config.file_bytes,
                 max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
+                index_slots=config.index_slots,
+                index_entries=config.index_entries,
+                store_host=host_bytes(f"{config.ip}:{config.listen_port}" if config.ip else self._address),
             ),
             parts.storage,
         )
         self.tables = Tables(host, config)
         self.ha = HAService(host, self.store, config, parts)
         self.manager = ReplicasManager(
-            host, self.store, config, parts, self.ha, self.tables, address=self.address, on_role=self._role_taken
+            host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
         )
         self._name_servers = NameServerRegistrations(
             host,
@@ -104,14 +93,6 @@ class Broker:
         self._name_servers.start()
         self.manager.start()
 
-    async def ask(self, command: RemotingCommand) -> RemotingCommand | None:
-        """The answer to a request that comes from within the process; None where it wants none."""
-        try:
-            answer = self._processor.handle(command, WITHIN)
-            return await answer if isinstance(answer, Coroutine) else answer
-        except RemotingError as error:
-            return RemotingCommand.response(error.code, remark=error.remark)
-
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
@@ -134,12 +115,12 @@ class Broker:
         role_id = self.manager.role_id
         if role_id is None or not self._has_had_role():
             return None
-        name, _, _ = self.address.rpartition(":")
+        name, _, _ = self._address.rpartition(":")
         return Registration(
             cluster=self._config.cluster,
             broker_name=self._config.group,
             broker_id=role_id,
-            address=self.address,
+            address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
             version=replace(self.tables.topics.version, state_version=self.manager.acted_master_epoch),
             topics=self.tables.topics.entries,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels
@@ -80,6 +81,10 @@ class BrokerConfig:
     store_path: str = "store"
     file_bytes: int = 1024**3
     max_message_bytes: int = 4 * 1024**2
+    ip: str = ""
+    """IPv4 address under which messages' ids name this broker; empty: made of `address`."""
+    index_slots: int = 1 << 16
+    index_entries: int = 1 << 18
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> BrokerConfig:
@@ -148,6 +153,14 @@ class _Settings(Settings):
             raise ValueError(f"scheduleDeliveryMode: expected ASYNC with enableScheduleAsyncDeliver, got {value}")
         return mode
 
+    def ipv4(self, name: str) -> str:
+        """Empty where it is not set."""
+        value = self._config.get(name, "")
+        try:
+            return str(IPv4Address(value)) if value else ""
+        except ValueError as error:
+            raise ValueError(f"{name}: expected an IPv4 address, got {value!r}") from error
+
     def flush_disk_type(self) -> FlushMode:
         value = self.text("flushDiskType", FlushMode.ASYNC.value)
         try:
@@ -166,6 +179,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         cluster=settings.text("brokerClusterName", "DefaultCluster"),
         group=settings.text("brokerName", "broker-a"),
         address=settings.own_address(),
+        ip=settings.ipv4("brokerIP1"),
         listen_port=listen_port,
         ha_listen_port=settings.port("haListenPort", listen_port + 1),
         priority=settings.integer("brokerElectionPriority", 2**31 - 1),
@@ -207,6 +221,8 @@ def _storage(settings: _Settings) -> dict[str, Any]:
         store_path=settings.text("storePathRootDir", "store"),
         file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
         max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
+        index_slots=settings.integer("maxHashSlotNum", 1 << 16, minimum=1, maximum=1 << 26),
+        index_entries=settings.integer("maxIndexNum", 1 << 18, minimum=2, maximum=1 << 26),
     )
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.storage.message import Message
+from system_under_test.storage.new_message import NewMessage
 
 DEFAULT_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 MAX_LEVELS: Final = 256

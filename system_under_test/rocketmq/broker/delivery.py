@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
@@ -12,6 +11,7 @@ from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.new_message import NewMessage
 
 
 class Deliveries:

@@ -17,6 +17,7 @@ from system_under_test.rocketmq.broker.popping import Pops
 from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.putting import Puts
+from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
@@ -66,6 +67,7 @@ class Processor:
             **RuntimeInfo(host, store, tables, config, manager).handlers,
             **producers.handlers,
             **transactions.handlers,
+            **Queries(store, administration).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             RequestCode.HEART_BEAT: self._heartbeat,
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,

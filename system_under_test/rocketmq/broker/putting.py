@@ -14,19 +14,25 @@ from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.new_message import NewMessage
+from system_under_test.rocketmq.message_id import message_id
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
 from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
+from system_under_test.storage.new_message import NewMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A message that is written and not yet known to be safe."""
+    """Messages that are written and not yet known to be safe."""
 
     mastership: Mastership
-    put: PutResult
+    puts: tuple[PutResult, ...]
     replicated: asyncio.Future[bool]
+
+    @property
+    def put(self) -> PutResult:
+        """The last one's, and so, of what is safe, about all."""
+        return self.puts[-1]
 
 
 class Puts:
@@ -36,9 +42,9 @@ class Puts:
         self._config = config
 
     def put(self, mastership: Mastership, *messages: NewMessage) -> Pending:
-        """Write them one after the other, in one step; what comes back is about the last one, and so about all.
+        """Write them as one: they stay or go together.
 
-        Raises RemotingError: refused, and nothing was written; SYSTEM_ERROR if there was room for some of them only.
+        Raises RemotingError: refused, and nothing was written.
         `mastership` must not have ended.
         """
         if not mastership.enough_in_sync():
@@ -47,36 +53,21 @@ class Puts:
                 f"in-sync replicas {list(mastership.view.members)}, at least "
                 f"{self._config.min_in_sync_replicas} are needed",
             )
-        put = None
         try:
-            for message in messages:
-                put = self._write(message)
-        except (MessageTooLarge, DiskFull) as error:
-            if put is not None:
-                mastership.appended()
-                raise RemotingError(ResponseCode.SYSTEM_ERROR, f"written in part: {error}") from error
-            code = ResponseCode.DISK_FULL if isinstance(error, DiskFull) else ResponseCode.MESSAGE_ILLEGAL
-            raise RemotingError(code, str(error)) from error
-        assert put is not None, "there is something to write"
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
-        replicated = mastership.replicated(put.end_offset)
+            puts = self._store.put_all(messages)
+        except MessageTooLarge as error:
+            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+        except DiskFull as error:
+            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+        end_offset = puts[-1].end_offset
+        self._host.reached("put-appended", end=end_offset, in_sync=len(mastership.view.members))
+        replicated = mastership.replicated(end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")
-        return Pending(mastership, put, replicated)
+        return Pending(mastership, puts, replicated)
 
-    def _write(self, message: NewMessage) -> PutResult:
-        return self._store.put(
-            message.topic,
-            message.queue_id,
-            message.body,
-            message.properties,
-            born_timestamp_ms=message.born_timestamp_ms,
-            born_host=message.born_host,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            reconsume_times=message.reconsume_times,
-            prepared_transaction_offset=message.prepared_transaction_offset,
-        )
+    def message_id(self, put: PutResult) -> str:
+        return message_id(self._store.store_host, put.offset)
 
     async def acknowledged(self, pending: Pending) -> tuple[ResponseCode, str | None]:
         """SUCCESS, or a code that leaves open whether the message will stay."""

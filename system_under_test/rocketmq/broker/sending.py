@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.transactions import Transactions, is_half
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
+from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch
+from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
 from system_under_test.storage.message import decode_properties
+from system_under_test.storage.new_message import NewMessage
 
 
 class Sends:
-    """SEND_MESSAGE in both forms."""
+    """SEND_MESSAGE in both forms, and batches in either."""
 
     def __init__(
         self,
@@ -41,9 +41,10 @@ class Sends:
 
     @property
     def handlers(self) -> Handlers:
-        return {RequestCode.SEND_MESSAGE: self._send, RequestCode.SEND_MESSAGE_V2: self._send}
+        codes = RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE
+        return dict.fromkeys(codes, self._send)
 
-    async def _send(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+    async def _send(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         # All of it is in the coroutine, for the server may refuse to run it, and says then that nothing was done.
         request = SendRequest.decode(command)
         if self._config.auto_create_topics and self._ha.mastership is not None:
@@ -55,48 +56,62 @@ class Sends:
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
         check_queue(topic, request.queue_id, topic.write_queues)
-        properties = decode_properties(request.properties.encode())
-        _check_message(request, properties)
-        message = NewMessage(
-            topic=request.topic,
-            queue_id=request.queue_id,
-            body=request.body,
-            properties=properties,
-            born_timestamp_ms=request.born_timestamp_ms,
-            flag=request.flag,
-            sys_flag=request.sys_flag,
-            reconsume_times=request.reconsume_times,
-        )
-        if is_half(message):
-            placed = self._transactions.half(message, request.producer_group)
-        else:
-            placed = self._waiting.place(message)
-        pending = self._puts.put(mastership, placed)
+        messages = [_new_message(request, each, host_bytes(peer.remote)) for each in _batched(request)]
+        pending = self._puts.put(mastership, *(self._placed(request, message) for message in messages))
         code, remark = await self._puts.acknowledged(pending)
-        put = pending.put
         answer = SendAnswer(
-            message_id=f"{put.offset:032X}",
+            message_id=",".join(self._puts.message_id(put) for put in pending.puts),
             queue_id=request.queue_id,
-            queue_offset=put.queue_offset,
-            transaction_id=properties.get(UNIQUE_KEY, ""),
+            queue_offset=pending.puts[0].queue_offset,
+            transaction_id=messages[0].properties.get(UNIQUE_KEY, ""),
         )
         return answer.encode(code, remark)
 
+    def _placed(self, request: SendRequest, message: NewMessage) -> NewMessage:
+        """As it is to be written now. Raises RemotingError."""
+        if is_half(message):
+            return self._transactions.half(message, request.producer_group)
+        placed = self._waiting.place(message)
+        if request.is_batch and placed.topic != request.topic:
+            raise _illegal("messages of a batch cannot be delayed")
+        return placed
 
-def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
+
+def _batched(request: SendRequest) -> tuple[BatchedMessage, ...]:
+    """Raises RemotingError (MESSAGE_ILLEGAL)."""
+    if request.is_batch:
+        return decode_batch(request.body)
+    return (BatchedMessage(request.body, decode_properties(request.properties.encode()), request.flag),)
+
+
+def _new_message(request: SendRequest, message: BatchedMessage, born_host: bytes) -> NewMessage:
     """What the message's layout has no room for is refused before anything is written, and what consumers would get
-    to see at once although it says that they must not."""
+    to see at once although it says that they must not. Raises RemotingError (MESSAGE_ILLEGAL)."""
     if not (
         -(2**63) <= request.born_timestamp_ms < 2**63
-        and -(2**31) <= request.flag < 2**31
+        and -(2**31) <= message.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
         and -(2**31) <= request.reconsume_times < 2**31
     ):
         raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
-    if request.sys_flag & TRANSACTION_FLAGS and properties.get(HALF_MESSAGE, "").lower() != "true":
+    is_said_half = message.properties.get(HALF_MESSAGE, "").lower() == "true"
+    if request.sys_flag & TRANSACTION_FLAGS and not is_said_half:
         raise _illegal(f"sysFlag says that the message is of a transaction, but it has no property {HALF_MESSAGE}")
+    if request.is_batch and is_said_half:
+        raise _illegal("messages of a batch cannot be of a transaction")
+    return NewMessage(
+        topic=request.topic,
+        queue_id=request.queue_id,
+        body=message.body,
+        properties=message.properties,
+        born_timestamp_ms=request.born_timestamp_ms,
+        born_host=born_host,
+        flag=message.flag,
+        sys_flag=request.sys_flag,
+        reconsume_times=request.reconsume_times,
+    )
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -15,8 +15,8 @@ from typing import Final
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.storage.message import Message
+from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.timer_progress import TIMER_TOPIC
 
 DELAY_SECONDS: Final = "TIMER_DELAY_SEC"

@@ -20,7 +20,6 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
 from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.open_transactions import OpenTransaction, OpenTransactions
 from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.putting import Pending, Puts
@@ -43,6 +42,7 @@ from system_under_test.rocketmq.transaction_protocol import (
 from system_under_test.runtime.host import ConnectionClosed, DiskFull, Host
 from system_under_test.storage.message import Message, encode_message, encode_properties
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.new_message import NewMessage
 
 PROGRESS_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """How far both topics are done with is kept as this group's offsets, as in RocketMQ."""

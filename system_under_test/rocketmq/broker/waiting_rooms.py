@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import level_of, waiting
-from system_under_test.rocketmq.broker.new_message import NewMessage
 from system_under_test.rocketmq.broker.timer_messages import is_timed, timed
 from system_under_test.runtime.host import Host
+from system_under_test.storage.new_message import NewMessage
 
 
 class WaitingRooms:

@@ -17,6 +17,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
     PullAnswer,
     PullRequest,
@@ -47,6 +48,7 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.TOPIC_NOT_EXIST: ("no-route", True),
     ResponseCode.QUERY_NOT_FOUND: ("not-found", True),
     ResponseCode.NO_MESSAGE: ("not-held", True),
+    ResponseCode.SUBSCRIPTION_PARSE_FAILED: ("service-not-available", True),
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: ("service-not-available", True),
 }
 """Response code → (error code, definite). What is not here may have taken effect."""
@@ -63,7 +65,10 @@ _PULL_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """The message is at `queue_offset` of its queue. `broker` is the address that said so."""
+    """The message is at `queue_offset` of its queue. `broker` is the address that said so.
+
+    Of a batch `message_id` has the ids of all messages, with commas between.
+    """
 
     queue_id: int
     queue_offset: int
@@ -75,7 +80,8 @@ class SendResult:
 class PullResult:
     """`messages` are (queue offset, body), none where there is nothing yet.
 
-    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue.
+    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue, or that the
+    subscription names none of those before `next_offset`.
     """
 
     messages: tuple[tuple[int, bytes], ...]
@@ -136,6 +142,23 @@ class MessageClient:
             properties=properties,
             sys_flag=sys_flag,
         )
+        return await self._sent(request, broker_name)
+
+    async def send_batch(
+        self, topic: str, queue_id: int, messages: Sequence[BatchedMessage], *, broker_name: str | None = None
+    ) -> SendResult:
+        """All of them or none. The result is of the first; the others follow it in the queue."""
+        request = SendRequest(
+            topic=topic,
+            queue_id=queue_id,
+            body=encode_batch(messages),
+            born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
+            is_batch=True,
+        )
+        return await self._sent(request, broker_name)
+
+    async def _sent(self, request: SendRequest, broker_name: str | None) -> SendResult:
+        topic = request.topic
         broker, response = await self._ask(topic, request.encode(), broker_name, None, self._default_topic)
         self._expect_success(topic, broker, response)
         try:
@@ -156,10 +179,19 @@ class MessageClient:
         address: str | None = None,
         *,
         broker_name: str | None = None,
+        subscription: str = "*",
+        expression_type: str = "TAG",
     ) -> PullResult:
-        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`."""
+        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`; with a
+        subscription only those that it names."""
         request = PullRequest(
-            topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_count=max_count,
+            consumer_group=group,
+            subscription=subscription,
+            expression_type=expression_type,
         )
         broker, response = await self._ask(topic, request.encode(), broker_name, address)
         if response.code not in _PULL_CODES:

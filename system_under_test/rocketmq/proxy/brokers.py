@@ -1,9 +1,6 @@
-"""How a proxy finds brokers and asks them: routes from NameServers, requests by remoting, its own broker directly."""
+"""How a proxy finds brokers and asks them: routes from NameServers, requests by remoting."""
 
 from __future__ import annotations
-
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -15,22 +12,13 @@ from system_under_test.rocketmq.proxy.v2 import Code
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 
-@dataclass(frozen=True, slots=True)
-class OwnBroker:
-    """The broker in whose process a proxy runs. `ask` raises nothing."""
-
-    address: str
-    ask: Callable[[RemotingCommand], Awaitable[RemotingCommand | None]]
-
-
 class Brokers:
     """Looks routes up and keeps them a while; whatever goes wrong with a broker makes it look again."""
 
-    def __init__(self, host: Host, config: ProxyConfig, remoting: RemotingClient, own: OwnBroker | None) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, remoting: RemotingClient) -> None:
         self._host = host
         self._config = config
         self._remoting = remoting
-        self._own = own
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
         self._next_name_server = host.random.randrange(len(config.name_servers))
 
@@ -76,11 +64,6 @@ class Brokers:
         """Raises Refused as `ask_master`."""
         timeout_s = self._config.broker_timeout_s if timeout_s is None else timeout_s
         try:
-            if self._own is not None and address == self._own.address:
-                answer = await self._host.clock.within(timeout_s, self._own.ask(command))
-                if answer is None:
-                    raise Refused(Code.INTERNAL_SERVER_ERROR, "the broker does not answer such requests")
-                return answer
             return await self._remoting.invoke(address, command, timeout_s)
         except ConnectFailed as error:
             raise Refused(Code.HA_NOT_AVAILABLE, f"no connection to {address}: {error}") from error

@@ -9,7 +9,7 @@ from typing import TypeVar
 from system_under_test.grpc.protobuf import Message
 from system_under_test.grpc.server import Call, GrpcServer, Handler
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.proxy.brokers import Brokers, OwnBroker
+from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import group_of
 from system_under_test.rocketmq.proxy.reading import Reading
@@ -55,13 +55,13 @@ Answering = Callable[[Q, Session], Awaitable[Message]]
 
 
 class Proxy:
-    """In front of NameServers and their brokers; `own` is the broker in the same process, where there is one."""
+    """In front of NameServers and their brokers; one in a broker's process reaches that broker as it reaches others."""
 
-    def __init__(self, host: Host, config: ProxyConfig, own: OwnBroker | None = None) -> None:
+    def __init__(self, host: Host, config: ProxyConfig) -> None:
         self._host = host
         self._config = config
         self._remoting = RemotingClient(host)
-        self._brokers = Brokers(host, config, self._remoting, own)
+        self._brokers = Brokers(host, config, self._remoting)
         self._sessions = Sessions(config)
         self._receiving = Receiving(host, config, self._brokers)
         self._tasks: list[asyncio.Task[None]] = []

@@ -83,6 +83,8 @@ def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -
                 "ackAfterFlush": settings.ack_durable,
                 "asyncLearner": name in learners,
                 "mappedFileSizeCommitLog": settings.segment_bytes,
+                "maxHashSlotNum": 1_000,
+                "maxIndexNum": 4_000,
                 "topics": {TOPIC: settings.topic_queues},
                 "brokerHeartbeatInterval": milliseconds(3_000 if settings.sparse_heartbeats else 1_000, settings),
                 "syncBrokerMetadataPeriod": milliseconds(5_000, settings),

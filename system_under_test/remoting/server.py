@@ -34,6 +34,9 @@ class Peer(Protocol):
     @property
     def closed(self) -> bool: ...
 
+    def write(self, data: bytes) -> None:
+        """Queue bytes for sending, beside what answers. Raises ConnectionClosed if known to be closed."""
+
     def close(self) -> None: ...
 
 

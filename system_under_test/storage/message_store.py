@@ -26,7 +26,16 @@ from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
-from system_under_test.storage.message import encode_message, encode_properties, message_bytes
+from system_under_test.storage.message import (
+    BLANK_BYTES,
+    Message,
+    MessageInvalid,
+    decode_message,
+    encode_message,
+    encode_properties,
+    message_bytes,
+    peek_size,
+)
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
 
@@ -123,6 +132,7 @@ class MessageStore:
         born_host: bytes | None = None,
         flag: int = 0,
         sys_flag: int = 0,
+        reconsume_times: int = 0,
     ) -> PutResult:
         """Append a message at the next offset of its queue (page cache only; see `flush_to`).
 
@@ -155,6 +165,7 @@ class MessageStore:
                 store_host=self._config.store_host,
                 flag=flag,
                 sys_flag=sys_flag,
+                reconsume_times=reconsume_times,
             )
         )
         self._queue_offsets[key] = queue_offset + 1
@@ -284,6 +295,17 @@ class MessageStore:
         return GetResult(
             status=status, messages=tuple(messages), next_offset=next_offset, min_offset=least, max_offset=end
         )
+
+    def message_at(self, offset: int) -> Message | None:
+        """The message that begins at this offset of the log, if readers may see it. Raises DiskError."""
+        if not self.min_offset <= offset < self._dispatched_offset:
+            return None
+        size = peek_size(self._log.read(offset, BLANK_BYTES), 0)
+        try:
+            message = decode_message(self._log.read(offset, size), 0) if size > 0 else None
+        except MessageInvalid:
+            return None
+        return message if message is not None and message.physical_offset == offset else None
 
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
         """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""

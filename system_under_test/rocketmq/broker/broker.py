@@ -48,9 +48,9 @@ class Broker:
             retry_s=config.retry_s,
         )
         self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+            host, self.store, self.tables, config, self.ha, self.manager, parts, on_topics=self._name_servers.changed
         )
-        self._server = RemotingServer(host, self._processor.handle)
+        self._server = RemotingServer(host, self._processor.handle, self._processor.membership.closed)
         self._opened = False
 
     async def start(self) -> None:
@@ -61,11 +61,13 @@ class Broker:
         await self.ha.start()
         await self._server.start(self._config.listen_port)
         self._name_servers.start()
+        self._processor.membership.start()
         self.manager.start()
 
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
+        self._processor.membership.stop()
         await self._name_servers.stop()
         await self.manager.stop()
         await self.ha.stop()

@@ -60,6 +60,11 @@ class BrokerConfig:
     register_name_server_s: float = 30.0
     slave_sync_s: float = 10.0
     """A slave asks its master for topics, groups and consumers' offsets at this pace."""
+    client_expires_s: float = 120.0
+    """A member of a group that has sent no heartbeat for so long is none any more."""
+    scan_clients_s: float = 10.0
+    lock_lives_s: float = 60.0
+    """So long a member alone may consume a queue after it last asked for that."""
     retry_s: float = 0.5
     """Between two tries of anything that failed."""
     store_path: str = "store"
@@ -116,6 +121,9 @@ class BrokerConfig:
             controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
             slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
+            client_expires_s=settings.seconds_from_ms("channelExpiredTimeout", 120_000),
+            scan_clients_s=settings.seconds_from_ms("scanNotActiveChannelInterval", 10_000),
+            lock_lives_s=settings.seconds_from_ms("rebalanceLockMaxLiveTime", 60_000),
             retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
             store_path=settings.text("storePathRootDir", "store"),
             file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),

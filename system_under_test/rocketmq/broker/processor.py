@@ -12,9 +12,14 @@ from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.locking import Locking
+from system_under_test.rocketmq.broker.membership import Membership
+from system_under_test.rocketmq.broker.offset_reset import OffsetReset
+from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
+from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
@@ -33,6 +38,7 @@ class Processor:
         config: BrokerConfig,
         ha: HAService,
         manager: ReplicasManager,
+        parts: BrokerParts,
         *,
         on_topics: Callable[[], None],
     ) -> None:
@@ -42,14 +48,23 @@ class Processor:
         self._on_topics = on_topics
         administration = Administration(host, store, tables, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration)
+        sends = Sends(host, store, config, ha, administration)
+        members = parts.group_members()
+        self.membership = Membership(host, config, tables, ha, administration, members)
+        locking = Locking(host, ha, parts.queue_locks(config.lock_lives_s))
+        returned = ReturnedMessages(host, store, tables, ha, administration, sends, parts.what_becomes_of)
+        reset = OffsetReset(store, config, ha, administration, progress, members)
         self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
         self._handlers: Handlers = {
             **administration.handlers,
-            **Sends(host, store, config, ha, administration).handlers,
+            **sends.handlers,
             **self._pulls.handlers,
             **progress.handlers,
+            **self.membership.handlers,
+            **locking.handlers,
+            **returned.handlers,
+            **reset.handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
-            RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
@@ -13,6 +14,8 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.retries import topic_after_tries
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
@@ -23,6 +26,23 @@ HALF_MESSAGE = "TRAN_MSG"
 """The property of a message whose transaction is still open."""
 DELAYS = ("DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 """Properties by which a message is to be shown later: a level, spans of time, a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """A message that the broker is to write at the end of a queue."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: Mapping[str, str]
+    born_timestamp_ms: int
+    born_host: bytes | None = None
+    flag: int = 0
+    sys_flag: int = 0
+    reconsume_times: int = 0
+    delay_level: int = 0
+    """0: consumers may have it at once."""
 
 
 class Sends:
@@ -46,15 +66,51 @@ class Sends:
         request = SendRequest.decode(command)
         if self._config.auto_create_topics and self._ha.mastership is not None:
             await self._administration.make_topic_after(request.default_topic, request.topic, request.default_queues)
-        mastership = self._ha.mastership
-        if mastership is None or mastership.ended:
-            raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
-        topic = self._administration.topic(request.topic)
-        if not topic.is_writable:
-            raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
-        check_queue(topic, request.queue_id, topic.write_queues)
+        self._require_mastership()
         properties = decode_properties(request.properties.encode())
         _check_message(request, properties)
+        topic, queue_id = await self._destination(request)
+        code, remark, put = await self.take(
+            NewMessage(
+                topic=topic,
+                queue_id=queue_id,
+                body=request.body,
+                properties=properties,
+                born_timestamp_ms=request.born_timestamp_ms,
+                flag=request.flag,
+                sys_flag=request.sys_flag,
+                reconsume_times=request.reconsume_times,
+            )
+        )
+        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=queue_id, queue_offset=put.queue_offset)
+        return answer.encode(code, remark)
+
+    async def _destination(self, request: SendRequest) -> tuple[str, int]:
+        """Topic and queue: what a consumer sends to be tried again may have been tried often enough."""
+        if not request.topic.startswith(RETRY_PREFIX):
+            return request.topic, request.queue_id
+        name = request.topic.removeprefix(RETRY_PREFIX)
+        group = self._administration.group(name)
+        if group is None:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {name!r} does not exist")
+        most = group.retry_max_times if request.max_reconsume_times is None else request.max_reconsume_times
+        topic = topic_after_tries(request.topic, request.reconsume_times, most)
+        if topic == request.topic:
+            return topic, request.queue_id
+        await self._administration.make_topic_of_group(topic, 1)
+        return topic, 0
+
+    async def take(self, message: NewMessage) -> tuple[ResponseCode, str | None, PutResult]:
+        """Write a message, and wait until it is as safe as is configured: SUCCESS, or a code that leaves open whether
+        it will stay, with the words for it. Raises RemotingError where nothing was written.
+
+        Levels of delay are not waited for yet.
+        """
+        mastership = self._require_mastership()
+        topic = self._administration.topic(message.topic)
+        if not topic.is_writable:
+            raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
+        check_queue(topic, message.queue_id, topic.write_queues)
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
@@ -63,13 +119,15 @@ class Sends:
             )
         try:
             put = self._store.put(
-                request.topic,
-                request.queue_id,
-                request.body,
-                properties,
-                born_timestamp_ms=request.born_timestamp_ms,
-                flag=request.flag,
-                sys_flag=request.sys_flag,
+                message.topic,
+                message.queue_id,
+                message.body,
+                message.properties,
+                born_timestamp_ms=message.born_timestamp_ms,
+                born_host=message.born_host,
+                flag=message.flag,
+                sys_flag=message.sys_flag,
+                reconsume_times=message.reconsume_times,
             )
         except MessageTooLarge as error:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
@@ -84,8 +142,13 @@ class Sends:
             self._host.reached("put-confirmed", end=put.end_offset)
         else:
             self._host.reached("put-unconfirmed")
-        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
-        return answer.encode(code, remark)
+        return code, remark, put
+
+    def _require_mastership(self) -> Mastership:
+        mastership = self._ha.mastership
+        if mastership is None or mastership.ended:
+            raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
+        return mastership
 
     async def _acknowledged(
         self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
@@ -119,8 +182,9 @@ def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
         -(2**63) <= request.born_timestamp_ms < 2**63
         and -(2**31) <= request.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
+        and 0 <= request.reconsume_times < 2**31
     ):
-        raise _illegal("bornTimestamp, flag or sysFlag is out of range")
+        raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
     if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":

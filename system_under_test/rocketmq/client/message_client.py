@@ -172,7 +172,7 @@ class MessageClient:
         self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None
     ) -> int | None:
         """The offset the group has committed at the master, None if it never did."""
-        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group)
+        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group, is_zero_if_unknown=False)
         broker, response = await self._ask(topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, None)
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return None

@@ -117,6 +117,10 @@ class MessageClient:
         """The route as far as known, looked up if it is not. Raises ClientError `no-route`, definite."""
         return await self._route(topic, self._deadline_ns())
 
+    def forget_route(self, topic: str) -> None:
+        """The next call looks it up again."""
+        self._routes.pop(topic, None)
+
     async def send(
         self, topic: str, queue_id: int, body: bytes, *, properties: str = "", broker_name: str | None = None
     ) -> SendResult:
@@ -270,16 +274,22 @@ class MessageClient:
             raise self._refused(topic, broker, response)
 
     def _refused(self, topic: str, broker: str, response: RemotingCommand) -> ClientError:
-        remark = response.remark or ""
-        code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
-        if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
-            # RocketMQ's own way to say it; it refuses before it appends.
-            code, definite = "in-sync-replicas-not-enough", True
-        return self._failed(topic, code, definite, f"{response.code} {remark}".rstrip(), broker)
+        self.forget_route(topic)
+        return refusal(response, broker)
 
     def _failed(self, topic: str, code: str, definite: bool, detail: str, node: str | None) -> ClientError:
-        self._routes.pop(topic, None)
+        self.forget_route(topic)
         return ClientError(code, definite, detail, node)
+
+
+def refusal(response: RemotingCommand, broker: str) -> ClientError:
+    """What a broker's answer other than SUCCESS means."""
+    remark = response.remark or ""
+    code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
+    if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
+        # RocketMQ's own way to say it; it refuses before it appends.
+        code, definite = "in-sync-replicas-not-enough", True
+    return ClientError(code, definite, f"{response.code} {remark}".rstrip(), broker)
 
 
 def _group(route: TopicRoute, topic: str, broker_name: str | None) -> GroupRoute:

@@ -173,11 +173,13 @@ class MessageClient:
         )
 
     async def query_offset(
-        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None
+        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None, address: str | None = None
     ) -> int | None:
-        """The offset the group has committed at the master, None if it never did."""
+        """The offset the group has committed at the master, or as the replica at `address` knows; None for none."""
         request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group, is_zero_if_unknown=False)
-        broker, response = await self._ask(topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, None)
+        broker, response = await self._ask(
+            topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, address
+        )
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         return self._offset(topic, broker, response)

@@ -142,13 +142,12 @@ class Concurrently:
             kept = [message for message in batch.messages if not await self._failed.send_back(message)]
             done = [message for message in batch.messages if message not in kept]
             if kept:
-                self._again_later(batch, tuple(message.tried_again() for message in kept))
+                self._again_later(batch, tuple(kept))
         offset = batch.process_queue.consumed(done)
         if not batch.process_queue.is_dropped:
             self._offsets.update(batch.queue, offset)
 
     def _again_later(self, batch: _Batch, messages: Messages) -> None:
-        batch.process_queue.change(messages)
         self._serial += 1
         again = self._wait_and_consume(self._serial, batch._replace(messages=messages))
         self._waiting[self._serial] = self._host.spawn(again, "consumption once more")

@@ -6,6 +6,7 @@ never leads: messages come again after a failure, and none is passed over.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Protocol
@@ -55,14 +56,14 @@ class RemoteOffsets:
         self._offsets.pop(queue, None)
 
     async def persist(self, queues: Sequence[MessageQueue]) -> None:
-        for queue in queues:
-            offset = self._offsets.get(queue)
-            if offset is not None:
-                try:
-                    # Also what was written before: a master that took over may not have it.
-                    await self._requests.commit(queue, self._group, offset)
-                except ClientError:
-                    self._requests.forget_route(queue.topic)
+        await asyncio.gather(*(self._write(queue) for queue in queues if queue in self._offsets))
+
+    async def _write(self, queue: MessageQueue) -> None:
+        """Also what was written before: a master that took over may not have it."""
+        try:
+            await self._requests.commit(queue, self._group, self._offsets[queue])
+        except ClientError:
+            self._requests.forget_route(queue.topic)
 
 
 class LocalOffsets:

@@ -73,6 +73,10 @@ class PushConsumer:
         """Those that are this member's at the moment."""
         return tuple(sorted(queue for queue, one in self._assigned.items() if not one.process_queue.is_dropped))
 
+    def come_to(self, queue: MessageQueue) -> int | None:
+        """The offset up to which everything is consumed, as far as this member knows."""
+        return self._offsets.get(queue)
+
     def start(self) -> None:
         config = self._config
         self._consuming.start()

@@ -5,7 +5,7 @@ one member of a group after the other:
 - `send` {message}: ok with the queue offset it got.
 - `join` {group, model, mode, limit}: ok with the name of the member, which from now on gets messages.
 - `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them.
-- `finish` {group, messages, outcome}: it has consumed them with `success`, or failed, and they are to come again
+- `finish` {group, member, messages, outcome}: it has consumed them with `success`, or failed, and they come again
   `later`; after `limit` tries more than the first a message becomes a dead letter.
 - `leave` {group}: the member goes, and leaves everything in order. `crash` {group}: it is gone, with what it had.
 - `committed` {group} (key: the queue): ok with the offset up to which the group has consumed the queue.
@@ -89,7 +89,8 @@ class Member:
     """What one thread plays just now."""
 
     process: int
-    is_member: bool = False
+    name: str = ""
+    """As a member; empty while it is none."""
     in_hand: tuple[dict[str, Any], ...] = ()
     """Messages that it consumes."""
 
@@ -99,7 +100,7 @@ class Member:
         if event.type == "info" or event.f in ("leave", "crash"):
             return Member(event.process)
         if event.f == "join":
-            return replace(self, is_member=event.type == "ok")
+            return replace(self, name=event.value["member"] if event.type == "ok" and event.value else "")
         if event.f == "consume" and event.type == "ok":
             assert event.value is not None
             return replace(self, in_hand=tuple(event.value["messages"]))
@@ -144,13 +145,13 @@ class Storm:
     def _of_member(self, draw: Draw, thread: int, process: int) -> Operation:
         member, settings = self.members[thread], self.settings
         group = settings.group_of(thread)
-        if not member.is_member or member.process != process:
+        if not member.name or member.process != process:
             return settings.joining(group)
         chance = draw.uniform()
         if chance < CRASHES:
             return _of_group("crash", group)
         if member.in_hand:
-            return finishing(group, member.in_hand, "later" if self._fails(draw, member.in_hand) else "success")
+            return finishing(group, member, "later" if self._fails(draw, member.in_hand) else "success")
         return _of_group("leave" if chance < CRASHES + LEAVES else "consume", group)
 
     def _fails(self, draw: Draw, messages: tuple[dict[str, Any], ...]) -> bool:
@@ -161,8 +162,8 @@ class Storm:
         return is_hopeless or draw.uniform() < (share if any(one["tries"] == 0 for one in messages) else share / 2)
 
 
-def finishing(group: str, messages: tuple[dict[str, Any], ...], outcome: str) -> Operation:
-    return _of_group("finish", group, messages=list(messages), outcome=outcome)
+def finishing(group: str, member: Member, outcome: str) -> Operation:
+    return _of_group("finish", group, member=member.name, messages=list(member.in_hand), outcome=outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +183,10 @@ class Drain:
     def operation(self, process: int) -> Operation:
         if self.is_settled:
             return _of_group("dead-letters", self.group)
-        if not self.member.is_member or self.member.process != process:
+        if not self.member.name or self.member.process != process:
             return self.settings.joining(self.group)
         if self.member.in_hand:
-            return finishing(self.group, self.member.in_hand, "success")
+            return finishing(self.group, self.member, "success")
         return _of_group("settled" if self.is_drained else "consume", self.group)
 
     def after(self, event: Operation) -> Drain:

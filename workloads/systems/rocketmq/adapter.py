@@ -1,7 +1,7 @@
 """RocketMQ in controller mode, shown to the harness.
 
 Nodes: `controllers` NameServers c1… with an embedded controller each, `brokers` brokers b1… of one group.
-Workloads: `log`, `queue` and `consumption` on the brokers, all others on the key-value store that controllers replicate.
+Workloads: `log`, `queue` and `consumption` on the brokers, all others on the key-value store of the controllers.
 """
 
 from __future__ import annotations

@@ -20,16 +20,23 @@ _OPAQUE_LIMIT = 2**31
 
 
 class RemotingClient:
-    """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew."""
+    """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew.
 
-    def __init__(self, host: Host, connect_timeout_s: float = 3.0) -> None:
+    `on_request` hears what the other side asks by itself, with its address; it is not answered.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        connect_timeout_s: float = 3.0,
+        on_request: Callable[[str, RemotingCommand], None] | None = None,
+    ) -> None:
         self._host = host
         self._connect_timeout_s = connect_timeout_s
+        self._on_request = on_request
         self._channels: dict[str, _Channel] = {}
         self._opaque = 0
         self._closed = False
-        self.on_request: Callable[[str, RemotingCommand], None] | None = None
-        """Called as (address, request) with what a node asks on a connection that this client has made."""
 
     async def invoke(self, address: str, command: RemotingCommand, timeout_s: float) -> RemotingCommand:
         """Send and await the response. Raises ConnectFailed, ConnectionClosed, TimeoutError."""
@@ -122,8 +129,8 @@ class RemotingClient:
                 command = RemotingCommand.decode(await connection.read_exactly(length))
                 channel.heard_ns = monotonic_ns()
                 if not command.is_response:
-                    if self.on_request is not None:
-                        self.on_request(channel.address, command)
+                    if self._on_request is not None:
+                        self._on_request(channel.address, command)
                     continue
                 future = pending.pop(command.opaque, None)
                 if future is not None and not future.done():

@@ -35,7 +35,7 @@ class Peer(Protocol):
     def closed(self) -> bool: ...
 
     def write(self, data: bytes) -> None:
-        """Queue a frame for sending. Raises ConnectionClosed."""
+        """Queue bytes for sending, beside what answers. Raises ConnectionClosed if known to be closed."""
 
     def close(self) -> None: ...
 

@@ -65,6 +65,8 @@ class SendRequest:
     default_topic: str = DEFAULT_TOPIC
     """The one that the topic is made after, with at most `default_queues`, if there is none and the broker may."""
     default_queues: int = 4
+    max_reconsume_times: int | None = None
+    """Of a message that a consumer sends to be tried again: how often its group tries, unless the broker is to say."""
     is_batch: bool = False
     """The body is a batch (`message_batch.py`), whose messages have properties of their own."""
 
@@ -82,6 +84,7 @@ class SendRequest:
             "reconsumeTimes": str(self.reconsume_times),
             "unitMode": "false",
             "batch": "true" if self.is_batch else "false",
+            **({} if self.max_reconsume_times is None else {"maxReconsumeTimes": str(self.max_reconsume_times)}),
         }
         if not self.is_batch:
             return RemotingCommand.request(RequestCode.SEND_MESSAGE, fields, self.body)
@@ -97,16 +100,17 @@ class SendRequest:
         try:
             return cls(
                 topic=fields["topic"],
-                queue_id=_number(fields["queueId"]),
+                queue_id=number(fields["queueId"]),
                 body=command.body,
-                born_timestamp_ms=_number(fields["bornTimestamp"]),
+                born_timestamp_ms=number(fields["bornTimestamp"]),
                 producer_group=fields["producerGroup"],
                 properties=fields.get("properties") or "",
-                sys_flag=_number(fields.get("sysFlag", "0")),
-                flag=_number(fields.get("flag", "0")),
-                reconsume_times=_number(fields.get("reconsumeTimes") or "0"),
+                sys_flag=number(fields.get("sysFlag", "0")),
+                flag=number(fields.get("flag", "0")),
+                reconsume_times=number(fields.get("reconsumeTimes") or "0"),
                 default_topic=fields.get("defaultTopic") or DEFAULT_TOPIC,
-                default_queues=_number(fields.get("defaultTopicQueueNums") or "4"),
+                default_queues=number(fields.get("defaultTopicQueueNums") or "4"),
+                max_reconsume_times=number(fields["maxReconsumeTimes"]) if fields.get("maxReconsumeTimes") else None,
                 is_batch=fields.get("batch", "false").lower() == "true",
             )
         except (KeyError, ValueError) as error:
@@ -141,8 +145,8 @@ class SendAnswer:
         try:
             return cls(
                 message_id=fields["msgId"],
-                queue_id=_number(fields["queueId"]),
-                queue_offset=_number(fields["queueOffset"]),
+                queue_id=number(fields["queueId"]),
+                queue_offset=number(fields["queueOffset"]),
                 transaction_id=fields.get("transactionId") or "",
             )
         except (KeyError, ValueError) as error:
@@ -194,16 +198,16 @@ class PullRequest:
     def decode(cls, command: RemotingCommand) -> PullRequest:
         fields = command.ext_fields
         try:
-            flags = _number(fields.get("sysFlag", "0"))
-            suspend_timeout_ms = _number(fields.get("suspendTimeoutMillis", "0"))
+            flags = number(fields.get("sysFlag", "0"))
+            suspend_timeout_ms = number(fields.get("suspendTimeoutMillis", "0"))
             return cls(
                 topic=fields["topic"],
-                queue_id=_number(fields["queueId"]),
-                queue_offset=_number(fields["queueOffset"]),
-                max_count=_number(fields["maxMsgNums"]),
+                queue_id=number(fields["queueId"]),
+                queue_offset=number(fields["queueOffset"]),
+                max_count=number(fields["maxMsgNums"]),
                 consumer_group=fields["consumerGroup"],
                 suspend_timeout_ms=max(0, suspend_timeout_ms) if flags & PULL_SUSPEND_FLAG else 0,
-                commit_offset=_number(fields["commitOffset"]) if flags & PULL_COMMIT_FLAG else None,
+                commit_offset=number(fields["commitOffset"]) if flags & PULL_COMMIT_FLAG else None,
                 subscription=(fields.get("subscription") or "*") if flags & PULL_SUBSCRIPTION_FLAG else None,
                 expression_type=fields.get("expressionType") or "TAG",
             )
@@ -235,11 +239,11 @@ class PullAnswer:
         fields = command.ext_fields
         try:
             return cls(
-                next_offset=_number(fields["nextBeginOffset"]),
-                min_offset=_number(fields["minOffset"]),
-                max_offset=_number(fields["maxOffset"]),
+                next_offset=number(fields["nextBeginOffset"]),
+                min_offset=number(fields["minOffset"]),
+                max_offset=number(fields["maxOffset"]),
                 data=command.body,
-                suggested_broker_id=_number(fields.get("suggestWhichBrokerId", "0")),
+                suggested_broker_id=number(fields.get("suggestWhichBrokerId", "0")),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -256,6 +260,8 @@ class QueueRequest:
     queue_id: int
     consumer_group: str = ""
     commit_offset: int | None = None
+    is_zero_if_unknown: bool = True
+    """Where the group has committed nothing: it may be told that it has come to 0, if that is all the queue has had."""
 
     def encode(self, code: RequestCode) -> RemotingCommand:
         fields: Mapping[str, str] = {
@@ -263,6 +269,7 @@ class QueueRequest:
             "queueId": str(self.queue_id),
             **({"consumerGroup": self.consumer_group} if self.consumer_group else {}),
             **({} if self.commit_offset is None else {"commitOffset": str(self.commit_offset)}),
+            **({} if self.is_zero_if_unknown else {"setZeroIfNotFound": "false"}),
         }
         return RemotingCommand.request(code, fields)
 
@@ -273,9 +280,10 @@ class QueueRequest:
             commit_offset = fields.get("commitOffset")
             return cls(
                 topic=fields["topic"],
-                queue_id=_number(fields["queueId"]),
+                queue_id=number(fields["queueId"]),
                 consumer_group=fields.get("consumerGroup", ""),
-                commit_offset=None if commit_offset is None else _number(commit_offset),
+                commit_offset=None if commit_offset is None else number(commit_offset),
+                is_zero_if_unknown=fields.get("setZeroIfNotFound", "true").lower() != "false",
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
@@ -352,7 +360,7 @@ class TimeQuery:
 def whole_number(fields: Mapping[str, str], name: str) -> int:
     """Raises RemotingError (INVALID_PARAMETER)."""
     try:
-        return _number(fields[name])
+        return number(fields[name])
     except (KeyError, ValueError) as error:
         raise _invalid(error) from error
 
@@ -364,7 +372,7 @@ def _text(fields: Mapping[str, str], name: str) -> str:
         raise _invalid(error) from error
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     """Raises ValueError for what is no whole number, or one far beyond 64 bits."""
     if len(text) > MAX_DIGITS:
         raise ValueError(f"a number of {len(text)} digits")

@@ -17,13 +17,12 @@ from typing import Any, Final, NamedTuple
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.rocketmq.consumer_protocol import DEAD_LETTER_PREFIX, RETRY_PREFIX
 
 MAX_POPPED: Final = 32
 """Messages of one answer, and so of one checkpoint, at most."""
 MAX_INVISIBLE_MS: Final = 1 << 40
 ANY_QUEUE: Final = -1
-RETRY_PREFIX: Final = "%RETRY%"
-DEAD_LETTER_PREFIX: Final = "%DLQ%"
 _MAX_NUMBER: Final = 1 << 63
 _MAX_DIGITS: Final = 20
 _MAX_BATCH: Final = 1 << 16

@@ -34,6 +34,21 @@ from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.client.admin_client import broker_groups_from_json, epochs_from_json
 from system_under_test.rocketmq.client.controller_client import group_states
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import (
+    ConsumerData,
+    Heartbeat,
+    MessageModel,
+    MessageQueue,
+    QueueLockRequest,
+    SendBackRequest,
+    Subscription,
+    locked_queues,
+    locked_queues_answer,
+    members,
+    members_answer,
+    noticed_offsets,
+    offsets_notice,
+)
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.changed_settings import parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
@@ -197,6 +212,17 @@ METADATA = ControllerMetadata(
 SEND = SendRequest(topic="T", queue_id=1, body=b"body", born_timestamp_ms=5, properties="TAGS\x01a\x02")
 PULL = PullRequest(topic="T", queue_id=1, queue_offset=41, max_count=32, consumer_group="G", suspend_timeout_ms=9)
 QUEUE = QueueRequest(topic="T", queue_id=1, consumer_group="G", commit_offset=12)
+HEARTBEAT = Heartbeat(
+    client_id="10.0.0.1@7",
+    consumers=(
+        ConsumerData(group="G", subscriptions=(Subscription(topic="T", tags=("a",), codes=(97,)),)),
+        ConsumerData(group="H", message_model=MessageModel.BROADCASTING),
+    ),
+    producer_groups=("P",),
+)
+QUEUE_LOCKS = QueueLockRequest(
+    group="G", client_id="10.0.0.1@7", queues=(MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1))
+)
 REGISTRATION = Registration(
     cluster="k",
     broker_name="g",
@@ -354,6 +380,24 @@ CODECS: tuple[Codec, ...] = (
     _commands("query by key", KeyQuery.decode, (RemotingError,), KeyQuery(topic="T", key="k").encode()),
     _commands(
         "query by time", TimeQuery.decode, (RemotingError,), TimeQuery(topic="T", queue_id=1, time_ms=7).encode()
+    ),
+    _commands("heartbeat", Heartbeat.decode, (RemotingError,), HEARTBEAT.encode()),
+    _commands(
+        "queues to lock", QueueLockRequest.decode, (RemotingError,), QUEUE_LOCKS.encode(RequestCode.LOCK_BATCH_MQ)
+    ),
+    _commands(
+        "message sent back",
+        SendBackRequest.decode,
+        (RemotingError,),
+        SendBackRequest(offset=120, group="G", delay_level=3, max_reconsume_times=16).encode(),
+    ),
+    _commands("members", members, (ValueError,), members_answer(("a@1", "b@2"))),
+    _commands("locked queues", locked_queues, (ValueError,), locked_queues_answer(QUEUE_LOCKS.queues)),
+    _commands(
+        "offsets that were set",
+        noticed_offsets,
+        (ValueError,),
+        offsets_notice("T", "G", {queue: 7 for queue in QUEUE_LOCKS.queues}),
     ),
     _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),

@@ -35,7 +35,7 @@ from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest,
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.proxy.v2 import SERVICE
 from system_under_test.rocketmq.topic import TopicConfig, topics_from_json
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
+from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.storage.message import decode_message
 
 CONTROLLERS = ("c1", "c2", "c3")
@@ -76,6 +76,10 @@ class Cluster:
     @property
     def now_s(self) -> float:
         return self._environment.timeline.now_ns() / 1e9
+
+    def host(self, name: str) -> Host:
+        """Of a client of this name."""
+        return self._environment.client_host(name)
 
     # the nemesis
 
@@ -174,7 +178,7 @@ class Cluster:
         return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else TopicRoute.decode(answer.body).groups[0]
 
     async def committed(self, node: str, group: str, topic: str = TOPIC) -> int | None:
-        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group)
+        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group, is_zero_if_unknown=False)
         answer = await self.answer(f"{node}:10911", request.encode(RequestCode.QUERY_CONSUMER_OFFSET))
         return None if answer.code == ResponseCode.QUERY_NOT_FOUND else int(answer.ext_fields["offset"])
 

@@ -17,7 +17,7 @@ from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
@@ -68,6 +68,9 @@ class Administration:
             raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"topic {name!r} does not exist")
         return topic
 
+    def group(self, name: str) -> ConsumerGroup | None:
+        return self._tables.group(name)
+
     async def make_topic_after(self, default_topic: str, name: str, queues: int) -> None:
         """Where that one lets topics be made after it and there is none of this name yet. Raises RemotingError."""
         default = self._tables.topics.get(default_topic)
@@ -85,6 +88,16 @@ class Administration:
         """Have this topic of the broker's own, durably, unless there is one of its name. Raises RemotingError."""
         if topic.name not in self._tables.topics.entries:
             await self._put_topic(topic)
+
+    async def make_topic_of_group(self, name: str, queues: int) -> None:
+        """A group's own topic, for what comes again or is a dead letter, unless it is there. Raises RemotingError."""
+        if name in self._tables.topics.entries:
+            return
+        try:
+            topic = TopicConfig.of(name, queues)
+        except ValueError as error:
+            raise _wrong(str(error)) from error
+        await self._put_topic(topic)
 
     # topics
 
@@ -113,7 +126,7 @@ class Administration:
         self._on_topics()
 
     async def _delete_topic(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        name = _text(command, "topic")
+        name = text_field(command, "topic")
         mastership = self._mastership()
         if is_system_topic(name):
             raise _wrong(f"topic {name} belongs to the system")
@@ -149,7 +162,7 @@ class Administration:
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     async def _delete_group(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        name = _text(command, "groupName")
+        name = text_field(command, "groupName")
         mastership = self._mastership()
         if name in self._tables.groups.entries:
             await self._done(mastership, self._tables.groups.remove(name, mastership.master_epoch))
@@ -210,13 +223,6 @@ class Administration:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
         if mastership.ended:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "the role was lost meanwhile: the change may be lost, too")
-
-
-def _text(command: RemotingCommand, name: str) -> str:
-    value = command.ext_fields.get(name)
-    if not value:
-        raise _wrong(f"{name} is missing")
-    return value
 
 
 def _wrong(remark: str) -> RemotingError:

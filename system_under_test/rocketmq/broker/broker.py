@@ -6,18 +6,13 @@ from dataclasses import replace
 
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_service import DelayService
-from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
-from system_under_test.rocketmq.broker.producers import Producers
-from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.broker.services import Services
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.broker.timer_service import TimerService
-from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
@@ -57,30 +52,9 @@ class Broker:
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
         )
-        puts = Puts(host, self.store, config)
-        deliveries = Deliveries(host, self.store, self.tables, puts)
-        waiting, producers = WaitingRooms(host, config), Producers(host)
-        transactions = parts.transactions(host, self.store, config, puts, deliveries, waiting, producers)
-        self._services = (
-            DelayService(host, self.store, config, deliveries, parts.delay_level),
-            TimerService(host, self.store, config, deliveries, parts.timer_place),
-            transactions,
-        )
-        self._processor = Processor(
-            host,
-            self.store,
-            self.tables,
-            config,
-            self.ha,
-            self.manager,
-            puts,
-            waiting,
-            producers,
-            transactions,
-            parts,
-            on_topics=self._name_servers.changed,
-        )
-        self._server = RemotingServer(host, self._processor.handle, self._processor.closed)
+        self._services = Services(host, self.store, self.tables, config, self.ha, parts, self._name_servers.changed)
+        processor = Processor(host, self.store, self.tables, config, self.manager, self._services.handlers)
+        self._server = RemotingServer(host, processor.handle, self._services.closed)
         self._opened = False
 
     async def start(self) -> None:
@@ -91,12 +65,13 @@ class Broker:
         await self.ha.start()
         await self._server.start(self._config.listen_port)
         self._name_servers.start()
+        self._services.start()
         self.manager.start()
 
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
-        self._processor.pops.stop()
+        self._services.stop()
         await self._name_servers.stop()
         await self.manager.stop()
         await self.ha.stop()
@@ -104,10 +79,7 @@ class Broker:
             await self.store.stop()
 
     def _role_taken(self) -> None:
-        if self.ha.mastership is not None:
-            for service in self._services:
-                service.begin(self.ha.mastership)
-        self._processor.pops.role_taken()
+        self._services.role_taken()
         self._name_servers.changed()
 
     def _registration(self) -> Registration | None:

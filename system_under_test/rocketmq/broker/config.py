@@ -76,6 +76,11 @@ class BrokerConfig:
     register_name_server_s: float = 30.0
     slave_sync_s: float = 10.0
     """A slave asks its master for topics, groups and consumers' offsets at this pace."""
+    client_expires_s: float = 120.0
+    """A member of a group that has sent no heartbeat for so long is none any more."""
+    scan_clients_s: float = 10.0
+    lock_lives_s: float = 60.0
+    """So long a member alone may consume a queue after it last asked for that."""
     retry_s: float = 0.5
     """Between two tries of anything that failed."""
     store_path: str = "store"
@@ -239,5 +244,8 @@ def _messages(settings: _Settings) -> dict[str, Any]:
         rejects_transactions=settings.flag("rejectTransactionMessage", False),
         transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
         transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
+        client_expires_s=settings.seconds_from_ms("channelExpiredTimeout", 120_000),
+        scan_clients_s=settings.seconds_from_ms("scanNotActiveChannelInterval", 10_000),
+        lock_lives_s=settings.seconds_from_ms("rebalanceLockMaxLiveTime", 60_000),
         transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
     )

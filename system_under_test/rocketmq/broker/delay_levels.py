@@ -79,6 +79,12 @@ def level_of(message: NewMessage) -> int:
         raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, f"{DELAY}: expected a level, got {text[:40]!r}") from None
 
 
+def at_level(message: NewMessage, level: int) -> NewMessage:
+    """The message, to be delayed by this level and nothing else."""
+    properties = {name: value for name, value in message.properties.items() if name not in (*TIMERS, DELAY)}
+    return replace(message, properties={**properties, DELAY: str(level)} if level > 0 else properties)
+
+
 def waiting(message: NewMessage, levels: DelayLevels) -> NewMessage:
     """The message as it is written: to where it waits, if it is delayed. A level that is too high means the highest.
 

@@ -9,10 +9,13 @@ from typing import NamedTuple
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.pop.service import PopService
+from system_under_test.rocketmq.broker.queue_locks import QueueLocks
+from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
@@ -106,3 +109,6 @@ class BrokerParts:
     timer_place: Place = place
     transactions: type[Transactions] = Transactions
     pop_service: type[PopService] = PopService
+    group_members: type[GroupMembers] = GroupMembers
+    queue_locks: type[QueueLocks] = QueueLocks
+    what_becomes_of: WhatBecomes = what_becomes_of

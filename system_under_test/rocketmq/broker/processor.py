@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.popping import Pops
-from system_under_test.rocketmq.broker.producers import Producers
-from system_under_test.rocketmq.broker.pulling import Pulls
-from system_under_test.rocketmq.broker.putting import Puts
-from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
-from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.broker.transactions import Transactions
-from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
 
 class Processor:
-    """`on_topics` is called when the topics have changed."""
+    """`services` is who answers what the broker does for its clients; what it says of itself is answered here."""
 
     def __init__(
         self,
@@ -39,37 +26,16 @@ class Processor:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        ha: HAService,
         manager: ReplicasManager,
-        puts: Puts,
-        waiting: WaitingRooms,
-        producers: Producers,
-        transactions: Transactions,
-        parts: BrokerParts,
-        *,
-        on_topics: Callable[[], None],
+        services: Handlers,
     ) -> None:
         self._store = store
         self._config = config
         self._manager = manager
-        self._producers = producers
-        self._on_topics = on_topics
-        administration = Administration(host, store, tables, ha, self._topics_changed)
-        progress = ConsumerProgress(store, ha, administration)
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
-        self.pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         self._handlers: Handlers = {
-            **administration.handlers,
-            **Sends(config, puts, waiting, transactions, ha, administration).handlers,
-            **self._pulls.handlers,
-            **self.pops.handlers,
-            **progress.handlers,
+            **services,
             **RuntimeInfo(host, store, tables, config, manager).handlers,
-            **producers.handlers,
-            **transactions.handlers,
-            **Queries(store, administration).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
-            RequestCode.HEART_BEAT: self._heartbeat,
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
         }
 
@@ -82,19 +48,6 @@ class Processor:
         if handler is None:
             raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {command.code} not supported")
         return handler(command, peer)
-
-    def closed(self, peer: Peer) -> None:
-        """A connection has ended."""
-        self._producers.closed(peer)
-
-    def _heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
-        self._producers.heard(command.body, peer)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-
-    def _topics_changed(self) -> None:
-        """Pulls that wait look once more: their topic may be gone."""
-        self._pulls.look_again()
-        self._on_topics()
 
     def _epochs(self) -> RemotingCommand:
         entries = self._store.epochs.map.entries

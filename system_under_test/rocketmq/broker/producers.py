@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.runtime.host import Host
 
 EXPIRES_S: Final = 120.0
@@ -33,10 +32,6 @@ class Producers:
         self._groups: dict[str, dict[str, _Producer]] = {}
         self._asked: dict[str, int] = {}
         """Group -> how often one of it was chosen."""
-
-    @property
-    def handlers(self) -> Handlers:
-        return {RequestCode.UNREGISTER_CLIENT: self._unregister}
 
     def heard(self, heartbeat: bytes, peer: Peer) -> None:
         """A client's heartbeat, as RocketMQ's HeartbeatData. Raises RemotingError (INVALID_PARAMETER)."""
@@ -70,11 +65,11 @@ class Producers:
         self._asked[group] = turn + 1
         return producers[turn % len(producers)].peer
 
-    def _unregister(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+    def unregister(self, command: RemotingCommand) -> None:
+        """A client says that it goes."""
         client, group = command.ext_fields.get("clientID", ""), command.ext_fields.get("producerGroup")
         if group:
             self._forget(group, client)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _forget(self, group: str, client: str) -> None:
         producers = self._groups.get(group, {})

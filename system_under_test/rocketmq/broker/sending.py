@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
@@ -10,8 +12,10 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.retries import topic_after_tries
 from system_under_test.rocketmq.broker.transactions import Transactions, is_half
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch
 from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
@@ -49,6 +53,8 @@ class Sends:
         request = SendRequest.decode(command)
         if self._config.auto_create_topics and self._ha.mastership is not None:
             await self._administration.make_topic_after(request.default_topic, request.topic, request.default_queues)
+        if request.topic.startswith(RETRY_PREFIX):
+            request = await self._for_another_try(request)
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
@@ -66,6 +72,19 @@ class Sends:
             transaction_id=messages[0].properties.get(UNIQUE_KEY, ""),
         )
         return answer.encode(code, remark)
+
+    async def _for_another_try(self, request: SendRequest) -> SendRequest:
+        """What a consumer sends to be tried again goes to the dead letters if it was tried often enough."""
+        name = request.topic.removeprefix(RETRY_PREFIX)
+        group = self._administration.group(name)
+        if group is None:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {name!r} does not exist")
+        most = group.retry_max_times if request.max_reconsume_times is None else request.max_reconsume_times
+        topic = topic_after_tries(request.topic, request.reconsume_times, most)
+        if topic == request.topic:
+            return request
+        await self._administration.make_topic_of_group(topic, 1)
+        return replace(request, topic=topic, queue_id=0)
 
     def _placed(self, request: SendRequest, message: NewMessage) -> NewMessage:
         """As it is to be written now. Raises RemotingError."""
@@ -91,7 +110,7 @@ def _new_message(request: SendRequest, message: BatchedMessage, born_host: bytes
         -(2**63) <= request.born_timestamp_ms < 2**63
         and -(2**31) <= message.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
-        and -(2**31) <= request.reconsume_times < 2**31
+        and 0 <= request.reconsume_times < 2**31
     ):
         raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:

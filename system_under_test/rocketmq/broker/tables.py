@@ -21,6 +21,7 @@ _DEFAULT = TopicConfig(name=DEFAULT_TOPIC, read_queues=8, write_queues=8, permis
 class Tables:
     def __init__(self, host: Host, config: BrokerConfig) -> None:
         self._auto_create_topics = config.auto_create_topics
+        self._auto_create_groups = config.auto_create_groups
         self.topics = VersionedTable[TopicConfig](
             host,
             f"{config.store_path}/config/topics.json",
@@ -37,6 +38,16 @@ class Tables:
             read=groups_from_json,
             initial={},
         )
+
+    def group(self, name: str) -> ConsumerGroup | None:
+        """What was made of this name, or what one is that nobody made, if there may be such; None if not."""
+        made = self.groups.get(name)
+        if made is not None or not self._auto_create_groups:
+            return made
+        try:
+            return ConsumerGroup(name=name)
+        except ValueError:
+            return None
 
     def load(self) -> None:
         """Raises StorageCorrupt."""

@@ -124,6 +124,10 @@ class MessageClient:
         """The route as far as known, looked up if it is not. Raises ClientError `no-route`, definite."""
         return await self._route(topic, self._deadline_ns())
 
+    def forget_route(self, topic: str) -> None:
+        """The next call looks it up again."""
+        self._routes.pop(topic, None)
+
     async def send(
         self,
         topic: str,
@@ -210,11 +214,13 @@ class MessageClient:
         )
 
     async def query_offset(
-        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None
+        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None, address: str | None = None
     ) -> int | None:
-        """The offset the group has committed at the master, None if it never did."""
-        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group)
-        broker, response = await self._ask(topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, None)
+        """The offset the group has committed at the master, or as the replica at `address` knows; None for none."""
+        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group, is_zero_if_unknown=False)
+        broker, response = await self._ask(
+            topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, address
+        )
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         return self._offset(topic, broker, response)
@@ -326,16 +332,22 @@ class MessageClient:
             raise self._refused(topic, broker, response)
 
     def _refused(self, topic: str, broker: str, response: RemotingCommand) -> ClientError:
-        remark = response.remark or ""
-        code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
-        if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
-            # RocketMQ's own way to say it; it refuses before it appends.
-            code, definite = "in-sync-replicas-not-enough", True
-        return self._failed(topic, code, definite, f"{response.code} {remark}".rstrip(), broker)
+        self.forget_route(topic)
+        return refusal(response, broker)
 
     def _failed(self, topic: str, code: str, definite: bool, detail: str, node: str | None) -> ClientError:
-        self._routes.pop(topic, None)
+        self.forget_route(topic)
         return ClientError(code, definite, detail, node)
+
+
+def refusal(response: RemotingCommand, broker: str) -> ClientError:
+    """What a broker's answer other than SUCCESS means."""
+    remark = response.remark or ""
+    code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
+    if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
+        # RocketMQ's own way to say it; it refuses before it appends.
+        code, definite = "in-sync-replicas-not-enough", True
+    return ClientError(code, definite, f"{response.code} {remark}".rstrip(), broker)
 
 
 def _group(route: TopicRoute, topic: str, broker_name: str | None) -> GroupRoute:

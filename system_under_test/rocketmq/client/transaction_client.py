@@ -65,8 +65,7 @@ class TransactionProducer:
         self._timeout_s = timeout_s
         self._heartbeat_s = heartbeat_s
         self._messages = MessageClient(host, nameservers, timeout_s)
-        self._remoting = RemotingClient(host, timeout_s)
-        self._remoting.on_request = self._asked
+        self._remoting = RemotingClient(host, timeout_s, self._asked)
         self._client_id = f"{host.name}@{host.random.getrandbits(64):016x}"
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closed = False

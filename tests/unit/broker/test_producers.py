@@ -57,8 +57,8 @@ def test_who_is_gone_silent_or_has_said_goodbye_is_not_asked() -> None:
         lambda broker, line: line.close(),
         lambda broker, line: broker.producers.closed(line),
         lambda broker, line: setattr(broker, "now_ns", int((EXPIRES_S + 1) * 1e9)),
-        lambda broker, line: broker.producers.handlers[RequestCode.UNREGISTER_CLIENT](
-            RemotingCommand.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "a", "producerGroup": "g"}), line
+        lambda broker, _: broker.producers.unregister(
+            RemotingCommand.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "a", "producerGroup": "g"})
         ),
     ):
         broker, line = Broker(), Line()

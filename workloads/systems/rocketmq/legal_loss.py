@@ -17,6 +17,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ AWAY = {
 APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
 """Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
 
-UNREAD = ("lost-write", "unseen", "lost")
+UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry")
 """What becomes of messages that are lost."""
 READ = ("dirty-read",)
 """What becomes of them if they were readable before."""
 UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
-READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confirmed-lost", "rewritten-log")
+READ_TRACES = (
+    *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
+    *("confirmed-lost", "rewritten-log"),
+)
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 
@@ -117,6 +121,7 @@ class _Table:
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
         yield from self._of_invariants()
+        yield from overlaps(settings, self.reports)
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
-from system_under_test.rocketmq.pop_protocol import RETRY_PREFIX, dead_letter_topic, retry_topic
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
+from system_under_test.rocketmq.pop_protocol import dead_letter_topic, retry_topic
 from system_under_test.storage.message import Message
 
 FIRST_POP_TIME: Final = "1ST_POP_TIME"

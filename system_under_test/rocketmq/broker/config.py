@@ -56,6 +56,8 @@ class BrokerConfig:
     check_sync_state_set_s: float = 5.0
     sync_broker_metadata_s: float = 5.0
     controller_heartbeat_s: float = 1.0
+    controller_patience_ms: int | None = None
+    """After so long a silence controllers are to take it for dead; None: after their own time."""
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
     slave_sync_s: float = 10.0
@@ -113,6 +115,9 @@ class BrokerConfig:
             check_sync_state_set_s=settings.seconds_from_ms("checkSyncStateSetPeriod", 5_000),
             sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
             controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
+            controller_patience_ms=settings.integer("controllerHeartBeatTimeoutMills", 10_000, minimum=1)
+            if "controllerHeartBeatTimeoutMills" in config
+            else None,
             controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
             slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),

@@ -190,7 +190,8 @@ def in_words(error: ClientError, *, changes: bool) -> str:
         how = "refused" if error.definite else "answered"
         why = f"{how}, {known.get(response_code, 'an unknown code')} ({error.detail})"
     else:
-        why = f"{error.code}: {error.detail}" if error.detail else error.code
+        detail = error.detail.removeprefix(f"{error.node}: ")
+        why = f"{error.code}: {detail}" if detail else error.code
     if not changes:
         return f"{who}{why}"
     return f"{who}{why}; {'nothing was changed there' if error.definite else 'it may have been done, or may yet be'}"

@@ -231,7 +231,8 @@ class Controller:
             return RemotingCommand.response(ResponseCode.CONTROLLER_UNFIT_CHANGE, remark=str(error))
         except NotTakenOver as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_TAKEN_OVER, remark=str(error))
-        if isinstance(request, AddController) and refusal and refusal.code == ResponseCode.CONTROLLER_APPLY_TIMEOUT:
+        is_learner = isinstance(request, AddController) and request.node in self._raft.membership.learners
+        if is_learner and refusal and refusal.code == ResponseCode.CONTROLLER_APPLY_TIMEOUT:
             return _unknown(
                 f"{request.node} has not caught up yet: it votes as soon as it has; ask again to wait for it"
             )

@@ -490,8 +490,9 @@ def test_whatever_is_answered_ends_in_an_exit_code_and_acts_on_no_terminal(
 ) -> None:
     address, told = liar
     told[0] = lie
-    patience = "0.05" if lie in ("silence", "half a frame") else "5"
-    for name in group.commands:
+    is_waited_for = lie in ("silence", "half a frame")
+    patience = "0.05" if is_waited_for else "5"
+    for name in [*group.commands][:: 4 if is_waited_for else 1]:
         text, data = (admin(*words_for(name, address), "--timeout", patience, *form) for form in ([], ["--json"]))
         for answer in (text, data):
             assert answer.code in ((0, 1, 2) if CHANGING.match(name) else (0, 1)), (name, answer)

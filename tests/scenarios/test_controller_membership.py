@@ -132,19 +132,19 @@ def test_all_three_controllers_are_replaced_one_after_another_under_load_and_not
 def test_a_controller_catches_up_before_it_votes_and_asking_again_is_waiting_for_the_same():
     async def story(cluster: ControllerCluster) -> None:
         administrator = Administrator(cluster)
-        add = ("add_controller", "c4", "c4:9879")
-        assert await administrator.outcome(*add) == "CONTROLLER_APPLY_TIMEOUT: not done within 5.0 s", "it is not there"
+        await cluster.start_controller("c4")
+        await administrator.metadata()
+        mistyped = ("add_controller", "c4", "c4:9999")
+        for _ in range(2):
+            waited = await administrator.outcome(*mistyped)
+            assert waited.startswith("CONTROLLER_APPLY_TIMEOUT: c4 has not caught up yet: it votes as soon as it has")
         assert await administrator.members() == "c1 c2 c3 | c4"
         assert await administrator.outcome("transfer_leadership", "c4") == (
             "CONTROLLER_UNFIT_CHANGE: c4 is no controller that votes"
         )
-        assert await administrator.outcome("add_controller", "c4", "c5:9879") == (
-            "CONTROLLER_UNFIT_CHANGE: c4 is a member already, at c4:9879"
-        )
-        assert await administrator.outcome("add_controller", "c5", "c1:9879") == (
-            "CONTROLLER_UNFIT_CHANGE: c1:9879 is the address of c1"
-        )
-        await cluster.start_controller("c4")
+        add = ("add_controller", "c4", "c4:9879")
+        assert await administrator.outcome(*add) == "CONTROLLER_UNFIT_CHANGE: c4 is a member already, at c4:9999"
+        assert await administrator.outcome("remove_controller", "c4") == "SUCCESS"
         assert await administrator.outcome(*add) == "SUCCESS"
         assert await administrator.members() == "c1 c2 c3 c4"
         assert await administrator.outcome(*add) == "SUCCESS", "it is there already"
@@ -154,16 +154,43 @@ def test_a_controller_catches_up_before_it_votes_and_asking_again_is_waiting_for
 
 def test_a_learner_is_promoted_by_whoever_leads_when_it_has_caught_up():
     async def story(cluster: ControllerCluster) -> None:
-        administrator = Administrator(cluster)
-        await administrator.outcome("add_controller", "c4", "c4:9879")
-        leader = (await administrator.metadata()).leader_id
-        await cluster.env.kill([leader])
+        administrator, other = Administrator(cluster), Administrator(cluster)
         await cluster.start_controller("c4")
+        leader = (await administrator.metadata()).leader_id
+        adding = asyncio.create_task(other.outcome("add_controller", "c4", "c4:9879"))
+        while (members := await administrator.members()) != "c1 c2 c3 | c4":
+            assert members == "c1 c2 c3", "it never was a learner only"
+            await cluster.pass_s(0.005)
+        await cluster.env.kill([leader])
+        with pytest.raises(ClientError):
+            await adding
 
         async def votes() -> bool:
             return await administrator.members() == "c1 c2 c3 c4"
 
         await cluster.until(votes, 10)
+
+    play(story)
+
+
+def test_only_a_controller_that_is_there_and_belongs_to_nobody_is_added():
+    async def story(cluster: ControllerCluster) -> None:
+        administrator = Administrator(cluster)
+
+        async def refusal(*arguments: str) -> str:
+            code, _, remark = (await administrator.outcome("add_controller", *arguments)).partition(": ")
+            assert code == "CONTROLLER_UNFIT_CHANGE"
+            return remark
+
+        assert await refusal("c5", "c1:9879") == "c1:9879 is the address of c1"
+        assert (await refusal("c4", "c4:9879")).startswith("no controller answers at c4:9878")
+        alone = {"controllerJoinsGroup": False, "controllerDLegerPeers": "c5-c5:9879"}
+        await cluster.start_controller("c5", **alone)
+        await cluster.start_controller("c6", controllerDLegerGroup="another")
+        await cluster.pass_s(5)
+        assert await refusal("c5", "c5:9879") == "the controller at c5:9878 follows c5, at c5:9878"
+        assert await refusal("c6", "c6:9879") == "the controller at c6:9878 is one of group 'another', not 'group1'"
+        assert await administrator.members() == "c1 c2 c3"
 
     play(story)
 

@@ -72,6 +72,8 @@ class BrokerConfig:
     check_sync_state_set_s: float = 5.0
     sync_broker_metadata_s: float = 5.0
     controller_heartbeat_s: float = 1.0
+    controller_patience_ms: int | None = None
+    """After so long a silence controllers are to take it for dead; None: after their own time."""
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
     slave_sync_s: float = 10.0
@@ -112,6 +114,10 @@ class _Settings(Settings):
         for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
             self._config.get(ignored)
         return controllers
+
+    def patience_ms(self) -> int | None:
+        name = "controllerHeartBeatTimeoutMills"
+        return self.integer(name, 10_000, minimum=1) if name in self._config else None
 
     def own_address(self) -> str:
         return self.addresses("brokerAddr")[0] if "brokerAddr" in self._config else ""
@@ -188,6 +194,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         listen_port=listen_port,
         ha_listen_port=settings.port("haListenPort", listen_port + 1),
         priority=settings.integer("brokerElectionPriority", 2**31 - 1),
+        controller_patience_ms=settings.patience_ms(),
         controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
         controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
         sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),

@@ -51,11 +51,15 @@ class Processor:
 
     def _epochs(self) -> RemotingCommand:
         entries = self._store.epochs.map.entries
+        ends = [*(entry.start_offset for entry in entries[1:]), self._store.max_offset]
         body = {
             "clusterName": self._config.cluster,
             "brokerName": self._config.group,
             "brokerId": self._manager.broker_id,
-            "epochList": [{"epoch": entry.master_epoch, "startOffset": entry.start_offset} for entry in entries],
+            "epochList": [
+                {"epoch": entry.master_epoch, "startOffset": entry.start_offset, "endOffset": end}
+                for entry, end in zip(entries, ends, strict=False)
+            ],
             "maxOffset": self._store.max_offset,
             "confirmOffset": self._store.confirm_offset,
         }

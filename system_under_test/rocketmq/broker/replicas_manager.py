@@ -378,6 +378,7 @@ class ReplicasManager:
             confirm_offset=store.confirm_offset,
             priority=self._config.priority,
             is_learner=self._config.async_learner,
+            timeout_ms=self._config.controller_patience_ms,
         )
 
     def _ha_address(self, address: str) -> str:

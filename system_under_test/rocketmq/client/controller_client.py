@@ -101,11 +101,17 @@ class ControllerClient:
         if hint is not None and hint in candidates:
             self.active = hint
             return hint
-        if hint is not None and (await self.metadata(hint)).is_active:
+        if hint is not None and await self._leads(hint):
             # It was added since this client was started.
             self.active = hint
             return hint
         raise ClientError("not-leader", True, f"no controller says it is active{unanswered}")
+
+    async def _leads(self, controller: str) -> bool:
+        try:
+            return (await self.metadata(controller)).is_active
+        except ClientError:
+            return False
 
     async def get_next_broker_id(self, cluster: str, group: str) -> int:
         """Step 1 of registration: the id to apply for."""

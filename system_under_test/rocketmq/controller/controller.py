@@ -33,6 +33,7 @@ from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.key_value import MalformedCommand
 from system_under_test.rocketmq.controller.membership import (
+    AddController,
     ControllerMembership,
     MemberRequest,
     NotTakenOver,
@@ -117,8 +118,8 @@ class Controller:
             restore=self._restore,
             on_leadership=self._on_leadership,
         )
-        self._membership = ControllerMembership(host, self._raft, config)
         self._remoting = RemotingClient(host)
+        self._membership = ControllerMembership(host, self._raft, config, self._remoting)
         self._queue: deque[_Undecided] = deque()
         self._asked = asyncio.Event()
         self._look_now = asyncio.Event()
@@ -230,6 +231,11 @@ class Controller:
             return RemotingCommand.response(ResponseCode.CONTROLLER_UNFIT_CHANGE, remark=str(error))
         except NotTakenOver as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_TAKEN_OVER, remark=str(error))
+        is_learner = isinstance(request, AddController) and request.node in self._raft.membership.learners
+        if is_learner and refusal and refusal.code == ResponseCode.CONTROLLER_APPLY_TIMEOUT:
+            return _unknown(
+                f"{request.node} has not caught up yet: it votes as soon as it has; ask again to wait for it"
+            )
         return refusal or RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:

@@ -52,7 +52,8 @@ def newest_report(before: BrokerReport | None, report: BrokerReport) -> BrokerRe
 
 
 class LivenessTable:
-    """Who is silent for `timeout_ns` (it may be changed) is dead, once `expire` is called: before every decision."""
+    """Who is silent for `timeout_ns` (it may be changed), or for the time that it named itself, is dead, once `expire`
+    is called: do so before every decision."""
 
     def __init__(self, *, timeout_ns: int, started_ns: int, noted_report: NotedReport = newest_report) -> None:
         self.timeout_ns = timeout_ns
@@ -94,11 +95,14 @@ class LivenessTable:
         silent = [
             account
             for account in self._accounts.values()
-            if account.is_alive and now_ns - account.heard_ns > self.timeout_ns
+            if account.is_alive and now_ns - account.heard_ns > self._patience_ns(account.report)
         ]
         for account in silent:
             account.is_alive = False
         return bool(silent)
+
+    def _patience_ns(self, report: BrokerReport) -> int:
+        return self.timeout_ns if report.timeout_ms is None else report.timeout_ms * 1_000_000
 
     def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
         """May this broker's silence be taken for death? Not by a controller that never heard it and has only

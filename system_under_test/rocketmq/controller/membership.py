@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
 from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
+from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
@@ -24,12 +25,14 @@ from system_under_test.rocketmq.controller.protocol import (
     address,
     text,
 )
-from system_under_test.runtime.host import Host
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 MAX_MEMBERS = 16
 """Each is sent all entries, and asked in each round."""
 PROMOTION_PACE_S = 0.1
 """Between two looks at who has caught up."""
+NEWCOMER_TIMEOUT_S = 2.0
+"""For the answer of a controller that is to be added."""
 _ID = re.compile(r"[A-Za-z0-9_.]{1,64}")
 
 
@@ -86,8 +89,9 @@ def _known(node: str) -> str:
 
 
 class ControllerMembership:
-    def __init__(self, host: Host, raft: RaftNode, config: ControllerConfig) -> None:
+    def __init__(self, host: Host, raft: RaftNode, config: ControllerConfig, remoting: RemotingClient) -> None:
         self._host = host
+        self._remoting = remoting
         self._raft = raft
         self._config = config
         self._promoting: asyncio.Task[None] | None = None
@@ -150,6 +154,7 @@ class ControllerMembership:
                 raise UnfitChange(f"{request.address} is the address of {holder}")
             if len(members) >= MAX_MEMBERS:
                 raise UnfitChange(f"there are {MAX_MEMBERS} controllers already")
+            await self._check_newcomer(request)
             await self._raft.change_membership(AddLearner(request.node, request.address))
             self._host.log("controller_added", node=request.node, address=request.address)
         self.promote_learners()
@@ -159,6 +164,22 @@ class ControllerMembership:
             if request.node not in self._raft.membership.addresses:
                 raise UnfitChange(f"{request.node} was removed meanwhile")
             await self._host.clock.sleep(PROMOTION_PACE_S)
+
+    async def _check_newcomer(self, request: AddController) -> None:
+        """It has to be there, and to belong to nobody else: what another group has committed would be cut from its log.
+        Raises UnfitChange."""
+        at = self._config.request_address(request.address)
+        command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
+        try:
+            metadata = ControllerMetadata.from_fields(
+                (await self._remoting.invoke(at, command, NEWCOMER_TIMEOUT_S)).ext_fields
+            )
+        except (ConnectFailed, ConnectionClosed, TimeoutError, MalformedRequest) as error:
+            raise UnfitChange(f"no controller answers at {at}: {error}") from error
+        if metadata.group != self._config.group:
+            raise UnfitChange(f"the controller at {at} is one of group {metadata.group!r}, not {self._config.group!r}")
+        if metadata.leader_address not in (None, self.request_address(self._config.self_id)):
+            raise UnfitChange(f"the controller at {at} follows {metadata.leader_id}, at {metadata.leader_address}")
 
     async def _transfer(self, node: str) -> None:
         if not self._raft.is_active:

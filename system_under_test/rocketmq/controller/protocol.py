@@ -21,6 +21,7 @@ MAX_DIGITS = 20
 MAX_MASTER_EPOCH = 2**31 - 1
 """Replicas keep epochs in four bytes."""
 MAX_ADDRESS = 255
+MAX_TIMEOUT_MS = 2**31 - 1
 
 
 class MalformedRequest(ValueError):
@@ -123,9 +124,13 @@ class BrokerReport:
     priority: int = 2**31 - 1
     """The lower, the sooner it is elected among equals."""
     is_learner: bool = False
+    timeout_ms: int | None = None
+    """After so long a silence it is to be taken for dead; None: after the controller's own time."""
 
     def to_fields(self) -> dict[str, str]:
+        timeout = {} if self.timeout_ms is None else {"heartbeatTimeoutMills": str(self.timeout_ms)}
         return {
+            **timeout,
             "clusterName": self.cluster,
             "brokerName": self.group,
             "brokerId": str(self.broker_id),
@@ -152,7 +157,17 @@ class BrokerReport:
             confirm_offset=number(fields, "confirmOffset", 0),
             priority=number(fields, "electionPriority", 2**31 - 1),
             is_learner=flag(fields, "learner"),
+            timeout_ms=_timeout_ms(fields),
         )
+
+
+def _timeout_ms(fields: Fields) -> int | None:
+    if "heartbeatTimeoutMills" not in fields:
+        return None
+    timeout_ms = number(fields, "heartbeatTimeoutMills")
+    if not 0 < timeout_ms <= MAX_TIMEOUT_MS:
+        raise MalformedRequest(f"field 'heartbeatTimeoutMills' is {timeout_ms}, not from 1 to {MAX_TIMEOUT_MS}")
+    return timeout_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import click
 
 from harness.nearest import unknown
 from workloads.systems.rocketmq.admin import brokers, controllers, topics
-from workloads.systems.rocketmq.admin.session import PROGRAM, ExitCode, remark
+from workloads.systems.rocketmq.admin.session import PROGRAM, ExitCode, cannot_go_on, remark
 
 
 class _Commands(click.Group):
@@ -42,6 +42,8 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         remark("interrupted")
         return ExitCode.FAILED
+    except OSError as error:  # while help was printed
+        return cannot_go_on(error)
 
 
 def main() -> None:

@@ -137,11 +137,7 @@ def carry_out(command: Command, ask: Ask) -> ExitCode:
         remark("interrupted" + ("; what was asked for may have been done, or may yet be" if command.changes else ""))
         return ExitCode.FAILED
     except OSError as error:
-        with contextlib.suppress(OSError):
-            remark(f"cannot go on: {error}")
-        # What is left in the buffer would fail again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
-        return ExitCode.FAILED
+        return cannot_go_on(error)
 
 
 async def _rounds(command: Command, ask: Ask, directory: str) -> ExitCode:
@@ -190,10 +186,20 @@ def in_words(error: ClientError, *, changes: bool) -> str:
         how = "refused" if error.definite else "answered"
         why = f"{how}, {known.get(response_code, 'an unknown code')} ({error.detail})"
     else:
-        why = f"{error.code}: {error.detail}" if error.detail else error.code
+        detail = error.detail.removeprefix(f"{error.node}: ")
+        why = f"{error.code}: {detail}" if detail else error.code
     if not changes:
         return f"{who}{why}"
     return f"{who}{why}; {'nothing was changed there' if error.definite else 'it may have been done, or may yet be'}"
+
+
+def cannot_go_on(error: OSError) -> ExitCode:
+    """Standard output cannot be written, as a rule."""
+    with contextlib.suppress(OSError):
+        remark(f"cannot go on: {error}")
+    # What is left in the buffer would fail again when Python ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
+    return ExitCode.FAILED
 
 
 def remark(line: str) -> None:

@@ -54,6 +54,8 @@ class RequestCode(IntEnum):
     KEY_VALUE_PUT = 20011
     KEY_VALUE_COMPARE_AND_SET = 20012
     KEY_VALUE_TRANSACTION = 20013
+    COMPARE_LOG = 20020
+    """A slave asks a configured master for the checksum of a part of its log."""
 
 
 class ResponseCode(IntEnum):

@@ -278,3 +278,11 @@ def _tags_code(buffer: bytes, start: int, end: int) -> int:
     for character in tags:
         code = (31 * code + ord(character)) & 0xFFFFFFFF
     return code - (1 << 32) if code & 0x80000000 else code
+
+
+def offset_in_header(data: bytes, position: int) -> int | None:
+    """The offset that the message which begins here bears; None where its header does not end within `data`."""
+    if position + _HEADER.size > len(data):
+        return None
+    offset: int = _HEADER.unpack_from(data, position)[6]
+    return offset

@@ -1,16 +1,19 @@
-"""One broker in controller mode: its parts put together, started and stopped in order."""
+"""One broker: its parts put together, started and stopped in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from system_under_test.remoting.server import RemotingServer
+from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
+from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
+from system_under_test.rocketmq.broker.role import Role, Roles
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
@@ -18,7 +21,7 @@ from system_under_test.storage.message_store import MessageStore, StoreConfig
 
 
 class Broker:
-    """`start` returns when requests are taken; the role comes later, when the controller has announced it."""
+    """`start` returns when requests are taken; the role comes later, in controller mode when it is announced."""
 
     def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
         self._host = host
@@ -35,10 +38,17 @@ class Broker:
             parts.storage,
         )
         self.tables = Tables(host, config)
-        self.ha = HAService(host, self.store, config, parts)
-        self.manager = ReplicasManager(
-            host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
-        )
+        self.ha = HAService(host, config)
+        answered: Callable[[Mapping[str, str]], bool] = contented
+        if config.role is None:
+            self.roles: Roles = ReplicasManager(
+                host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
+            )
+        else:
+            configured = ConfiguredRoles(
+                host, self.store, config, parts, self.ha, self.tables, on_role=self._role_taken
+            )
+            self.roles, answered = configured, configured.registered
         self._name_servers = NameServerRegistrations(
             host,
             config.name_servers,
@@ -46,9 +56,10 @@ class Broker:
             period_s=config.register_name_server_s,
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
+            answered=answered,
         )
         self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+            host, self.store, self.tables, config, self.ha, self.roles, on_topics=self._name_servers.changed
         )
         self._server = RemotingServer(host, self._processor.handle)
         self._opened = False
@@ -61,13 +72,13 @@ class Broker:
         await self.ha.start()
         await self._server.start(self._config.listen_port)
         self._name_servers.start()
-        self.manager.start()
+        self.roles.start()
 
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
         await self._name_servers.stop()
-        await self.manager.stop()
+        await self.roles.stop()
         await self.ha.stop()
         if self._opened:
             await self.store.stop()
@@ -77,7 +88,7 @@ class Broker:
 
     def _registration(self) -> Registration | None:
         """None until the first role is taken: before that the broker is not open for clients."""
-        role_id = self.manager.role_id
+        role_id = self.roles.role_id
         if role_id is None or not self._has_had_role():
             return None
         name, _, _ = self._address.rpartition(":")
@@ -87,9 +98,9 @@ class Broker:
             broker_id=role_id,
             address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
-            version=replace(self.tables.topics.version, state_version=self.manager.acted_master_epoch),
+            version=replace(self.tables.topics.version, state_version=self.roles.acted_master_epoch),
             topics=self.tables.topics.entries,
         )
 
     def _has_had_role(self) -> bool:
-        return self.manager.role is not Role.NONE
+        return self.roles.role is not Role.NONE

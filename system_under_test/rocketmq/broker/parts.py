@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
@@ -98,3 +99,4 @@ class BrokerParts:
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
+    classic_mastership: type[ClassicMastership] = ClassicMastership

@@ -11,13 +11,12 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.pulling import Pulls
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
+from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
@@ -31,14 +30,14 @@ class Processor:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        ha: HAService,
-        manager: ReplicasManager,
+        ha: Replication,
+        roles: Roles,
         *,
         on_topics: Callable[[], None],
     ) -> None:
         self._store = store
         self._config = config
-        self._manager = manager
+        self._roles = roles
         self._on_topics = on_topics
         administration = Administration(host, store, tables, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration)
@@ -48,9 +47,9 @@ class Processor:
             **Sends(host, store, config, ha, administration).handlers,
             **self._pulls.handlers,
             **progress.handlers,
+            **roles.handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),
-            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
         }
 
     def handle(self, command: RemotingCommand, peer: Peer) -> Answer:
@@ -73,17 +72,9 @@ class Processor:
         body = {
             "clusterName": self._config.cluster,
             "brokerName": self._config.group,
-            "brokerId": self._manager.broker_id,
+            "brokerId": self._roles.broker_id,
             "epochList": [{"epoch": entry.master_epoch, "startOffset": entry.start_offset} for entry in entries],
             "maxOffset": self._store.max_offset,
             "confirmOffset": self._store.confirm_offset,
         }
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(body).encode())
-
-    def _role_notice(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        try:
-            info = ReplicaInfo.from_answer(command.ext_fields, command.body)
-        except MalformedRequest as error:
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from error
-        self._manager.notified(info)
-        return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -10,8 +10,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.runtime.host import DiskFull, Host
@@ -29,7 +28,7 @@ class Sends:
     """SEND_MESSAGE in both forms."""
 
     def __init__(
-        self, host: Host, store: MessageStore, config: BrokerConfig, ha: HAService, administration: Administration
+        self, host: Host, store: MessageStore, config: BrokerConfig, ha: Replication, administration: Administration
     ) -> None:
         self._host = host
         self._store = store
@@ -58,8 +57,7 @@ class Sends:
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"in-sync replicas {list(mastership.view.members)}, at least "
-                f"{self._config.min_in_sync_replicas} are needed",
+                f"{mastership.in_sync} replicas are in sync, at least {self._config.min_in_sync_replicas} are needed",
             )
         try:
             put = self._store.put(
@@ -75,7 +73,7 @@ class Sends:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
+        self._host.reached("put-appended", end=put.end_offset, in_sync=mastership.in_sync)
         replicated = mastership.replicated(put.end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")
@@ -88,7 +86,7 @@ class Sends:
         return answer.encode(code, remark)
 
     async def _acknowledged(
-        self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
+        self, mastership: AnyMastership, put: PutResult, replicated: asyncio.Future[bool]
     ) -> tuple[ResponseCode, str | None]:
         """SUCCESS, or a code that leaves open whether the message will stay."""
         if self._config.flush_mode is FlushMode.SYNC:
@@ -102,6 +100,9 @@ class Sends:
                 return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
             self._host.reached("put-flushed")
             mastership.advance()
+        if not mastership.slave_available():
+            replicated.cancel()
+            return ResponseCode.SLAVE_NOT_AVAILABLE, "no slave is there that keeps up"
         try:
             if not replicated.done():
                 await self._host.clock.within(self._config.replication_wait_s, replicated)

@@ -118,7 +118,8 @@ def _pieces(events: Sequence[Event], at_ns: int) -> list[tuple[int, int]]:
 
 def holders(brokers: Sequence[str], reports: NodeReports) -> tuple[Holders, ...]:
     """The SyncStateSet over time, as masters reported it; all of `brokers` where nobody did."""
-    events = reports.of("identity", "sync_state_set")
+    reported = reports.of("identity", "sync_state_set")
+    events = {node: of for node, of in reported.items() if node in brokers}
     ids = {e["broker"]: node for node, of in events.items() for e in of if e["event"] == "identity"}
     changes = sorted(
         (e["time"], frozenset(ids[member] for member in e["members"] if member in ids))

@@ -17,7 +17,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
+from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, controller_names
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -86,8 +86,9 @@ LEAST_CATCH_UP_S = 5.0
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
+    tables = [_Table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
     return LegalLoss(
-        anything=_forgotten(settings, struck), excuses=tuple(_Table(settings, tuple(struck), reports).excuses())
+        anything=_forgotten(settings, struck), excuses=tuple(excuse for table in tables for excuse in table.excuses())
     )
 
 
@@ -111,6 +112,7 @@ def catch_up_ns(settings: RocketmqSettings) -> int:
 @dataclass(frozen=True)
 class _Table:
     settings: RocketmqSettings
+    group: BrokerGroup
     struck: tuple[FaultWindow, ...]
     reports: NodeReports
 
@@ -150,8 +152,8 @@ class _Table:
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property
-    def _voters(self) -> list[str]:
-        return broker_names(self.settings)[: self.settings.brokers - self.settings.learners]
+    def _voters(self) -> tuple[str, ...]:
+        return self.group.voters
 
     def _around(
         self, why: str, anomalies: tuple[str, ...], kinds: tuple[str, ...] = (*AWAY, *TAKEN, *APART)

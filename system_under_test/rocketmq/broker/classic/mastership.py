@@ -104,7 +104,7 @@ class ClassicMastership:
         """Its acks go with it: who comes back may hold less than it acked."""
         if connection in self._connections:
             self._connections.remove(connection)
-            self.host.log("slave_gone", slave=connection.slave)
+            self.host.log("follower_gone", follower=connection.slave)
             self.host.reached("classic-slave-gone")
             self.advance()
 
@@ -182,7 +182,7 @@ class ClassicSlave:
             start = store.start_of_last_file if self._config.sync_from_last_file else store.min_offset
         end = self._mastership.sendable_offset()
         if start > end:
-            self._mastership.host.log("slave_ahead", slave=self.slave, slave_end=acked_offset, own_end=end)
+            self._mastership.host.log("follower_ahead", follower=self.slave, follower_end=acked_offset, own_end=end)
         if not store.min_offset <= start <= end:
             raise WireError(f"slave {self.slave} ends at {acked_offset}, outside of {store.min_offset}..{end}")
         self._next_offset = start
@@ -214,7 +214,7 @@ class ClassicSlave:
         lag = bisect_right(LAGS_BYTES, behind_bytes)
         if lag != self._lag:
             self._lag = lag
-            self._mastership.host.log("slave_lag", slave=self.slave, lag=lag)
+            self._mastership.host.log("follower_lag", follower=self.slave, lag=lag)
 
 
 class ClassicOffice:

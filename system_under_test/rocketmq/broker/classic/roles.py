@@ -7,13 +7,17 @@ registers again soon. It follows the one that was named last, and keeps to it wh
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.classic.log_comparison import LogComparison
 from system_under_test.rocketmq.broker.classic.mastership import ClassicOffice
 from system_under_test.rocketmq.broker.classic.slave import ClassicFollower
 from system_under_test.rocketmq.broker.config import BrokerConfig, BrokerRole
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.wire import HAState
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
@@ -50,6 +54,7 @@ class ConfiguredRoles:
         self._master: tuple[str, str] | None = None
         """Where the master takes requests, and where slaves."""
         self._master_named = asyncio.Event()
+        self._follower: ClassicFollower | None = None
         self._sync: SlaveSync | None = None
         self._log_in_hand = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -68,7 +73,22 @@ class ConfiguredRoles:
 
     @property
     def handlers(self) -> Handlers:
-        return LogComparison(self._store, self._ha).handlers
+        comparison = LogComparison(self._store, self._ha)
+        return {**comparison.handlers, RequestCode.GET_BROKER_HA_STATUS: lambda command, _: self._ha_status()}
+
+    def _ha_status(self) -> RemotingCommand:
+        """As RocketMQ's HARuntimeInfo, as far as there is something to tell; `state` says how a slave is doing."""
+        mastership, follower = self._ha.mastership, self._follower
+        status: dict[str, object] = {"master": mastership is not None}
+        if mastership is not None:
+            status |= {"masterCommitLogMaxOffset": self._store.max_offset, "inSyncSlaveNums": mastership.in_sync - 1}
+        else:
+            status["haClientRuntimeInfo"] = {
+                "masterAddr": None if self._master is None else self._master[1],
+                "maxOffset": self._store.max_offset,
+                "state": HAState.READY.name if follower is None else follower.state.name,
+            }
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(status).encode())
 
     def start(self) -> None:
         is_slave = self._config.role is BrokerRole.SLAVE
@@ -117,10 +137,10 @@ class ConfiguredRoles:
             async with self._log_in_hand:
                 if self._sync is not None:
                     await self._sync.stop()
-                follower = ClassicFollower(
+                self._follower = ClassicFollower(
                     self._host, self._store, self._config, self._parts, master=master, master_ha=master_ha
                 )
-                await self._ha.follow(follower)
+                await self._ha.follow(self._follower)
                 self._sync = SlaveSync(self._host, self._config, self._store, self._tables, master, NO_EPOCH)
                 self._sync.start()
 

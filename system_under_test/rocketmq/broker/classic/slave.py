@@ -19,7 +19,7 @@ from system_under_test.rocketmq.broker.classic.wire import TRANSFER_HEADER_SIZE,
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.following import Following
-from system_under_test.rocketmq.broker.ha.wire import WireError
+from system_under_test.rocketmq.broker.ha.wire import HAState, WireError
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.storage.message_store import MessageStore
@@ -31,6 +31,8 @@ class ClassicFollower:
     def __init__(
         self, host: Host, store: MessageStore, config: BrokerConfig, parts: BrokerParts, *, master: str, master_ha: str
     ) -> None:
+        self.state = HAState.READY
+        """SUSPEND while a human has to decide, TRANSFER once the master knows where this log ends."""
         self._host = host
         self._store = store
         self._config = config
@@ -48,6 +50,13 @@ class ClassicFollower:
 
     async def _replicate(self, connection: Connection) -> None:
         """One connection from its beginning to its end."""
+        try:
+            await self._replicate_until_its_end(connection)
+        finally:
+            if self.state is not HAState.SUSPEND:
+                self.state = HAState.READY
+
+    async def _replicate_until_its_end(self, connection: Connection) -> None:
         host, store = self._host, self._store
         try:
             common = await end_in_common(store, self._remoting, self._master, self._config.controller_timeout_s)
@@ -55,6 +64,7 @@ class ClassicFollower:
             host.log("log_not_compared", master=self._master, reason=str(error))
             raise ConnectionClosed("the logs could not be compared") from error
         if common is None:
+            self.state = HAState.SUSPEND
             host.log("manual_repair_needed", master=self._master, reason="no part of the logs is equal")
             # Without a first ack the master sends nothing, and ends the connection when it has been silent for long.
             await connection.read_exactly(1)
@@ -64,6 +74,7 @@ class ClassicFollower:
         appender = self._parts.appender(host, store, self._config)
         try:
             self._show_all()
+            self.state = HAState.TRANSFER
             self._following.ack(connection, store.max_offset if store.max_offset > store.min_offset else 0)
             while True:
                 header = decode_transfer_header(await connection.read_exactly(TRANSFER_HEADER_SIZE))

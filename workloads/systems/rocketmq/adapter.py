@@ -124,8 +124,10 @@ class Rocketmq:
         self, settings: RocketmqSettings, host: Any, workload: str, damaged: frozenset[str]
     ) -> bool:
         if not settings.has_controllers:
-            # Nobody takes the place of a configured master, and a slave of it is no slave until it has copied all.
-            return False
+            if _is_needed(settings, damaged):
+                return False
+            await _until_routed(settings, host)
+            return True
         if len(damaged.intersection(controller_names(settings))) > (settings.controllers - 1) // 2:
             return False
         controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
@@ -234,6 +236,14 @@ async def _until_routed(settings: RocketmqSettings, host: Any) -> None:
             await host.clock.sleep(0.1)
     finally:
         client.close()
+
+
+def _is_needed(settings: RocketmqSettings, damaged: frozenset[str]) -> bool:
+    """Whether a configured master is among the damaged, whose place nobody takes, or too few slaves are not."""
+    groups = broker_groups(settings)
+    left = [set(group.brokers) - damaged for group in groups]
+    masters = {group.brokers[0] for group in groups}
+    return not masters.isdisjoint(damaged) or any(len(brokers) < settings.needed_replicas for brokers in left)
 
 
 async def _slaves_follow(settings: RocketmqSettings, client: MessageClient, route: Mapping[str, GroupRoute]) -> bool:

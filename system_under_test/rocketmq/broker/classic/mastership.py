@@ -6,8 +6,8 @@ time, after that time; in both cases the message is written and may stay.
 
 What a slave is sent, and what consumers see, is what a loss of power cannot take from the master as configured: under
 synchronous flush what is durable, under asynchronous flush all. So under synchronous flush no slave ever runs ahead of
-what its master comes back with. Consumers of a synchronous master see besides only what a slave has acked, as long as
-one is connected; while there is none they go on with what the master has.
+what its master comes back with. Consumers of a synchronous master see only what a slave has acked, as long as one is
+connected; while there is none they go on with what is durable at the master.
 """
 
 from __future__ import annotations
@@ -77,11 +77,18 @@ class ClassicMastership:
         for connection in list(self._connections):
             connection.pump(end)
         acked = max(self._acks(), default=None)
-        confirm_offset = end if acked is None or not self._is_dual_write else min(end, acked)
+        confirm_offset = self.confirmable_offset(end, acked)
         if confirm_offset > self.confirm_offset:
             self.confirm_offset = confirm_offset
             self.store.advance_confirm_offset(confirm_offset)
         self._waiting.release(self.replicated_offset(acked))
+
+    def confirmable_offset(self, end: int, acked: int | None) -> int:
+        """How far consumers may see a log that may be sent up to `end`, while the foremost slave has acked `acked`;
+        None: there is no slave."""
+        if not self._is_dual_write:
+            return end
+        return min(end, self.store.flushed_offset if acked is None else acked)
 
     def replicated_offset(self, acked: int | None) -> int:
         """The end of what is replicated as configured, while the foremost slave has acked `acked`; None: there is no

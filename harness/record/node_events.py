@@ -13,6 +13,7 @@ are passed over, and so is a line that was torn:
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
+  set_aside    start, end                                                  it kept what its master lacks beside its log
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
 
 `leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
@@ -72,6 +73,7 @@ COLUMNS = {
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},
     "recovered": {"end": "end"},
+    "set_aside": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
 }
 """Event -> column -> its name among the event's fields."""

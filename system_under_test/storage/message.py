@@ -329,3 +329,11 @@ def _tags_code(buffer: bytes, start: int, end: int) -> int:
         return 0
     at += len(_TAGS)
     return tags_code(buffer[at : buffer.index(b"\x02", at, end)].decode())
+
+
+def offset_in_header(data: bytes, position: int) -> int | None:
+    """The offset that the message which begins here bears; None where its header does not end within `data`."""
+    if position + _HEADER.size > len(data):
+        return None
+    offset: int = _HEADER.unpack_from(data, position)[6]
+    return offset

@@ -55,6 +55,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     broker = {
+        "enableControllerMode": True,
         "namesrvAddr": "c1:9876",
         "controllerAddr": "c1:9878",
         "allAckInSyncStateSet": True,

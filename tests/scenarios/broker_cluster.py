@@ -55,8 +55,8 @@ class Log:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The same for equal logs: of epochs with one start a slave learns only the newest."""
-        newest = {start: epoch for epoch, start in self.epochs.items()}
+        """The same for equal logs: of epochs with one start a slave learns only the newest, and epoch 0 means none."""
+        newest = {start: epoch for epoch, start in self.epochs.items() if epoch}
         return newest, self.max_offset, self.confirm_offset
 
 
@@ -97,6 +97,10 @@ class Cluster:
         assert process is not None and process.root is not None
         process.root.cancel()
         await self.until(self._is_down(node), 10)
+
+    async def wipe(self, node: str) -> None:
+        """Of a node that is down: it gets an empty disk."""
+        self._environment.disk_of(node).put_back({})
 
     async def boot(self, *nodes: str) -> None:
         assert (await self._environment.boot(nodes)).happened
@@ -221,6 +225,15 @@ class Cluster:
 
         await self._host.network.listen(10912, accept)
         return lambda: bool(followers)
+
+    def said(self, node: str, event: str) -> list[dict[str, Any]]:
+        """All events of this name that the node has reported."""
+        events = [json.loads(line) for line in self._environment.events()[node]]
+        return [each for each in events if each["event"] == event]
+
+    def file(self, node: str, path: str) -> bytes:
+        """What is on the node's disk under this path."""
+        return self._environment.disk_of(node).image()[path]
 
     def dead(self) -> dict[str, str]:
         """The last words of the nodes that died of themselves."""
@@ -361,6 +374,7 @@ def play(
     def broker(name: str) -> NodeSpec:
         config = {
             "namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS),
+            "enableControllerMode": True,
             "controllerAddr": ";".join(f"{controller}:9878" for controller in CONTROLLERS),
             "allAckInSyncStateSet": True,
             "topics": {TOPIC: 1},

@@ -25,6 +25,7 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 from tests.references.malformed_inputs import CODECS, ODD_VALUES, Codec, drawn, harmed
 
 BROKER = {
+    "enableControllerMode": True,
     "namesrvAddr": "c1:9876",
     "controllerAddr": "c1:9878",
     "topics": {"T": 2, "kept": 1},

@@ -6,7 +6,7 @@ import asyncio
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.runtime.host import Host
 from system_under_test.storage.errors import LogTruncated
 from system_under_test.storage.message_store import FlushMode, MessageStore
@@ -16,7 +16,7 @@ async def acknowledged(
     host: Host,
     store: MessageStore,
     config: BrokerConfig,
-    mastership: Mastership,
+    mastership: AnyMastership,
     end_offset: int,
     replicated: asyncio.Future[bool],
 ) -> tuple[ResponseCode, str | None]:
@@ -33,6 +33,9 @@ async def acknowledged(
             return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
         host.reached("put-flushed")
         mastership.advance()
+    if not mastership.slave_available():
+        replicated.cancel()
+        return ResponseCode.SLAVE_NOT_AVAILABLE, "no slave is there that keeps up"
     try:
         if not replicated.done():
             await host.clock.within(config.replication_wait_s, replicated)

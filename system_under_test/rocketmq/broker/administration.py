@@ -15,8 +15,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
@@ -38,7 +37,7 @@ class Administration:
     """`on_topics` is called when the topics have changed."""
 
     def __init__(
-        self, host: Host, store: MessageStore, tables: Tables, ha: HAService, on_topics: Callable[[], None]
+        self, host: Host, store: MessageStore, tables: Tables, ha: Replication, on_topics: Callable[[], None]
     ) -> None:
         self._host = host
         self._store = store
@@ -142,7 +141,7 @@ class Administration:
             self._on_topics()
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
-    async def _forget_and_remove(self, mastership: Mastership, name: str) -> None:
+    async def _forget_and_remove(self, mastership: AnyMastership, name: str) -> None:
         """In this order: a topic that is gone with its messages left would show them when it is made again."""
         await self._store.forget_topic(name)
         await self._tables.topics.remove(name, mastership.master_epoch)
@@ -210,13 +209,13 @@ class Administration:
 
     # both
 
-    def _mastership(self) -> Mastership:
+    def _mastership(self) -> AnyMastership:
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         return mastership
 
-    async def _done(self, mastership: Mastership, change: Coroutine[Any, Any, None]) -> None:
+    async def _done(self, mastership: AnyMastership, change: Coroutine[Any, Any, None]) -> None:
         try:
             await change
         except DiskFull as error:

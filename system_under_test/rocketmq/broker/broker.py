@@ -1,16 +1,19 @@
-"""One broker in controller mode: its parts put together, started and stopped in order."""
+"""One broker: its parts put together, started and stopped in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from system_under_test.remoting.server import RemotingServer
+from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
+from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
+from system_under_test.rocketmq.broker.role import Role, Roles
 from system_under_test.rocketmq.broker.services import Services
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.message_id import host_bytes
@@ -20,7 +23,7 @@ from system_under_test.storage.message_store import MessageStore, StoreConfig
 
 
 class Broker:
-    """`start` returns when requests are taken; the role comes later, when the controller has announced it."""
+    """`start` returns when requests are taken; the role comes later, in controller mode when it is announced."""
 
     def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
         self._host = host
@@ -40,10 +43,17 @@ class Broker:
             parts.storage,
         )
         self.tables = Tables(host, config)
-        self.ha = HAService(host, self.store, config, parts)
-        self.manager = ReplicasManager(
-            host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
-        )
+        self.ha = HAService(host, config)
+        answered: Callable[[Mapping[str, str]], bool] = contented
+        if config.role is None:
+            self.roles: Roles = ReplicasManager(
+                host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
+            )
+        else:
+            configured = ConfiguredRoles(
+                host, self.store, config, parts, self.ha, self.tables, on_role=self._role_taken
+            )
+            self.roles, answered = configured, configured.registered
         self._name_servers = NameServerRegistrations(
             host,
             config.name_servers,
@@ -51,9 +61,10 @@ class Broker:
             period_s=config.register_name_server_s,
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
+            answered=answered,
         )
         self._services = Services(host, self.store, self.tables, config, self.ha, parts, self._name_servers.changed)
-        processor = Processor(host, self.store, self.tables, config, self.manager, self._services.handlers)
+        processor = Processor(host, self.store, self.tables, config, self.roles, self._services.handlers)
         self._server = RemotingServer(host, processor.handle, self._services.closed)
         self._opened = False
 
@@ -66,14 +77,14 @@ class Broker:
         await self._server.start(self._config.listen_port)
         self._name_servers.start()
         self._services.start()
-        self.manager.start()
+        self.roles.start()
 
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
         self._services.stop()
         await self._name_servers.stop()
-        await self.manager.stop()
+        await self.roles.stop()
         await self.ha.stop()
         if self._opened:
             await self.store.stop()
@@ -84,7 +95,7 @@ class Broker:
 
     def _registration(self) -> Registration | None:
         """None until the first role is taken: before that the broker is not open for clients."""
-        role_id = self.manager.role_id
+        role_id = self.roles.role_id
         if role_id is None or not self._has_had_role():
             return None
         name, _, _ = self._address.rpartition(":")
@@ -94,9 +105,9 @@ class Broker:
             broker_id=role_id,
             address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
-            version=replace(self.tables.topics.version, state_version=self.manager.acted_master_epoch),
+            version=replace(self.tables.topics.version, state_version=self.roles.acted_master_epoch),
             topics=self.tables.topics.entries,
         )
 
     def _has_had_role(self) -> bool:
-        return self.manager.role is not Role.NONE
+        return self.roles.role is not Role.NONE

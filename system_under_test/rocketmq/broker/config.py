@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -15,10 +16,24 @@ from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.storage.message_store import FlushMode
 
 
+class BrokerRole(Enum):
+    """A role that is configured, for good; in controller mode none is."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    SYNC_MASTER = "SYNC_MASTER"
+    """Dual write: a send succeeds when a slave has it as well."""
+    SLAVE = "SLAVE"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrokerConfig:
     name_servers: tuple[str, ...]
     controllers: tuple[str, ...]
+    """Empty outside of controller mode."""
+    role: BrokerRole | None = None
+    """None in controller mode: the controllers say it."""
+    broker_id: int = 0
+    """Of a configured role: 0 is the master's. In controller mode ids come from the controllers."""
     cluster: str = "DefaultCluster"
     group: str = "broker-a"
     """RocketMQ's brokerName: all replicas of one log share it."""
@@ -63,6 +78,8 @@ class BrokerConfig:
     ha_batch_bytes: int = 32 * 1024
     ha_window_bytes: int = 4 * 1024 * 1024
     """Sent to one slave and not yet acked by it, at most (give or take one batch)."""
+    ha_max_gap_bytes: int = 256 * 1024 * 1024
+    """A slave of a synchronous master that is so far behind does not count as available."""
     ha_heartbeat_s: float = 5.0
     ha_housekeeping_s: float = 20.0
     ha_reconnect_s: float = 0.5
@@ -103,24 +120,33 @@ class BrokerConfig:
 class _Settings(Settings):
     """With what only brokers have."""
 
-    def controllers(self) -> tuple[str, ...]:
-        if not self.flag("enableControllerMode", True):
-            raise ValueError("enableControllerMode: expected true, got False: brokers run in controller mode only")
-        controllers = self.addresses("controllerAddr")
-        if not controllers:
-            raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
-        # RocketMQ's settings that mean nothing here: ids and roles come from the controller, which is looked for
-        # whenever it does not answer.
-        for ignored in ("brokerId", "brokerRole", "controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
-            self._config.get(ignored)
-        return controllers
-
     def patience_ms(self) -> int | None:
         name = "controllerHeartBeatTimeoutMills"
         return self.integer(name, 10_000, minimum=1) if name in self._config else None
 
     def own_address(self) -> str:
         return self.addresses("brokerAddr")[0] if "brokerAddr" in self._config else ""
+
+    def role(self) -> tuple[BrokerRole | None, int, tuple[str, ...]]:
+        """Role, id and controllers. In controller mode the first two come from the controllers, whom the mode needs,
+        and RocketMQ's settings for them mean nothing; without it controllers mean nothing."""
+        name = self.text("brokerRole", BrokerRole.ASYNC_MASTER.value)
+        broker_id = self.integer("brokerId", 0, minimum=-1)
+        controllers = self.addresses("controllerAddr")
+        for ignored in ("controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
+            self._config.get(ignored)
+        if self.flag("enableControllerMode", False):
+            if not controllers:
+                raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
+            return None, 0, controllers
+        if name not in BrokerRole.__members__:
+            raise ValueError(f"brokerRole: expected {', '.join(BrokerRole.__members__)}, got {name!r}")
+        role = BrokerRole[name]
+        if role is BrokerRole.SLAVE and broker_id < 1:
+            raise ValueError(f"brokerId: a slave's is greater than 0, got {broker_id}")
+        if role is not BrokerRole.SLAVE and broker_id != 0:
+            raise ValueError(f"brokerId: a master's is 0, got {broker_id} with brokerRole {name}")
+        return role, broker_id, ()
 
     def topics(self, name: str) -> dict[str, TopicConfig]:
         value = self._config.get(name, {})
@@ -183,10 +209,13 @@ class _Settings(Settings):
 
 def _place(settings: _Settings) -> dict[str, Any]:
     """Who the broker is, and whom it knows."""
+    role, broker_id, controllers = settings.role()
     listen_port = settings.port("listenPort", 10911)
     return dict(
         name_servers=settings.addresses("namesrvAddr"),
-        controllers=settings.controllers(),
+        controllers=controllers,
+        role=role,
+        broker_id=broker_id,
         cluster=settings.text("brokerClusterName", "DefaultCluster"),
         group=settings.text("brokerName", "broker-a"),
         address=settings.own_address(),
@@ -215,6 +244,7 @@ def _replication(settings: _Settings) -> dict[str, Any]:
         replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
         ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES),
         ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
+        ha_max_gap_bytes=settings.integer("haMaxGapNotInSync", 256 * 1024 * 1024, minimum=1),
         ha_heartbeat_s=settings.seconds_from_ms("haSendHeartbeatInterval", 5_000),
         ha_housekeeping_s=settings.seconds_from_ms("haHousekeepingInterval", 20_000),
         ha_reconnect_s=settings.seconds_from_ms("haReconnectInterval", 500),

@@ -6,7 +6,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.consumer_group import MAX_NAME
 from system_under_test.rocketmq.message_protocol import QueueRequest
@@ -20,7 +20,7 @@ RECENT_BYTES = 1 << 30
 class ConsumerProgress:
     """The requests about one queue and one group."""
 
-    def __init__(self, store: MessageStore, ha: HAService, administration: Administration) -> None:
+    def __init__(self, store: MessageStore, ha: Replication, administration: Administration) -> None:
         self._store = store
         self._ha = ha
         self._administration = administration

@@ -20,7 +20,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import DelayDelivery, due
 from system_under_test.rocketmq.broker.delivered_prefix import DeliveredPrefix
 from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import Message
@@ -67,7 +67,7 @@ class DelayLevel:
         host: Host,
         store: MessageStore,
         deliveries: Deliveries,
-        mastership: Mastership,
+        mastership: AnyMastership,
         level: int,
         delay_ms: int,
         changed: asyncio.Event,
@@ -189,7 +189,7 @@ class DelayService:
         self._levels: Sequence[DelayLevel] = ()
         store.on_dispatched.append(self._dispatched)
 
-    def begin(self, mastership: Mastership) -> None:
+    def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""
         delays_ms = self._config.delay_levels.delays_ms
         mode = self._config.delay_delivery
@@ -216,7 +216,7 @@ class DelayService:
         if topic == SCHEDULE_TOPIC and queue_id < len(self._levels):
             self._levels[queue_id].arrived(end)
 
-    async def _serve(self, mastership: Mastership, levels: Sequence[DelayLevel]) -> None:
+    async def _serve(self, mastership: AnyMastership, levels: Sequence[DelayLevel]) -> None:
         changed = levels[0].changed
         while not mastership.ended:
             changed.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
@@ -25,7 +25,7 @@ class Deliveries:
         """Whether the topic that it is for was deleted after it was sent."""
         return waited.physical_offset < self._store.forgotten_topics.get(due.topic, 0)
 
-    async def attempt(self, mastership: Mastership, waited: Message, due: NewMessage) -> int | None:
+    async def attempt(self, mastership: AnyMastership, waited: Message, due: NewMessage) -> int | None:
         """Write `due`, which is what comes of `waited`, and wait until it is confirmed.
 
         The copy's end in the log; 0 where there is nothing to write, for its topic was deleted meanwhile; None if it
@@ -45,7 +45,7 @@ class Deliveries:
             return None
         return pending.put.end_offset if await self._puts.confirmed(pending) else None
 
-    async def have_topic(self, mastership: Mastership, due: NewMessage) -> None:
+    async def have_topic(self, mastership: AnyMastership, due: NewMessage) -> None:
         """A topic that the last master made, and nobody copied, may have messages that wait. Raises DiskFull."""
         topics = self._tables.topics
         if is_internal_topic(due.topic):

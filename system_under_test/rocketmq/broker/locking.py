@@ -11,7 +11,7 @@ from __future__ import annotations
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.consumer_protocol import QueueLockRequest, locked_queues_answer
@@ -21,7 +21,7 @@ from system_under_test.runtime.host import Host
 class Locking:
     """LOCK_BATCH_MQ and UNLOCK_BATCH_MQ."""
 
-    def __init__(self, host: Host, ha: HAService, locks: QueueLocks) -> None:
+    def __init__(self, host: Host, ha: Replication, locks: QueueLocks) -> None:
         self._host = host
         self._ha = ha
         self._locks = locks

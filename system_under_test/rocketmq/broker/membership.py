@@ -17,7 +17,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.group_members import Group, GroupMembers, TooMany
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, text_field
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.consumer_protocol import (
@@ -37,7 +37,7 @@ class Membership:
         host: Host,
         config: BrokerConfig,
         tables: Tables,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
         members: GroupMembers,
     ) -> None:

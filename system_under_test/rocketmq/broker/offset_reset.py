@@ -15,7 +15,7 @@ from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.group_members import GroupMembers
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue, text_field
 from system_under_test.rocketmq.consumer_protocol import MessageQueue, offsets_notice
 from system_under_test.rocketmq.message_protocol import number
@@ -33,7 +33,7 @@ class OffsetReset:
         self,
         store: MessageStore,
         config: BrokerConfig,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
         members: GroupMembers,

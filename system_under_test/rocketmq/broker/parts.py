@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
@@ -112,3 +113,4 @@ class BrokerParts:
     group_members: type[GroupMembers] = GroupMembers
     queue_locks: type[QueueLocks] = QueueLocks
     what_becomes_of: WhatBecomes = what_becomes_of
+    classic_mastership: type[ClassicMastership] = ClassicMastership

@@ -12,8 +12,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.pop.again import wanted_tags
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.polls import MAX_WAIT_S, Polls, Waiter
@@ -45,9 +44,9 @@ class Pops:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
-        service_type: Callable[[PopContext, Mastership], PopService],
+        service_type: Callable[[PopContext, AnyMastership], PopService],
     ) -> None:
         self._host = host
         self._ha = ha

@@ -8,11 +8,10 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
+from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
@@ -26,17 +25,17 @@ class Processor:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        manager: ReplicasManager,
+        roles: Roles,
         services: Handlers,
     ) -> None:
         self._store = store
         self._config = config
-        self._manager = manager
+        self._roles = roles
         self._handlers: Handlers = {
             **services,
-            **RuntimeInfo(host, store, tables, config, manager).handlers,
+            **RuntimeInfo(host, store, tables, config, roles).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
-            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
+            **roles.handlers,
         }
 
     def handle(self, command: RemotingCommand, peer: Peer) -> Answer:
@@ -55,7 +54,7 @@ class Processor:
         body = {
             "clusterName": self._config.cluster,
             "brokerName": self._config.group,
-            "brokerId": self._manager.broker_id,
+            "brokerId": self._roles.broker_id,
             "epochList": [
                 {"epoch": entry.master_epoch, "startOffset": entry.start_offset, "endOffset": end}
                 for entry, end in zip(entries, ends, strict=False)
@@ -64,11 +63,3 @@ class Processor:
             "confirmOffset": self._store.confirm_offset,
         }
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(body).encode())
-
-    def _role_notice(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        try:
-            info = ReplicaInfo.from_answer(command.ext_fields, command.body)
-        except MalformedRequest as error:
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from error
-        self._manager.notified(info)
-        return RemotingCommand.response(ResponseCode.SUCCESS)

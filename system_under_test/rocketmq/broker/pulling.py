@@ -16,7 +16,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
@@ -40,7 +40,7 @@ class Pulls:
         store: MessageStore,
         groups: VersionedTable[ConsumerGroup],
         config: BrokerConfig,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
     ) -> None:

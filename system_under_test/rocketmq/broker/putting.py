@@ -13,7 +13,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.message_id import message_id
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
@@ -25,7 +25,7 @@ from system_under_test.storage.new_message import NewMessage
 class Pending:
     """Messages that are written and not yet known to be safe."""
 
-    mastership: Mastership
+    mastership: AnyMastership
     puts: tuple[PutResult, ...]
     replicated: asyncio.Future[bool]
 
@@ -41,7 +41,7 @@ class Puts:
         self._store = store
         self._config = config
 
-    def put(self, mastership: Mastership, *messages: NewMessage) -> Pending:
+    def put(self, mastership: AnyMastership, *messages: NewMessage) -> Pending:
         """Write them as one: they stay or go together.
 
         Raises RemotingError: refused, and nothing was written.
@@ -50,8 +50,7 @@ class Puts:
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"in-sync replicas {list(mastership.view.members)}, at least "
-                f"{self._config.min_in_sync_replicas} are needed",
+                f"{mastership.in_sync} replicas are in sync, at least {self._config.min_in_sync_replicas} are needed",
             )
         try:
             puts = self._store.put_all(messages)
@@ -60,7 +59,7 @@ class Puts:
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
         end_offset = puts[-1].end_offset
-        self._host.reached("put-appended", end=end_offset, in_sync=len(mastership.view.members))
+        self._host.reached("put-appended", end=end_offset, in_sync=mastership.in_sync)
         replicated = mastership.replicated(end_offset)
         mastership.appended()
         self._host.reached("put-sent-on")

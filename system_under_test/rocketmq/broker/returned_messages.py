@@ -15,7 +15,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.delay_levels import at_level
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.retries import WhatBecomes
@@ -40,7 +40,7 @@ class ReturnedMessages:
         host: Host,
         store: MessageStore,
         tables: Tables,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
         puts: Puts,
         waiting: WaitingRooms,

@@ -6,8 +6,8 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.runtime.host import Host
@@ -15,29 +15,27 @@ from system_under_test.storage.message_store import MessageStore
 
 
 class RuntimeInfo:
-    def __init__(
-        self, host: Host, store: MessageStore, tables: Tables, config: BrokerConfig, manager: ReplicasManager
-    ) -> None:
+    def __init__(self, host: Host, store: MessageStore, tables: Tables, config: BrokerConfig, roles: Roles) -> None:
         self._boot_ms = host.clock.wall_ns() // 1_000_000
         self._store = store
         self._tables = tables
         self._config = config
-        self._manager = manager
+        self._roles = roles
 
     @property
     def handlers(self) -> Handlers:
         return {RequestCode.GET_BROKER_RUNTIME_INFO: self._answer}
 
     def _answer(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        store, manager = self._store, self._manager
+        store, roles = self._store, self._roles
         table = {
             "bootTimestamp": self._boot_ms,
             "brokerClusterName": self._config.cluster,
             "brokerName": self._config.group,
-            "brokerControllerId": manager.broker_id,
-            "brokerRoleId": manager.role_id,
-            "role": manager.role.value,
-            "masterEpoch": manager.acted_master_epoch,
+            "brokerControllerId": roles.broker_id,
+            "brokerRoleId": roles.role_id,
+            "role": roles.role.value,
+            "masterEpoch": roles.acted_master_epoch,
             "commitLogMinOffset": store.min_offset,
             "commitLogMaxOffset": store.max_offset,
             "flushedOffset": store.flushed_offset,

@@ -9,7 +9,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.retries import topic_after_tries
@@ -33,7 +33,7 @@ class Sends:
         puts: Puts,
         waiting: WaitingRooms,
         transactions: Transactions,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
     ) -> None:
         self._config = config

@@ -12,7 +12,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.delay_service import DelayService
 from system_under_test.rocketmq.broker.delivery import Deliveries
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.locking import Locking
 from system_under_test.rocketmq.broker.membership import Membership
 from system_under_test.rocketmq.broker.offset_reset import OffsetReset
@@ -44,7 +44,7 @@ class Services:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        ha: HAService,
+        ha: Replication,
         parts: BrokerParts,
         on_topics: Callable[[], None],
     ) -> None:

@@ -8,12 +8,15 @@ from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_as_j
 from system_under_test.rocketmq.topic import (
     DEFAULT_TOPIC,
     INHERIT,
+    MAX_TOPICS,
     READ_WRITE,
     TopicConfig,
+    is_internal_topic,
     topics_as_json,
     topics_from_json,
 )
 from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore
 
 _DEFAULT = TopicConfig(name=DEFAULT_TOPIC, read_queues=8, write_queues=8, permission=READ_WRITE | INHERIT)
 
@@ -55,3 +58,14 @@ class Tables:
         self.groups.load()
         if self._auto_create_topics:
             self.topics.assume({DEFAULT_TOPIC: _DEFAULT})
+
+    async def keep_topics_with_messages(self, store: MessageStore, master_epoch: int) -> None:
+        """A topic that the last master made, and nobody copied, may have acknowledged messages."""
+        missing = [
+            TopicConfig.of(name, queues)
+            for name, queues in store.topics_with_messages().items()
+            if name not in self.topics.entries and not is_internal_topic(name)
+        ]
+        if missing:
+            room = MAX_TOPICS - len(self.topics.entries)
+            await self.topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)

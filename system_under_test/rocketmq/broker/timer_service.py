@@ -15,7 +15,7 @@ import asyncio
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.timer_messages import OUT_MS, out_ms, rolled, rolled_from, timer_due
 from system_under_test.rocketmq.topic import TIMER_TOPIC
 from system_under_test.runtime.host import DiskFull, Host
@@ -45,7 +45,7 @@ class TimerService:
         self._arrived = asyncio.Event()
         store.on_dispatched.append(self._dispatched)
 
-    def begin(self, mastership: Mastership) -> None:
+    def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""
         mastership.on_end.append(self._arrived.set)
         self._host.spawn(self._serve(mastership), "timers")
@@ -54,7 +54,7 @@ class TimerService:
         if topic == TIMER_TOPIC:
             self._arrived.set()
 
-    async def _serve(self, mastership: Mastership) -> None:
+    async def _serve(self, mastership: AnyMastership) -> None:
         settings = self._settings
         wheel = TimerWheel(
             self._log,
@@ -86,7 +86,7 @@ class _Turning:
         host: Host,
         store: MessageStore,
         deliveries: Deliveries,
-        mastership: Mastership,
+        mastership: AnyMastership,
         wheel: TimerWheel,
         precision_ms: int,
     ) -> None:

@@ -19,7 +19,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
 from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.open_transactions import OpenTransaction, OpenTransactions
 from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.putting import Pending, Puts
@@ -128,7 +128,7 @@ class Transactions:
         self._waiting.place(message)
         return half_of(message, producer_group)
 
-    def begin(self, mastership: Mastership) -> None:
+    def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""
         self._term = _Term(self._store, mastership, self.first_offsets())
         mastership.on_end.append(self._changed.set)
@@ -184,14 +184,14 @@ class Transactions:
             raise RemotingError(ResponseCode.SYSTEM_BUSY, "the transaction is being ended")
         return messages[0], transaction
 
-    async def write_end(self, mastership: Mastership, half: Message, decision: Decision) -> Pending:
+    async def write_end(self, mastership: AnyMastership, half: Message, decision: Decision) -> Pending:
         """Raises RemotingError: refused."""
         if decision is Decision.COMMIT and not self._deliveries.is_void(half, whole := whole_of(half)):
             return await self._write(mastership, whole, self._waiting.place(whole), end_of(half))
         self._host.reached("about-to-end-transaction")
         return self._puts.put(mastership, end_of(half))
 
-    async def _write(self, mastership: Mastership, whole: NewMessage, *messages: NewMessage) -> Pending:
+    async def _write(self, mastership: AnyMastership, whole: NewMessage, *messages: NewMessage) -> Pending:
         try:
             await self._deliveries.have_topic(mastership, whole)
         except DiskFull as error:
@@ -312,7 +312,7 @@ class Transactions:
 class _Term:
     """What belongs to one mastership."""
 
-    def __init__(self, store: MessageStore, mastership: Mastership, first_offsets: tuple[int, int]) -> None:
+    def __init__(self, store: MessageStore, mastership: AnyMastership, first_offsets: tuple[int, int]) -> None:
         self.mastership = mastership
         self.open = OpenTransactions(*first_offsets)
         self.progress = first_offsets

@@ -10,12 +10,14 @@ Every failure is a ClientError that says whether the request may have taken effe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
@@ -128,6 +130,10 @@ class MessageClient:
         """The next call looks it up again."""
         self._routes.pop(topic, None)
 
+    def forget_routes(self) -> None:
+        """Look them up again at the next call."""
+        self._routes.clear()
+
     async def send(
         self,
         topic: str,
@@ -212,6 +218,28 @@ class MessageClient:
             max_offset=answer.max_offset,
             broker=broker,
         )
+
+    async def reading_address(self, topic: str, *, broker_name: str | None = None) -> str:
+        """Whom to read from: the master, or where the route names none, the slave with the least id.
+
+        Raises ClientError `no-route`, definite.
+        """
+        group = _group(await self._route(topic, self._deadline_ns()), topic, broker_name)
+        if not group.brokers:
+            raise self._failed(topic, "no-route", True, f"{group.broker_name} has no brokers", None)
+        return group.brokers[min(group.brokers)]
+
+    async def ha_status(self, broker: str) -> Mapping[str, Any]:
+        """How replication goes at a broker outside of controller mode, as its administrators are told."""
+        command = RemotingCommand.request(RequestCode.GET_BROKER_HA_STATUS)
+        try:
+            response = await self._remoting.invoke(broker, command, self._timeout_s)
+            if response.code == ResponseCode.SUCCESS:
+                status: Mapping[str, Any] = decode_json(response.body)
+                return status
+        except (ConnectFailed, ConnectionClosed, TimeoutError, ValueError) as error:
+            raise ClientError("outcome-unknown", False, str(error), broker) from error
+        raise ClientError("service-not-available", True, f"{response.code} {response.remark}", broker)
 
     async def query_offset(
         self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None, address: str | None = None

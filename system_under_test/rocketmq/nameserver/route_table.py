@@ -2,7 +2,8 @@
 
 Of two addresses that claim one id in a group the claim with the larger state version stays, whichever
 comes first; with equal versions the later one stays. A group's topics are those its master registered last, and
-are kept for as long as any broker of the group is known, so that slaves can be read when the master is gone.
+are kept for as long as any broker of the group is known, so that slaves can be read when the master is gone; where no
+master has registered yet, they are those of the slave that came first.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class RouteTable:
         if before is not None and before.registration.broker_name != registration.broker_name:
             self._drop(registration.address)
         self._records[registration.address] = _Record(registration, peer, now_ns + self._expiry(registration))
-        if registration.broker_id == MASTER_ID:
+        if registration.broker_id == MASTER_ID or registration.broker_name not in self._topics:
             self._topics[registration.broker_name] = dict(registration.topics)
         if before is None or before.registration != registration:
             self._encoded_routes.clear()

@@ -27,6 +27,7 @@ NAMESERVER: Mapping[str, Any] = {
     "controllerDLegerPeers": ";".join(f"{name}-{name}:9879" for name in CONTROLLERS),
 }
 BROKER: Mapping[str, Any] = {
+    "enableControllerMode": True,
     "namesrvAddr": ";".join(f"{name}:9876" for name in CONTROLLERS),
     "controllerAddr": ";".join(f"{name}:9878" for name in CONTROLLERS),
     "allAckInSyncStateSet": True,
@@ -88,7 +89,16 @@ def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
     nodes = [
         program("n1", "nameserver", {}),
         program("c1", "controller", peers),
-        program("b1", "broker", {"namesrvAddr": "n1:9876", "controllerAddr": "c1:9878", "topics": {"T": 1}}),
+        program(
+            "b1",
+            "broker",
+            {
+                "enableControllerMode": True,
+                "namesrvAddr": "n1:9876",
+                "controllerAddr": "c1:9878",
+                "topics": {"T": 1},
+            },
+        ),
     ]
 
     async def main(environment: SimulatedEnvironment) -> None:
@@ -109,7 +119,10 @@ def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
         (node.nameserver, {"enableControllerInNamesrv": 1}, "enableControllerInNamesrv: expected true or false"),
         (node.nameserver, {"enableControllerInNamesrv": True}, "controllerDLegerSelfId: expected text"),
         (node.controller, {**NAMESERVER, "controllerDLegerSelfId": "c9"}, "controllerDLegerSelfId: expected one of"),
-        (node.broker, {}, "controllerAddr: "),
+        (node.broker, {"enableControllerMode": True}, "controllerAddr: "),
+        (node.broker, {"brokerRole": "MASTER"}, "brokerRole: expected ASYNC_MASTER, SYNC_MASTER, SLAVE, got 'MASTER'"),
+        (node.broker, {"brokerRole": "SLAVE"}, "brokerId: a slave's is greater than 0, got 0"),
+        (node.broker, {"brokerId": 2}, "brokerId: a master's is 0, got 2 with brokerRole ASYNC_MASTER"),
         (node.broker, {**BROKER, "minInSyncReplicas": 0}, "minInSyncReplicas: expected"),
         (node.broker, {**BROKER, "mutant": "no-such-bug"}, "mutant: no mutant 'no-such-bug'; known are"),
         (node.broker, {**BROKER, "mutant": 7}, "mutant: expected a name, got 7"),

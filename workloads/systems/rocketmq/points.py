@@ -56,6 +56,7 @@ _ROLES: Mapping[str, str] = {
     "giving-up-failed": "the controllers did not answer a broker that wants to be master no more",
     "broker-announced": "a NameServer has noted a broker's role and is about to answer",
     "name-server-answered": "a broker has heard from a NameServer that it is registered, or refused",
+    "configured-role-taken": "a broker outside of controller mode serves in its role; NameServers do not know it yet",
     "announcement-expired": "a NameServer has forgotten a broker that was silent for too long",
     "left-unannounced": "a broker that stops could not tell a NameServer",
 }
@@ -87,6 +88,10 @@ _REPLICATION: Mapping[str, str] = {
     "ack-received": "a master has read an acknowledgement that reaches further, and not counted it",
     "confirm-offset-advanced": "a master has moved its confirm offset; sends that waited are not told yet",
     "slave-gone": "a master has noticed that a slave's connection ended",
+    "classic-slave-begun": "a configured master knows where a slave's log ends, and has sent it nothing yet",
+    "classic-ack-received": "a configured master has counted an acknowledgement; sends that waited are not told yet",
+    "classic-slave-gone": "a configured master has noticed that a slave's connection ended",
+    "surplus-set-aside": "a slave has kept what its master lacks beside its log, durably, and is about to cut it there",
     "topics-copied": "a slave has taken over its master's topics, durably",
     "consumer-offsets-copied": "a slave has taken over how far its master's consumers have read, in memory",
     "copy-failed": "a slave's question for its master's topics and consumers' offsets was not answered",

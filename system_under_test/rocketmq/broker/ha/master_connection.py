@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 
 from system_under_test.rocketmq.broker.caught_up import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import SlaveConnection as AnySlaveConnection
 from system_under_test.rocketmq.broker.ha.wire import (
     ACK_SIZE,
+    SLAVE_HANDSHAKE_SIZE,
     SlaveHandshake,
     WireError,
     decode_ack,
+    decode_slave_handshake,
     encode_master_handshake,
     encode_transfer,
 )
@@ -192,3 +195,29 @@ class MasterConnection:
         entries = self._entries
         while self._position + 1 < len(entries) and entries[self._position + 1].start_offset <= self._next_offset:
             self._position += 1
+
+
+class ElectedOffice:
+    """`Office` of a master that the controllers have named: slaves say who they are by a handshake."""
+
+    def __init__(self, mastership: Mastership, batch_end: Callable[[Sequence[EpochEntry], int, int], int]) -> None:
+        self.mastership = mastership
+        self._batch_end = batch_end
+
+    async def meet(self, connection: Connection) -> MasterConnection:
+        """Raises ConnectionClosed, WireError, TimeoutError."""
+        mastership = self.mastership
+        handshake = decode_slave_handshake(
+            await mastership.host.clock.within(
+                mastership.config.ha_housekeeping_s, connection.read_exactly(SLAVE_HANDSHAKE_SIZE)
+            )
+        )
+        if mastership.ended:
+            raise ConnectionClosed("this broker is the master no more")
+        slave = MasterConnection(mastership, connection, handshake, self._batch_end)
+        mastership.attach(slave)
+        return slave
+
+    def part(self, slave: AnySlaveConnection) -> None:
+        assert isinstance(slave, MasterConnection)
+        self.mastership.detach(slave)

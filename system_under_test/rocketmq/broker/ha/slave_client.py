@@ -9,12 +9,11 @@ No point in common with the master ends it: to go on would mean throwing away a 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender
+from system_under_test.rocketmq.broker.ha.following import Following, NoCommonPoint
 from system_under_test.rocketmq.broker.ha.wire import (
     MASTER_HANDSHAKE_HEADER_SIZE,
     TRANSFER_HEADER_SIZE,
@@ -28,14 +27,9 @@ from system_under_test.rocketmq.broker.ha.wire import (
     encode_slave_handshake,
 )
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, DiskFull, Host
+from system_under_test.runtime.host import Connection, ConnectionClosed, Host
 from system_under_test.storage.epoch_file import EpochMap
-from system_under_test.storage.errors import BadOffset
 from system_under_test.storage.message_store import MessageStore
-
-
-class NoCommonPoint(Exception):
-    """The own log and the master's have no epoch in common: a human has to decide."""
 
 
 class SlaveClient:
@@ -58,68 +52,17 @@ class SlaveClient:
         self._config = config
         self._parts = parts
         self._own_id = own_id
-        self._master_address = master_address
         self._master_epoch = master_epoch
         self._on_other_epoch = on_other_epoch
         self._partial = config.sync_from_last_file and store.max_offset == store.min_offset
-        self._connection: Connection | None = None
-        self._stopping = False
-        self._task: asyncio.Task[None] | None = None
-        self._heard_ns = 0
-        self._acked_offset = 0
+        self._following = Following(host, store, config, master_address, self._replicate, encode_ack)
 
     def start(self) -> None:
-        self._task = self._host.spawn(self._run(), f"slave of {self._master_address}")
+        self._following.start()
 
     async def stop(self) -> None:
-        """After it the log is this client's no more. A cut under way is finished, never left half done."""
-        self._stopping = True
-        task = self._task
-        if task is None or task.done():
-            return
-        if self._connection is None:
-            task.cancel()
-        else:
-            self._connection.close()
-        await asyncio.wait([task])
-
-    async def _run(self) -> None:
-        host, config = self._host, self._config
-        while not self._stopping:
-            try:
-                self._connection = await host.network.connect(self._master_address, config.controller_timeout_s)
-            except ConnectFailed:
-                await host.clock.sleep(config.ha_reconnect_s)
-                continue
-            watch = host.spawn(self._watch(self._connection), "slave's watch")
-            try:
-                await self._replicate(self._connection)
-            except (ConnectionClosed, TimeoutError):
-                pass
-            except (WireError, BadOffset, DiskFull) as error:
-                host.log("replication_stopped", master=self._master_address, reason=str(error))
-            except NoCommonPoint as error:
-                host.log("manual_repair_needed", master=self._master_address, reason=str(error))
-                return
-            finally:
-                watch.cancel()
-                self._connection.close()
-                self._connection = None
-            if not self._stopping:
-                await host.clock.sleep(config.ha_reconnect_s)
-
-    async def _watch(self, connection: Connection) -> None:
-        """Repeat the ack from time to time, and give up a connection that has been silent for too long."""
-        clock = self._host.clock
-        self._heard_ns = clock.monotonic_ns()
-        self._acked_offset = -1
-        while not connection.closed:
-            await clock.sleep(self._config.ha_heartbeat_s)
-            if clock.monotonic_ns() - self._heard_ns > self._config.ha_housekeeping_s * 1e9:
-                connection.close()
-            elif self._acked_offset >= 0:
-                with suppress(ConnectionClosed):
-                    connection.write(encode_ack(self._acked_offset))
+        """After it the log is this client's no more."""
+        await self._following.stop()
 
     async def _replicate(self, connection: Connection) -> None:
         """One connection from handshake to end."""
@@ -146,11 +89,11 @@ class SlaveClient:
             raise ConnectionClosed("the handshake has to say whether the log is whole")
         appender = self._parts.appender(self._host, store, self._config)
         try:
-            self._ack(connection, store.max_offset if store.max_offset > store.min_offset else 0)
+            self._following.ack(connection, store.max_offset if store.max_offset > store.min_offset else 0)
             while True:
                 transfer = decode_transfer_header(await connection.read_exactly(TRANSFER_HEADER_SIZE))
                 body = await connection.read_exactly(transfer.body_size) if transfer.body_size else b""
-                self._heard_ns = self._host.clock.monotonic_ns()
+                self._following.heard()
                 await self._take(connection, appender, transfer, body)
         finally:
             appender.close()
@@ -195,25 +138,10 @@ class SlaveClient:
             self._host.reached("epoch-learnt", epoch=transfer.master_epoch, start=transfer.epoch_start_offset)
         elif (transfer.master_epoch, transfer.epoch_start_offset) != newest:
             raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset}, own newest is {newest}")
-        end_offset = self._acked_offset
-        if body:
-            self._host.reached(
-                "batch-received",
-                end=store.max_offset,
-                confirmed=store.confirm_offset,
-                until=transfer.offset + len(body),
-            )
-            end_offset = await appender.append(transfer.offset, body)
-            self._host.reached("batch-appended", end=store.max_offset)
-        self._ack(connection, end_offset)
-        self._host.reached("ack-sent")
+        await self._following.take(connection, appender, transfer.offset, body)
         store.advance_confirm_offset(
             self._parts.slave_confirm_offset(store.confirm_offset, transfer.confirm_offset, store.max_offset)
         )
-
-    def _ack(self, connection: Connection, offset: int) -> None:
-        self._acked_offset = offset
-        connection.write(encode_ack(offset))
 
 
 def _from(offset: int, epochs: EpochMap) -> EpochMap:

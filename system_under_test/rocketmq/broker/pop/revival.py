@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.again import ADDED_BYTES, DEFAULT_RETRIES, PutAgain, put_again
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Ledger, OpenCheckpoint, Progress
@@ -27,7 +27,7 @@ class Revival:
     def __init__(
         self,
         context: PopContext,
-        mastership: Mastership,
+        mastership: AnyMastership,
         log: ReviveLog,
         ledger: Ledger,
         progress: Progress,

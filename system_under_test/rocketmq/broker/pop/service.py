@@ -23,7 +23,7 @@ from typing import ClassVar
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, Place, Progress
 from system_under_test.rocketmq.broker.pop.queue_read import QueueKey, QueueRead, read_queue
@@ -55,7 +55,7 @@ class PopService:
 
     revival_type: ClassVar[type[Revival]] = Revival
 
-    def __init__(self, context: PopContext, mastership: Mastership) -> None:
+    def __init__(self, context: PopContext, mastership: AnyMastership) -> None:
         self.mastership = mastership
         self.is_ready = False
         self._context = context
@@ -220,8 +220,8 @@ class PopService:
         if not mastership.enough_in_sync():
             raise RemotingError(
                 ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"in-sync replicas {list(mastership.view.members)}, at least "
-                f"{self._context.config.min_in_sync_replicas} are needed",
+                f"{mastership.in_sync} replicas are in sync, at least {self._context.config.min_in_sync_replicas} are "
+                "needed",
             )
 
     async def confirm(self, end_offset: int) -> None:

@@ -26,14 +26,14 @@ from system_under_test.rocketmq.consumer_protocol import (
     retry_topic,
 )
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client, request_timeout_s
-from workloads.systems.rocketmq.clients.log import queue_of
+from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.settings import (
-    BROKER_GROUP,
     NAMESERVER_PORT,
     TOPIC,
     RocketmqSettings,
     addresses,
-    controller_names,
+    broker_groups,
+    name_server_names,
     node_of,
 )
 
@@ -61,6 +61,7 @@ class ConsumptionClient:
         self._host = host
         self._settings = settings
         self._process = process
+        self._queues = Queues(settings)
         self._client = message_client(host, settings)
         self._consumer: PushConsumer | None = None
         self._member = ""
@@ -92,7 +93,8 @@ class ConsumptionClient:
 
     async def _send(self, operation: Operation) -> Operation:
         value = _value(operation)
-        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % value["message"])
+        group, queue = self._queues.of(operation)
+        sent = await self._client.send(TOPIC, queue, b"%d" % value["message"], broker_name=group.name)
         return operation._replace(type="ok", value={**value, "offset": sent.queue_offset}, node=node_of(sent.broker))
 
     # a member
@@ -104,7 +106,7 @@ class ConsumptionClient:
         self._member = self._host.name if self._is_broadcast else f"{self._host.name}@{self._process}"
         mode = Mode(value["mode"])
         config = ConsumerConfig(
-            nameservers=tuple(addresses(controller_names(settings), NAMESERVER_PORT)),
+            nameservers=tuple(addresses(name_server_names(settings), NAMESERVER_PORT)),
             group=value["group"],
             client_id=self._member,
             subscriptions={TOPIC: "*"},
@@ -184,7 +186,7 @@ class ConsumptionClient:
         given = [
             {
                 "message": int(message.body),
-                "queue": f"{message.queue.topic}/{message.queue.queue_id}",
+                "queue": self._queues.name(message.queue.topic, message.queue.broker_name, message.queue.queue_id),
                 "offset": message.queue_offset,
                 "tries": message.reconsume_times,
             }
@@ -196,49 +198,59 @@ class ConsumptionClient:
 
     async def _committed(self, operation: Operation) -> Operation:
         value = _value(operation)
-        offset = await self._client.query_offset(value["group"], TOPIC, queue_of(operation))
+        group, queue = self._queues.of(operation)
+        offset = await self._client.query_offset(value["group"], TOPIC, queue, broker_name=group.name)
         return operation._replace(type="ok", value={**value, "offset": offset})
 
     async def _settled(self, operation: Operation) -> Operation:
         """Ok if the group, or this member of it, has consumed all that its queues hold."""
         consumer, value = self._joined(), _value(operation)
-        master = await self._master()
         topics = {TOPIC: self._settings.topic_queues}
         if not self._is_broadcast:
             topics[retry_topic(value["group"])] = 1
-        for topic, queues in topics.items():
-            for queue_id in range(queues):
-                end = await self._end_of(topic, queue_id, master)
-                if self._is_broadcast:
-                    come = consumer.come_to(MessageQueue(topic, BROKER_GROUP, queue_id))
-                elif end:
-                    come = await self._client.query_offset(value["group"], topic, queue_id, address=master)
-                else:
-                    come = 0
-                if (come or 0) != end:
-                    raise OperationError(PRECONDITION_FAILED, f"{topic}/{queue_id}: {come} of {end} consumed")
+        for group in broker_groups(self._settings):
+            master = await self._master(group.name)
+            for topic, queues in topics.items():
+                for queue_id in range(queues):
+                    await self._require_settled(consumer, value, MessageQueue(topic, group.name, queue_id), master)
         return operation._replace(type="ok", value={**value, "member": self._member})
 
+    async def _require_settled(
+        self, consumer: PushConsumer, value: Mapping[str, Any], queue: MessageQueue, master: str
+    ) -> None:
+        """Raises OperationError unless all that the queue holds is consumed."""
+        end = await self._end_of(queue.topic, queue.queue_id, master)
+        come: int | None = 0
+        if self._is_broadcast:
+            come = consumer.come_to(queue)
+        elif end:
+            come = await self._client.query_offset(value["group"], queue.topic, queue.queue_id, address=master)
+        if (come or 0) != end:
+            raise OperationError(PRECONDITION_FAILED, f"{queue}: {come} of {end} consumed")
+
     async def _dead_letters(self, operation: Operation) -> Operation:
-        """All of the group's, from the one queue that it has for them at the master."""
+        """All of the group's, from the one queue that it has for them at each master."""
         value = _value(operation)
-        topic, master = dead_letter_topic(value["group"]), await self._master()
+        topic = dead_letter_topic(value["group"])
         found: list[dict[str, Any]] = []
-        end = await self._end_of(topic, 0, master)
-        while len(found) < end:
-            pulled = await self._client.pull(topic, 0, len(found), READ_BATCH, "final", master)
-            found += [
-                {"message": int(body), "queue": f"{topic}/0", "offset": offset, "tries": None}
-                for offset, body in pulled.messages
-            ]
+        for group in broker_groups(self._settings):
+            master, read = await self._master(group.name), 0
+            end, queue = await self._end_of(topic, 0, master), self._queues.name(topic, group.name, 0)
+            while read < end:
+                pulled = await self._client.pull(topic, 0, read, READ_BATCH, "final", master)
+                read += len(pulled.messages)
+                found += [
+                    {"message": int(body), "queue": queue, "offset": offset, "tries": None}
+                    for offset, body in pulled.messages
+                ]
         return operation._replace(type="ok", value={**value, "messages": found})
 
-    async def _master(self) -> str:
+    async def _master(self, group_name: str) -> str:
         self._client.forget_route(TOPIC)
-        master = (await self._client.route(TOPIC)).groups[0].master
-        if master is None:
-            raise OperationError(SERVICE_NOT_AVAILABLE, f"{BROKER_GROUP} has no master")
-        return master
+        for group in (await self._client.route(TOPIC)).groups:
+            if group.broker_name == group_name and group.master is not None:
+                return group.master
+        raise OperationError(SERVICE_NOT_AVAILABLE, f"{group_name} has no master")
 
     async def _end_of(self, topic: str, queue_id: int, master: str) -> int:
         """0 where there is no such topic: NameServers may not have heard of it, its master must have."""

@@ -13,7 +13,7 @@ from typing import Any
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
-from workloads.systems.rocketmq.clients.log import queue_of
+from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
 
 REQUEST_TIMEOUT_S = 1.5
@@ -26,6 +26,7 @@ DRAIN_BATCH = 1024
 class QueueClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._client = message_client(host, settings, REQUEST_TIMEOUT_S)
+        self._queues = Queues(settings)
         self._requests = {"enqueue": self._enqueue, "dequeue": self._dequeue, "drain": self._drain}
 
     async def open(self) -> None:
@@ -39,31 +40,33 @@ class QueueClient:
 
     async def _enqueue(self, operation: Operation) -> Operation:
         assert operation.value is not None
-        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % operation.value["value"])
+        group, queue = self._queues.of(operation)
+        body = b"%d" % operation.value["value"]
+        sent = await self._client.send(TOPIC, queue, body, broker_name=group.name)
         return operation._replace(type="ok", node=node_of(sent.broker))
 
     async def _dequeue(self, operation: Operation) -> Operation:
-        queue = queue_of(operation)
-        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
-        pulled = await self._client.pull(TOPIC, queue, position, BATCH, GROUP)
+        group, queue = self._queues.of(operation)
+        position = await self._client.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
+        pulled = await self._client.pull(TOPIC, queue, position, BATCH, GROUP, broker_name=group.name)
         if pulled.messages:
-            await self._commit(queue, pulled.messages[-1][0] + 1)
+            await self._commit(group.name, queue, pulled.messages[-1][0] + 1)
         return operation._replace(type="ok", value=_delivered(pulled.messages), node=node_of(pulled.broker))
 
-    async def _commit(self, queue: int, position: int) -> None:
+    async def _commit(self, broker_name: str, queue: int, position: int) -> None:
         """One that fails means redelivery."""
         try:
-            await self._client.update_offset(GROUP, TOPIC, queue, position)
+            await self._client.update_offset(GROUP, TOPIC, queue, position, broker_name=broker_name)
         except ClientError:
             return
 
     async def _drain(self, operation: Operation) -> Operation:
         """All from the group's offset to the end. Nothing is committed: a drain that fails loses nothing."""
-        queue = queue_of(operation)
-        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
+        group, queue = self._queues.of(operation)
+        position = await self._client.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
         messages: tuple[tuple[int, bytes], ...] = ()
         while True:
-            pulled = await self._client.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP)
+            pulled = await self._client.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, broker_name=group.name)
             if not pulled.messages and position >= pulled.max_offset:
                 return operation._replace(type="ok", value=_delivered(messages), node=node_of(pulled.broker))
             messages += pulled.messages

@@ -43,6 +43,7 @@ GROUP = "broker-a"
 TOPIC = "letters"
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -273,6 +274,10 @@ class Cluster:
 
     async def sleep(self, seconds: float) -> None:
         await self._environment.timeline.sleep(seconds)
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        """Raises TimeoutError."""
+        return await self._host.clock.within(seconds, awaitable)
 
     async def until(self, what: Callable[[], Awaitable[bool]], within_s: float) -> None:
         """Look every 50 ms until it is so; a question that gets no answer is a no."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from system_under_test.rocketmq.proxy.config import ProxyConfig
@@ -49,6 +49,26 @@ _RESERVED: Final = frozenset(
 )  # fmt: skip
 _MAX_KEY_OR_TAG_CHARACTERS: Final = 128
 _COMPRESSED: Final = 1
+_MAX_TRANSACTION_ID: Final = 200
+
+
+class TransactionId(NamedTuple):
+    """What a client names its transaction by: where the half message is."""
+
+    broker_name: str
+    log_offset: int
+    queue_offset: int
+
+    def encode(self) -> str:
+        return f"{self.broker_name}:{self.log_offset}:{self.queue_offset}"
+
+    @classmethod
+    def decode(cls, text: str) -> TransactionId:
+        """Raises ValueError."""
+        name, *numbers = text.rsplit(":", 2)
+        if len(text) > _MAX_TRANSACTION_ID or len(numbers) != 2 or not all(each.isdecimal() for each in numbers):
+            raise ValueError(f"no transaction's id: {text[:100]!r}")
+        return cls(name, int(numbers[0]), int(numbers[1]))
 
 
 def topic_of(resource: Resource | None) -> str:

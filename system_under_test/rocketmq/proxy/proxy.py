@@ -17,17 +17,23 @@ from system_under_test.rocketmq.proxy.receiving import Receiving
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.routes import assignment_of, route_of
 from system_under_test.rocketmq.proxy.sending import Sending
-from system_under_test.rocketmq.proxy.sessions import Session, Sessions, is_consumer
+from system_under_test.rocketmq.proxy.sessions import Session, Sessions, is_consumer, publish
+from system_under_test.rocketmq.proxy.transactions import ProxyTransactions
 from system_under_test.rocketmq.proxy.v2 import (
     SERVICE,
     AckMessageRequest,
     AckMessageResponse,
     ChangeInvisibleDurationRequest,
     ChangeInvisibleDurationResponse,
+    EndTransactionRequest,
+    EndTransactionResponse,
+    ForwardMessageToDeadLetterQueueRequest,
+    ForwardMessageToDeadLetterQueueResponse,
     GetOffsetRequest,
     GetOffsetResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    MessageType,
     NotifyClientTerminationRequest,
     NotifyClientTerminationResponse,
     PullMessageRequest,
@@ -60,9 +66,11 @@ class Proxy:
     def __init__(self, host: Host, config: ProxyConfig) -> None:
         self._host = host
         self._config = config
-        self._remoting = RemotingClient(host)
+        self._remoting = RemotingClient(host, on_request=lambda address, command: self._asked(address, command))
         self._brokers = Brokers(host, config, self._remoting)
         self._sessions = Sessions(config)
+        self._transactions = ProxyTransactions(host, self._brokers, self._sessions)
+        self._asked = self._transactions.asked
         self._receiving = Receiving(host, config, self._brokers)
         self._tasks: list[asyncio.Task[None]] = []
         self._server = GrpcServer(host, self._handlers())
@@ -73,6 +81,7 @@ class Proxy:
         self._tasks = [
             self._host.spawn(self._keep_house(), "proxy housekeeping"),
             self._host.spawn(self._receiving.tend(), "proxy renewals"),
+            self._host.spawn(self._transactions.tend(self._remoting), "proxy heartbeats"),
         ]
 
     async def stop(self) -> None:
@@ -97,8 +106,16 @@ class Proxy:
                 ChangeInvisibleDurationResponse,
                 lambda q, _: receiving.change_invisible_duration(q),
             ),
+            "ForwardMessageToDeadLetterQueue": self._unary(
+                ForwardMessageToDeadLetterQueueRequest,
+                ForwardMessageToDeadLetterQueueResponse,
+                lambda q, _: receiving.forward_to_dead_letters(q),
+            ),
+            "EndTransaction": self._unary(
+                EndTransactionRequest, EndTransactionResponse, lambda q, _: self._transactions.end(q)
+            ),
             "Heartbeat": self._unary(HeartbeatRequest, HeartbeatResponse, self._heartbeat),
-            "SendMessage": self._unary(SendMessageRequest, SendMessageResponse, lambda q, _: sending.send(q)),
+            "SendMessage": self._unary(SendMessageRequest, SendMessageResponse, lambda q, s: self._send(sending, q, s)),
             "NotifyClientTermination": self._unary(
                 NotifyClientTerminationRequest, NotifyClientTerminationResponse, self._terminated
             ),
@@ -148,6 +165,15 @@ class Proxy:
         if is_consumer(request.client_type):
             group_of(request.group)
         return HeartbeatResponse(status=OK)
+
+    async def _send(self, sending: Sending, request: SendMessageRequest, session: Session) -> SendMessageResponse:
+        """Raises Refused."""
+        for message in request.messages:
+            system = message.system_properties
+            if message.topic is not None and system is not None and system.message_type == MessageType.TRANSACTION:
+                publish(session, message.topic.name)
+                self._transactions.published((message.topic.name,))
+        return await sending.send(request)
 
     async def _terminated(self, _: NotifyClientTerminationRequest, session: Session) -> Message:
         self._sessions.forget(session.client_id)

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.consumer_protocol import SendBackRequest
+from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.pop_protocol import (
     MAX_POPPED,
     ChangedInvisibleTime,
@@ -33,6 +35,8 @@ from system_under_test.rocketmq.proxy.v2 import (
     Duration,
     FilterExpression,
     FilterType,
+    ForwardMessageToDeadLetterQueueRequest,
+    ForwardMessageToDeadLetterQueueResponse,
     ReceiveMessageRequest,
     ReceiveMessageResponse,
 )
@@ -103,6 +107,42 @@ class Receiving:
         changed = await self._changed(group, topic, self.holding.current(handle), invisible_ms)
         self.holding.let_go(handle)
         return ChangeInvisibleDurationResponse(status=OK, receipt_handle=changed.encode())
+
+    async def forward_to_dead_letters(
+        self, request: ForwardMessageToDeadLetterQueueRequest
+    ) -> ForwardMessageToDeadLetterQueueResponse:
+        """Raises Refused; where it fails after the message is a dead letter, it also comes again."""
+        group, topic = group_of(request.group), topic_of(request.topic)
+        handle = _handle(request.receipt_handle)
+        current = self.holding.current(handle)
+        offset = await self._log_offset(group, topic, current)
+        back = SendBackRequest(offset=offset, group=group, delay_level=-1, origin_topic=topic, max_reconsume_times=0)
+        response = await self._brokers.ask_master(topic, current.broker_name, back.encode())
+        if response.code != ResponseCode.SUCCESS:
+            raise refused_by_broker(response)
+        entry = AckMessageEntry(message_id=request.message_id, receipt_handle=request.receipt_handle)
+        result = await self._acknowledged(group, topic, entry)
+        return ForwardMessageToDeadLetterQueueResponse(status=result.status)
+
+    async def _log_offset(self, group: str, topic: str, handle: ReceiptHandle) -> int:
+        """Where the message of a handle stands in its broker's log. Raises Refused."""
+        pull = PullRequest(
+            topic=handle.topic(group, topic),
+            queue_id=handle.queue_id,
+            queue_offset=handle.offset,
+            max_count=1,
+            consumer_group=group,
+        )
+        response = await self._brokers.ask_master(topic, handle.broker_name, pull.encode())
+        if response.code != ResponseCode.SUCCESS:
+            raise Refused(Code.MESSAGE_NOT_FOUND, f"the broker has no message there: {response.remark or ''}")
+        try:
+            messages = decoded(PullAnswer.decode(response).data)
+        except (RemotingError, MessageInvalid) as error:
+            raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
+        if not messages or messages[0].queue_offset != handle.offset:
+            raise Refused(Code.MESSAGE_NOT_FOUND, "the broker has another message there")
+        return messages[0].physical_offset
 
     async def tend(self) -> None:
         while True:

@@ -7,11 +7,19 @@ from zlib import crc32
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.message_id import parse_message_id
 from system_under_test.rocketmq.message_protocol import SendAnswer, SendRequest
 from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
-from system_under_test.rocketmq.proxy.messages import SHARDING_KEY, UNIQUE_KEY, properties_of, sys_flag_of, topic_of
+from system_under_test.rocketmq.proxy.messages import (
+    SHARDING_KEY,
+    UNIQUE_KEY,
+    TransactionId,
+    properties_of,
+    sys_flag_of,
+    topic_of,
+)
 from system_under_test.rocketmq.proxy.refusals import OK, Refused, common_status, refused_by_broker
 from system_under_test.rocketmq.proxy.v2 import (
     Code,
@@ -83,7 +91,7 @@ class Sending:
         return SendResultEntry(
             status=OK,
             message_id=properties[UNIQUE_KEY],
-            transaction_id=transaction_id(broker_name, answer.message_id, answer.queue_offset) if is_half else "",
+            transaction_id=_transaction_id(broker_name, answer) if is_half else "",
             offset=answer.queue_offset,
         )
 
@@ -109,6 +117,10 @@ class Sending:
         raise Refused(Code.HA_NOT_AVAILABLE, "no broker of the topic has a master")
 
 
-def transaction_id(broker_name: str, message_id: str, queue_offset: int) -> str:
-    """What a client names its transaction by: where the half message is."""
-    return f"{broker_name}:{message_id}:{queue_offset}"
+def _transaction_id(broker_name: str, answer: SendAnswer) -> str:
+    """Raises Refused where the broker's answer does not say where the half message is."""
+    try:
+        _, log_offset = parse_message_id(answer.message_id)
+    except ValueError as error:
+        raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
+    return TransactionId(broker_name, log_offset, answer.queue_offset).encode()

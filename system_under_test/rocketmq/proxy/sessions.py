@@ -25,6 +25,7 @@ from system_under_test.rocketmq.proxy.v2 import (
 MAX_SESSIONS = 100_000
 EXPIRES_NS = 120 * 10**9
 """A client that has been silent so long, and has no stream, is forgotten."""
+MAX_TOPICS_A_CLIENT = 100
 PRODUCER_ATTEMPTS = 3
 RETRY_DELAYS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
 """After which a message that was not consumed comes again: RocketMQ's levels, from the third on for clients."""
@@ -38,6 +39,9 @@ class Session:
     heard_ns: int
     settings: Settings = field(default_factory=Settings)
     stream: Call | None = None
+
+    published: dict[str, None] = field(default_factory=dict)
+    """Topics that it sends to, as far as it said or did so."""
 
     @property
     def is_fifo(self) -> bool:
@@ -63,6 +67,13 @@ class Sessions:
             session = self._sessions[client_id] = Session(client_id, now_ns)
         session.heard_ns = now_ns
         return session
+
+    def published_topics(self) -> list[str]:
+        """All that any client publishes to."""
+        return list(dict.fromkeys(topic for session in self._sessions.values() for topic in session.published))
+
+    def publishing(self, topic: str) -> list[Session]:
+        return [session for session in self._sessions.values() if topic in session.published]
 
     def forget(self, client_id: str) -> None:
         self._sessions.pop(client_id, None)
@@ -107,6 +118,8 @@ class Sessions:
             )
         told.metric = Metric(on=False)
         session.settings = told
+        for resource in told.publishing.topics if told.publishing is not None else ():
+            publish(session, resource.name)
         return told
 
     async def converse(self, call: Call, session: Session) -> None:
@@ -128,6 +141,12 @@ class Sessions:
             return TelemetryCommand(status=OK, settings=self.settled(session, told))
         except Refused as refused:
             return TelemetryCommand(status=refused.status)
+
+
+def publish(session: Session, topic: str) -> None:
+    """Note that it sends to this topic."""
+    if len(session.published) < MAX_TOPICS_A_CLIENT:
+        session.published[topic] = None
 
 
 def is_consumer(client_type: int) -> bool:

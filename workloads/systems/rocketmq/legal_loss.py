@@ -56,7 +56,10 @@ UNREAD = ("lost-write", "unseen", "lost")
 """What becomes of messages that are lost."""
 READ = ("dirty-read",)
 """What becomes of them if they were readable before."""
-UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
+UNREAD_TRACES = (
+    *("inconsistent-offsets", "nonmonotonic-send"),
+    *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
+)
 READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confirmed-lost", "rewritten-log")
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)

@@ -4,9 +4,9 @@ Operations: `send`, `pop`, `ack`, `change`, `drain` and `dead-letters`; what the
 message is a number that is sent once; the key of a send is the queue it goes to, and a pop takes from any.
 
 A process acknowledges what it was given, one message after the other, but for some: these come again. Of some it
-changes the invisible time first, to a shorter or a longer one. At the end of a run all processes pop and acknowledge
-until nothing has come for longer than any message may be invisible; then a `drain` that finds nothing says that all
-that was left has come.
+changes the invisible time, to a shorter or a longer one, mostly before it acknowledges and sometimes too late. At the
+end of a run all processes pop and acknowledge until nothing has come for longer than any message may be invisible; then
+a `drain` that finds nothing says that all that was left has come.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from workloads.log import OK_SHARE, queue_key
 
 LONGER = (0.5, 2.0, 3.0)
 """A changed invisible time is so many times the usual one."""
+LATE_SHARE = 0.3
+"""Of the changes before an acknowledgement so many come after it instead: consumers renew beside their work."""
 SLACK_S = 5.0
 """Messages come so much later at most than their invisible time is over, once all is well."""
 POP_EVERY_S = 0.1
@@ -145,7 +147,9 @@ class Storm:
         if draw.uniform() >= self.settings.changed_share:
             return (ack,)
         changed = Intent("change", message, max(1, round(self.settings.invisible_ms * draw.choice(LONGER))))
-        return (changed, ack) if draw.uniform() < 1 - self.settings.omitted_share else (changed,)
+        if draw.uniform() < self.settings.omitted_share:
+            return (changed,)
+        return (ack, changed) if draw.uniform() < LATE_SHARE else (changed, ack)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class PopService:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
         if put is not None:
             self._host.reached("pop-ack-appended")
-            await self.confirm(put.end_offset)
+            await self.confirm_acknowledgement(put.end_offset)
         return settled
 
     async def change_invisible_time(self, key: CheckpointKey, offset: int, invisible_ms: int) -> Checkpoint | None:
@@ -223,6 +223,10 @@ class PopService:
                 f"in-sync replicas {list(mastership.view.members)}, at least "
                 f"{self._context.config.min_in_sync_replicas} are needed",
             )
+
+    async def confirm_acknowledgement(self, end_offset: int) -> None:
+        """As `confirm`."""
+        await self.confirm(end_offset)
 
     async def confirm(self, end_offset: int) -> None:
         """Return when what was appended is as safe as a send that is acknowledged. Raises RemotingError otherwise: it
@@ -312,7 +316,10 @@ class PopService:
                     raise
                 break
             given.append(read)
-        answer = PopAnswer(
+        return self._answer(request, given, pop_time_ms), end_offset
+
+    def _answer(self, request: PopRequest, given: Sequence[QueueRead], pop_time_ms: int) -> PopAnswer:
+        return PopAnswer(
             pop_time_ms=pop_time_ms,
             invisible_ms=request.invisible_ms,
             revive_queue=self._log.queue_of(request.consumer_group, request.topic),
@@ -320,7 +327,6 @@ class PopService:
             data=b"".join(message for read in given for message in read.messages),
             rest=sum(read.rest for read in given),
         )
-        return answer, end_offset
 
     def _checkpoint(
         self, key: QueueKey, start_offset: int, offsets: tuple[int, ...], pop_time_ms: int, invisible_ms: int

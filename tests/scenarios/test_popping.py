@@ -10,50 +10,9 @@ import pytest
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.client.message_client import MessageClient
-from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
 from system_under_test.rocketmq.pop_protocol import HandleRequest, InitMode, PopRequest, dead_letter_topic, retry_topic
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
-
-OK = "SUCCESS"
-INVISIBLE_MS = 5_000
-
-
-class Consumer:
-    """One of a group, with a client of its own. What it is given it shows as `letter` or `letter×times it came`."""
-
-    def __init__(self, cluster: Cluster, group: str = "readers") -> None:
-        self._client: MessageClient = cluster.client()
-        self.pops = PopClient(self._client._host, self._client, group)
-        self.held: dict[str, PoppedMessage] = {}
-
-    async def pop(self, count: int = 32, invisible_ms: int = INVISIBLE_MS, poll_ms: int = 0) -> list[str]:
-        try:
-            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
-        except ClientError as error:
-            if not error.definite:
-                raise
-            # Whoever was master is not any more: the route is looked up anew.
-            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
-        self.held |= {message.body.decode(): message for message in popped.messages}
-        return [
-            message.body.decode() + (f"×{message.reconsume_times}" if message.reconsume_times else "")
-            for message in popped.messages
-        ]
-
-    async def ack(self, letter: str) -> str:
-        try:
-            await self.pops.ack(self.held[letter])
-        except ClientError as error:
-            return error.code
-        return OK
-
-    async def keep(self, letter: str, invisible_ms: int) -> str:
-        try:
-            self.held[letter] = await self.pops.change_invisible_time(self.held[letter], invisible_ms)
-        except ClientError as error:
-            return error.code
-        return OK
+from tests.scenarios.popping_consumer import INVISIBLE_MS, OK, Consumer
 
 
 def test_what_is_not_acknowledged_comes_again_after_its_invisible_time_and_what_is_does_not():
@@ -316,5 +275,37 @@ def test_slaves_give_nothing_out_and_handles_of_nobody_hold_nothing():
                 ask = HandleRequest(topic=TOPIC, consumer_group="readers", handle=wrong, invisible_ms=invisible_ms)
                 assert await cluster.ask("b1", ask.encode()) == "NO_MESSAGE"
         assert await consumer.ack("a") == OK
+
+    play(story)
+
+
+def test_three_consumers_share_one_queue_and_one_that_dies_disturbs_nobody():
+    """The seed's second scenario of balancing: no queue belongs to a consumer, so none waits for a rebalance."""
+
+    async def story(cluster: Cluster) -> None:
+        first, second, third = (Consumer(cluster) for _ in range(3))
+        assert await cluster.send("b1", *"abcdef") == [OK] * 6
+        # All receive, though there is one queue.
+        assert await first.pop(count=2) == ["a", "b"]
+        assert await second.pop(count=2) == ["c", "d"]
+        assert await third.pop(count=2) == ["e", "f"]
+        killed_s = cluster.now_s
+        # The third dies with what it holds; the others are given what comes, at once.
+        for consumer, letters in ((first, "ab"), (second, "cd")):
+            assert [await consumer.ack(letter) for letter in letters] == [OK, OK]
+        for number, letter in enumerate("ghij"):
+            assert await cluster.send("b1", letter) == [OK]
+            consumer = (first, second)[number % 2]
+            begun_s = cluster.now_s
+            assert await consumer.pop() == [letter]
+            assert await consumer.ack(letter) == OK
+            assert cluster.now_s - begun_s < 0.1
+        # What the dead one held comes to the others once its invisible time is over, not before.
+        assert await first.pop(poll_ms=4_000) == []
+        assert await second.pop(poll_ms=4_000) == ["e×1", "f×1"]
+        assert 5.0 <= cluster.now_s - killed_s < 5.2
+        assert [await second.ack(letter) for letter in "ef"] == [OK, OK]
+        await cluster.sleep(30)
+        assert await first.pop() == []
 
     play(story)

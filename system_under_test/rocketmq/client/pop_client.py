@@ -93,7 +93,9 @@ class PopClient:
             expression=expression,
         )
         name = await self._next_group(topic) if broker_name is None else broker_name
-        broker, response = await self._client.request(topic, request.encode(), broker_name=name, expected=_POPPED)
+        broker, response = await self._client.request(
+            topic, request.encode(), broker_name=name, expected=_POPPED, waits_s=poll_ms / 1000
+        )
         if response.code != ResponseCode.SUCCESS:
             return PopResult(messages=(), rest=0, broker=broker)
         try:

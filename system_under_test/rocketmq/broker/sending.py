@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.acknowledgement import acknowledged
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
@@ -74,15 +74,8 @@ class Sends:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
-        replicated = mastership.replicated(put.end_offset)
-        mastership.appended()
-        self._host.reached("put-sent-on")
+        replicated = send_on(self._host, mastership, put.end_offset)
         code, remark = await acknowledged(self._host, self._store, self._config, mastership, put.end_offset, replicated)
-        if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=put.end_offset)
-        else:
-            self._host.reached("put-unconfirmed")
         answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
         return answer.encode(code, remark)
 

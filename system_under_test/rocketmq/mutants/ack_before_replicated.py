@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.mutants.mutant import Mutant
@@ -15,7 +16,7 @@ from system_under_test.rocketmq.mutants.mutant import Mutant
 
 class HastyAcks(PopService):
     async def confirm_acknowledgement(self, end_offset: int) -> None:
-        self.mastership.appended()
+        send_on(self._host, self.mastership, end_offset)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

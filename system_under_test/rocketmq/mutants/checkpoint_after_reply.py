@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.queue_read import QueueRead
 from system_under_test.rocketmq.broker.pop.service import PopService
@@ -27,7 +28,7 @@ class HastyPops(PopService):
             self._store.consumer_offsets.commit(*read.key, read.next_offset)
             self._move(read.key, read.next_offset)
         self._host.spawn(self._write_later(request, reads, answer.pop_time_ms), "late checkpoints")
-        return answer, self._store.dispatched_offset
+        return answer, self._store.max_offset
 
     async def _write_later(self, request: PopRequest, reads: Sequence[QueueRead], pop_time_ms: int) -> None:
         await self._host.clock.sleep(LATER_S)
@@ -36,8 +37,8 @@ class HastyPops(PopService):
                 checkpoint = self._checkpoint(
                     read.key, read.start_offset, read.offsets, pop_time_ms, request.invisible_ms
                 )
-                self._append_checkpoint(checkpoint, None)
-            self.mastership.appended()
+                put = self._append_checkpoint(checkpoint, None)
+                send_on(self._host, self.mastership, put.end_offset)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

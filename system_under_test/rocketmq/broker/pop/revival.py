@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.pop.again import ADDED_BYTES, DEFAULT_RETRIES, PutAgain, put_again
 from system_under_test.rocketmq.broker.pop.context import PopContext
@@ -92,7 +93,6 @@ class Revival:
         if self._ledger.open(key) is found:
             # Rotten here; whoever is master next may have it whole.
             self._ledger.put_off(found, self._host.clock.monotonic_ns() + found.checkpoint.invisible_ms * 1_000_000)
-        self._mastership.appended()
         return True
 
     def messages_left(self, found: OpenCheckpoint) -> dict[int, Message]:
@@ -118,6 +118,7 @@ class Revival:
         with suppress(DiskFull):
             put = self._log.append(settlement, found.place.queue_id)
             self._progress.settled(put.end_offset, self._ledger.settle(key, offsets))
+            send_on(self._host, self._mastership, put.end_offset)
 
     def _put_again(self, key: CheckpointKey, topic: str, wanted: Mapping[int, tuple[Message, PutAgain]]) -> None:
         """Say first where they will be, then put them there. Raises DiskFull; what was put by then is settled."""
@@ -128,12 +129,15 @@ class Revival:
         begin = self._store.queue_end(topic, 0)
         again = Again(topic, tuple(range(begin, begin + len(wanted))))
         settlement = Settlement(key=key, offsets=tuple(wanted), broker_name=self._context.config.group, again=again)
-        self._log.append(settlement, found.place.queue_id)
+        put = self._log.append(settlement, found.place.queue_id)
         self._host.reached("pop-revival-appended")
-        for offset, (message, how) in wanted.items():
-            put = self._put_message(message, how)
-            self._progress.settled(put.end_offset, self._ledger.settle(key, (offset,)))
-        self._host.reached("pop-revived")
+        try:
+            for offset, (message, how) in wanted.items():
+                put = self._put_message(message, how)
+                self._progress.settled(put.end_offset, self._ledger.settle(key, (offset,)))
+            self._host.reached("pop-revived")
+        finally:
+            send_on(self._host, self._mastership, put.end_offset)
 
     def _put_message(self, message: Message, again: PutAgain) -> PutResult:
         def put(properties: Mapping[str, str]) -> PutResult:

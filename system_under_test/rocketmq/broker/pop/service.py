@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.acknowledgement import acknowledged
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, Place, Progress
@@ -231,13 +231,10 @@ class PopService:
     async def confirm(self, end_offset: int) -> None:
         """Return when what was appended is as safe as a send that is acknowledged. Raises RemotingError otherwise: it
         may stay, and it may go."""
-        mastership = self.mastership
-        replicated = mastership.replicated(end_offset)
-        mastership.appended()
-        config = self._context.config
+        mastership, config = self.mastership, self._context.config
+        replicated = send_on(self._host, mastership, end_offset)
         code, remark = await acknowledged(self._host, self._store, config, mastership, end_offset, replicated)
         if code is not ResponseCode.SUCCESS:
-            self._host.reached("pop-unconfirmed")
             raise RemotingError(code, remark or "")
 
     # reading
@@ -293,7 +290,8 @@ class PopService:
         later. Raises DiskFull."""
         least, end = self._store.queue_range(key[1], key[2])
         begin = max(least, end - 1)
-        self._append_checkpoint(self._checkpoint(key, begin, (), self._free_pop_time([]), 0), begin)
+        put = self._append_checkpoint(self._checkpoint(key, begin, (), self._free_pop_time([]), 0), begin)
+        send_on(self._host, self.mastership, put.end_offset)
         return begin
 
     # writing

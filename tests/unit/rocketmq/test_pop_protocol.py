@@ -17,6 +17,7 @@ from system_under_test.rocketmq.broker.pop.records import (
     decode_record,
     encode_record,
 )
+from system_under_test.rocketmq.broker.pop.revive_log import revive_topic
 from system_under_test.rocketmq.pop_protocol import (
     BatchedAcks,
     ChangedInvisibleTime,
@@ -31,6 +32,7 @@ from system_under_test.rocketmq.pop_protocol import (
     encode_batch_ack,
     retry_topic,
 )
+from system_under_test.rocketmq.topic import check_name
 
 HANDLE = ReceiptHandle(10, 1700000000000, 60000, 3, False, "broker-a", 2, 12)
 TEXT = "10 1700000000000 60000 3 0 broker-a 2 12"
@@ -194,6 +196,12 @@ def test_what_is_no_record_is_refused(tag: str, change: dict[str, object]) -> No
     _, body = encode_record(Checkpoint(key=KEY, invisible_ms=1, offsets=(10,), broker_name="b"))
     with pytest.raises(ValueError, match=r"expected|ascend|no record|as many"):
         decode_record(tag, json.dumps({**json.loads(body), **change}).encode())
+
+
+def test_any_name_of_a_cluster_gives_the_revive_log_a_name_that_a_topic_may_have() -> None:
+    assert revive_topic("DefaultCluster") == "rmq_sys_REVIVE_LOG_DefaultCluster"
+    assert revive_topic("my.cluster é") == "rmq_sys_REVIVE_LOG_my_cluster__"
+    check_name(revive_topic("x" * 500))
 
 
 def test_tags_are_wanted_by_an_expression() -> None:

@@ -23,6 +23,8 @@ class QueueRead:
     messages: tuple[bytes, ...]
     is_retried: bool
     rest: int
+    times: tuple[int, ...] = ()
+    """How often each came before, where they are popped in order."""
 
 
 def read_queue(

@@ -59,6 +59,11 @@ class Revival:
         while not self._mastership.ended:
             now_ns = clock.monotonic_ns()
             found = self._ledger.due(now_ns)
+            if found is not None and found.checkpoint.ordered is not None:
+                # Whoever waits for the queue may have it now.
+                self._ledger.forget_due()
+                self._context.polls.wake(found.checkpoint.key.topic)
+                continue
             if found is not None:
                 if not await self._let_come_again(found):
                     await clock.sleep(self._context.config.retry_s)

@@ -24,9 +24,8 @@ class HastyPops(PopService):
     def _give_out(self, request: PopRequest, reads: Sequence[QueueRead]) -> tuple[PopAnswer, int]:
         answer = self._answer(request, reads, self._free_pop_time([]))
         for read in reads:
-            self._move(read.key, read.next_offset)
             self._store.consumer_offsets.commit(*read.key, read.next_offset)
-            self._move(read.key, read.next_offset)
+            self._positions.move(read.key, read.next_offset)
         self._host.spawn(self._write_later(request, reads, answer.pop_time_ms), "late checkpoints")
         return answer, self._store.max_offset
 

@@ -17,7 +17,7 @@ settled. So it knows what its predecessor knew, and refuses to serve before that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from system_under_test.remoting.codes import ResponseCode
@@ -26,6 +26,7 @@ from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, OpenCheckpoint, Place, Progress
+from system_under_test.rocketmq.broker.pop.positions import Positions
 from system_under_test.rocketmq.broker.pop.queue_read import QueueKey, QueueRead, read_queue
 from system_under_test.rocketmq.broker.pop.records import (
     REVIVE_QUEUES,
@@ -55,26 +56,6 @@ RETRY_EVERY = 5
 """One pop of so many looks into the retry topic first, so that neither starves."""
 
 
-def _without_settled(read: QueueRead, last: OpenCheckpoint) -> QueueRead:
-    """Of what the last ordered checkpoint gave out only what is left of it."""
-    end = last.checkpoint.next_offset
-    kept = [i for i, offset in enumerate(read.offsets) if offset >= end or offset in last.left]
-    return replace(read, offsets=tuple(read.offsets[i] for i in kept), messages=tuple(read.messages[i] for i in kept))
-
-
-def _first_left(found: OpenCheckpoint) -> int:
-    return found.left[0] if found.left else found.checkpoint.next_offset
-
-
-@dataclass(slots=True)
-class Position:
-    """Where the next pop of a queue begins, and which offset of the group stood for that when it was last looked at:
-    where that is another now, somebody else has moved the group."""
-
-    next_offset: int
-    committed: int | None
-
-
 class PopService:
     """`begin` when the role is taken, `end` when it is lost; `dispatched` whenever messages became readable."""
 
@@ -93,7 +74,7 @@ class PopService:
         self._revival = self.revival_type(
             context, mastership, self._log, self._ledger, self._progress, self.check_writable
         )
-        self._positions: dict[QueueKey, Position] = {}
+        self._positions = Positions(context.store.consumer_offsets)
         self._turn = 0
 
     # life
@@ -122,10 +103,7 @@ class PopService:
         self._ledger.begin_anew(self._host.clock.monotonic_ns())
         for found in self._ledger.all_open():
             self._progress.found(found.place)
-        for key, position in self._positions.items():
-            if position.next_offset > (position.committed or 0):
-                self._store.consumer_offsets.commit(*key, position.next_offset)
-                position.committed = position.next_offset
+        self._positions.commit_all()
         self.is_ready = True
         if self._ledger.messages:
             self._host.reached("pop-resumed")
@@ -140,20 +118,13 @@ class PopService:
             found = self._ledger.open(record.key)
             self._ledger.settle(record.key, self._log.really_settled(record))
             if found is not None and found.checkpoint.ordered is not None:
-                self._has_reached(record.key, _first_left(found))
+                self._positions.raise_to(_queue_of(record.key), _first_left(found))
             return
         self._ledger.add(record, place, 0)
         if record.ordered is not None:
-            self._has_reached(record.key, record.key.start_offset)
+            self._positions.raise_to(_queue_of(record.key), record.key.start_offset)
         elif record.replaces is None:
-            self._has_reached(record.key, record.next_offset)
-
-    def _has_reached(self, key: CheckpointKey, offset: int) -> None:
-        """The log says that the group has come so far."""
-        queue = key.group, key.topic, key.queue_id
-        stored = self._store.consumer_offsets.get(*queue)
-        position = self._positions.setdefault(queue, Position(stored or 0, stored))
-        position.next_offset = max(position.next_offset, offset)
+            self._positions.raise_to(_queue_of(record.key), record.next_offset)
 
     # what clients ask for
 
@@ -362,25 +333,14 @@ class PopService:
         again = (group, retry_topic(group, topic), 0)
         return [again, *keys] if self._turn % RETRY_EVERY == 0 else [*keys, again]
 
-    def _has_begun(self, key: QueueKey) -> bool:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        return stored is not None or (position is not None and position.committed is None)
-
-    def _position(self, key: QueueKey) -> int:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        if position is not None and position.committed == stored:
-            return position.next_offset
-        if stored is None:
-            return self._store.queue_range(key[1], key[2])[0]
-        self._positions[key] = Position(stored, stored)
-        return stored
-
     def _begin(self, key: QueueKey, request: PopRequest) -> int:
         """Where the group goes on, or begins. Raises DiskFull."""
-        is_new = request.init_mode is InitMode.MAX and not self._has_begun(key)
+        is_new = request.init_mode is InitMode.MAX and self._positions.of(key) is None
         return self._begin_at_the_end(key) if is_new else self._position(key)
+
+    def _position(self, key: QueueKey) -> int:
+        position = self._positions.of(key)
+        return self._store.queue_range(key[1], key[2])[0] if position is None else position
 
     def _begin_at_the_end(self, key: QueueKey) -> int:
         """With the last message, as RocketMQ does. It is written down, or the next master might let the group begin
@@ -458,7 +418,7 @@ class PopService:
         settled = self._ledger.add(checkpoint, place, self._host.clock.monotonic_ns())
         self._progress.settled(put.end_offset, settled)
         if commit is not None:
-            self._move((group, topic, queue_id), commit.offset)
+            self._positions.move((group, topic, queue_id), commit.offset)
         self._revival.look()
         return put
 
@@ -471,7 +431,7 @@ class PopService:
         self._progress.settled(put.end_offset, self._ledger.settle(key, offsets))
         if found.checkpoint.ordered is not None:
             next_offset = _first_left(found)
-            self._move((key.group, key.topic, key.queue_id), next_offset)
+            self._positions.move(_queue_of(key), next_offset)
             self._progress.moved(put.end_offset, Commit(key.group, key.topic, key.queue_id, next_offset))
             if not found.left:
                 self._context.polls.wake(key.topic)
@@ -479,26 +439,28 @@ class PopService:
 
     def _pass_over(self, read: QueueRead) -> None:
         """Nothing of it is wanted."""
-        self._move(read.key, read.next_offset)
+        self._positions.move(read.key, read.next_offset)
         self._progress.passed(Commit(*read.key, read.next_offset))
         self._commit_confirmed()
 
-    def _move(self, key: QueueKey, next_offset: int) -> None:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        if position is None or position.committed != stored:
-            position = self._positions[key] = Position(next_offset, stored)
-        position.next_offset = next_offset
-
     def _commit_confirmed(self) -> None:
         """Let groups' offsets follow the confirmed log, and the revive log's own."""
-        offsets = self._store.consumer_offsets
         for commit in self._progress.confirmed(self._store.dispatched_offset):
-            key = commit.group, commit.topic, commit.queue_id
-            position = self._positions.get(key)
-            # Where somebody else has moved the group meanwhile, it stays where it was put.
-            if position is not None and position.committed == offsets.get(*key):
-                offsets.commit(*commit)
-                position.committed = commit.offset
+            self._positions.commit(commit)
         for queue_id in self._progress.queues():
             self._log.note_settled(queue_id, self._progress.revive_offset(queue_id, self._log.end(queue_id)))
+
+
+def _without_settled(read: QueueRead, last: OpenCheckpoint) -> QueueRead:
+    """Of what the last ordered checkpoint gave out only what is left of it."""
+    end = last.checkpoint.next_offset
+    kept = [i for i, offset in enumerate(read.offsets) if offset >= end or offset in last.left]
+    return replace(read, offsets=tuple(read.offsets[i] for i in kept), messages=tuple(read.messages[i] for i in kept))
+
+
+def _queue_of(key: CheckpointKey) -> QueueKey:
+    return key.group, key.topic, key.queue_id
+
+
+def _first_left(found: OpenCheckpoint) -> int:
+    return found.left[0] if found.left else found.checkpoint.next_offset

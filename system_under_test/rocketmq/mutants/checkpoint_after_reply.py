@@ -17,7 +17,7 @@ from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.pop_protocol import PopAnswer, PopRequest
 
-LATER_S = 0.2
+LATER_S = 0.5
 
 
 class HastyPops(PopService):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable
 
@@ -11,6 +12,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.pop_protocol import HandleRequest, InitMode, PopRequest, dead_letter_topic, retry_topic
+from system_under_test.storage.message import decode_message
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 from tests.scenarios.popping_consumer import INVISIBLE_MS, OK, Consumer
 
@@ -309,3 +311,70 @@ def test_three_consumers_share_one_queue_and_one_that_dies_disturbs_nobody():
         assert await first.pop() == []
 
     play(story)
+
+
+def test_who_peeks_changes_nothing_and_who_asks_for_notice_hears_of_messages_to_pop():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        asked = {"topic": TOPIC, "consumerGroup": "readers", "queueId": "-1", "maxMsgNums": "2", "bornTime": "0"}
+
+        async def answer(code: RequestCode, **fields: str) -> RemotingCommand:
+            return await cluster.answer("b1:10911", RemotingCommand.request(code, {**asked, **fields}))
+
+        assert (await answer(RequestCode.PEEK_MESSAGE)).code == ResponseCode.PULL_NOT_FOUND
+        assert (await answer(RequestCode.NOTIFICATION, pollTime="0")).ext_fields["hasMsg"] == "false"
+        begun_s = cluster.now_s
+        waiting = asyncio.get_running_loop().create_task(answer(RequestCode.NOTIFICATION, pollTime="4000"))
+        await cluster.sleep(1)
+        assert (await answer(RequestCode.POLLING_INFO)).ext_fields["pollingNum"] == "1"
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert (await waiting).ext_fields == {"hasMsg": "true", "pollingFull": "false"}
+        assert cluster.now_s - begun_s < 1.2
+        assert (await answer(RequestCode.POLLING_INFO)).ext_fields["pollingNum"] == "0"
+        for _ in range(2):
+            peeked = await answer(RequestCode.PEEK_MESSAGE)
+            assert (peeked.code, peeked.ext_fields["restNum"]) == (ResponseCode.SUCCESS, "1")
+            assert decode_message(peeked.body, 0).body == b"a"
+        assert await consumer.pop() == ["a", "b", "c"]
+        assert (await answer(RequestCode.NOTIFICATION, pollTime="0")).ext_fields["hasMsg"] == "false"
+
+    play(story)
+
+
+def test_nothing_is_given_out_while_too_few_replicas_are_in_sync_and_nothing_is_lost_by_it():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b") == [OK] * 2
+        assert await consumer.pop(count=1) == ["a"]
+        await cluster.kill("b2")
+        await cluster.until_members(1, within_s=60)
+        # The time of what was given out is over, and it cannot be put anywhere.
+        for _ in range(3):
+            assert await consumer.ack("a") == "in-sync-replicas-not-enough"
+            with pytest.raises(ClientError, match="in-sync"):
+                await consumer.pop()
+            await cluster.sleep(3)
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        await cluster.sleep(2)
+        assert sorted(await consumer.pop()) == ["a×1", "b"]
+
+    play(story, minInSyncReplicas=2)
+
+
+def test_what_a_new_broker_of_the_same_group_does_not_know_it_copies_with_the_log():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert await consumer.pop(count=2) == ["a", "b"]
+        assert await consumer.ack("a") == OK
+        await cluster.add("b2")
+        await cluster.until_members(1, 2, within_s=60)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.sleep(6)
+        found = await Consumer(cluster).pop()
+        assert "a" not in found and "a×1" not in found
+        assert {letter[0] for letter in found} == {"b", "c"}
+
+    play(story, brokers=1)

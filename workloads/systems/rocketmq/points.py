@@ -118,6 +118,7 @@ _POP: Mapping[str, str] = {
     "pop-ack-appended": "a master has written that a popped message is acknowledged; no slave was sent it",
     "pop-renewal-appended": "a master has written another invisible time of a popped message; no slave was sent it",
     "pop-revival-appended": "a master has written where messages will come again, and not put them there",
+    "pop-not-revived": "a master could not let popped messages come again that are due, and is about to wait",
     "pop-revived": "a master has put popped messages where they come again; no slave was sent them",
 }
 

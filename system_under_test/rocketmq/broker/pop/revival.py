@@ -79,12 +79,13 @@ class Revival:
     async def _let_come_again(self, found: OpenCheckpoint) -> bool:
         """Put what is left of it where the group finds it; False if that cannot be done now."""
         key = found.checkpoint.key
-        messages = self.messages_left(found)
         group = self._context.groups(key.group)
         retries = DEFAULT_RETRIES if group is None else group.retry_max_times
-        wanted = {offset: put_again(message, key, offset, retries) for offset, message in messages.items()}
-        topics = sorted({again.topic for again in wanted.values()})
         try:
+            self._check_writable()
+            messages = self.messages_left(found)
+            wanted = {offset: put_again(message, key, offset, retries) for offset, message in messages.items()}
+            topics = sorted({again.topic for again in wanted.values()})
             for topic in topics:
                 await self._context.ensure_topic(TopicConfig.of(topic, 1))
             self._check_writable()
@@ -92,8 +93,8 @@ class Revival:
                 # Whoever acknowledged while a topic was made has acknowledged.
                 offsets = [o for o, again in wanted.items() if again.topic == topic and self._ledger.holds(key, o)]
                 self._put_again(key, topic, {offset: (messages[offset], wanted[offset]) for offset in offsets})
-        except (DiskFull, RemotingError) as error:
-            self._host.log("not_revived", topic=key.topic, group=key.group, reason=str(error))
+        except (DiskFull, RemotingError):
+            self._host.reached("pop-not-revived")
             return False
         if self._ledger.open(key) is found:
             # Rotten here; whoever is master next may have it whole.

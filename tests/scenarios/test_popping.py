@@ -223,6 +223,14 @@ def test_only_wanted_tags_are_given_out_and_the_others_are_passed_over():
         assert await cluster.committed("b1", "readers") == 4
         await cluster.sleep(6)
         assert await consumer.pop() == ["a×1", "c×1", "d×1"]
+        for number in range(70):
+            await client.send(
+                TOPIC, 0, b"%d" % number, properties=f"TAGS\x01{'red' if number in (40, 60) else 'blue'}\x02"
+            )
+        for number in (b"40", b"60"):
+            popped = await consumer.pops.pop(TOPIC, INVISIBLE_MS, expression="red", max_count=1)
+            assert [message.body for message in popped.messages] == [number]
+            await consumer.pops.ack(popped.messages[0])
         with pytest.raises(ClientError, match="SQL92"):
             raise await refused(cluster, expType="SQL92", exp="a > 1")
 

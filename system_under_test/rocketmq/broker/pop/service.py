@@ -134,16 +134,21 @@ class PopService:
         Raises RemotingError.
         """
         await self._context.ensure_topic(self._log.topic)
-        self.check_writable()
-        if self._ledger.messages >= MAX_GIVEN_OUT:
-            raise RemotingError(ResponseCode.SYSTEM_BUSY, f"{MAX_GIVEN_OUT} messages are given out and not settled")
-        try:
-            reads = (self._ordered_reads if request.is_ordered else self._reads)(request, queues, tags)
-            answer, end_offset = self._give_out(request, reads)
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        if not answer.queues:
-            return None
+        while True:
+            self.check_writable()
+            if self._ledger.messages >= MAX_GIVEN_OUT:
+                raise RemotingError(ResponseCode.SYSTEM_BUSY, f"{MAX_GIVEN_OUT} messages are given out and not settled")
+            try:
+                reads = (self._ordered_reads if request.is_ordered else self._reads)(request, queues, tags)
+                answer, end_offset = self._give_out(request, reads)
+            except DiskFull as error:
+                raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+            if answer.queues:
+                break
+            if not reads:
+                return None
+            # All that was looked at is unwanted, and passed over; others may go on meanwhile.
+            await self._host.clock.sleep(0)
         self._host.reached("pop-checkpointed")
         await self.confirm(end_offset)
         self._host.reached("about-to-give-out")
@@ -177,15 +182,17 @@ class PopService:
         """Settle what these deliveries still hold of these messages; how many that are. Raises RemotingError."""
         self.check_writable()
         settled, put = 0, None
-        try:
-            for named, offsets in deliveries:
-                key = self._standing(named)
-                held = tuple(sorted({offset for offset in offsets if self._ledger.holds(key, offset)}))
+        for named, offsets in deliveries:
+            key = self._standing(named)
+            held = tuple(sorted({offset for offset in offsets if self._ledger.holds(key, offset)}))
+            try:
                 if held:
                     put = self._append_settlement(key, held)
                     settled += len(held)
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+            except DiskFull as error:
+                if put is None:
+                    raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+                break
         if put is not None:
             self._host.reached("pop-ack-appended")
             await self.confirm_acknowledgement(put.end_offset)

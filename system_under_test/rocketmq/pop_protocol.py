@@ -23,8 +23,11 @@ MAX_POPPED: Final = 32
 """Messages of one answer, and so of one checkpoint, at most."""
 MAX_INVISIBLE_MS: Final = 1 << 40
 ANY_QUEUE: Final = -1
+ORDERED_REVIVE_QUEUE: Final = 999
+"""In handles of messages that are popped in order: what is not acknowledged comes again in its place."""
 _MAX_NUMBER: Final = 1 << 63
 _MAX_DIGITS: Final = 20
+_MAX_TEXT: Final = 255
 _MAX_BATCH: Final = 1 << 16
 """Bits of one batch of acknowledgements, and batches of one request, at most."""
 _ORIGINAL, _RETRIED = "0", "1"
@@ -102,6 +105,8 @@ class PopRequest:
     expression: str = "*"
     expression_type: str = "TAG"
     is_ordered: bool = False
+    attempt_id: str = ""
+    """Where the last ordered pop of a queue had the same, this one gets its messages at once: the answer was lost."""
 
     def encode(self) -> RemotingCommand:
         return RemotingCommand.request(
@@ -118,6 +123,7 @@ class PopRequest:
                 "expType": self.expression_type,
                 "exp": self.expression,
                 "order": "true" if self.is_ordered else "false",
+                **({"attemptId": self.attempt_id} if self.attempt_id else {}),
             },
         )
 
@@ -138,18 +144,21 @@ class PopRequest:
                 expression=fields.get("exp") or "*",
                 expression_type=fields.get("expType") or "TAG",
                 is_ordered=fields.get("order", "false").lower() == "true",
+                attempt_id=_short(fields.get("attemptId") or ""),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error
 
 
 class PoppedQueue(NamedTuple):
-    """The messages of one answer that come from one queue, under one checkpoint."""
+    """The messages of one answer that come from one queue, under one checkpoint. `times` are those that are popped in
+    order: how often each came before; messages that come again otherwise say so themselves."""
 
     is_retried: bool
     queue_id: int
     start_offset: int
     offsets: tuple[int, ...]
+    times: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +185,9 @@ class PopAnswer:
             "startOffsetInfo": starts,
             "msgOffsetInfo": offsets,
         }
+        counts = ";".join(_counts(queue) for queue in self.queues if queue.times)
+        if counts:
+            fields["orderCountInfo"] = counts
         return RemotingCommand.response(code, fields, self.data, remark)
 
     @classmethod
@@ -185,12 +197,13 @@ class PopAnswer:
         try:
             starts = {place: number(start) for place, start in _infos(fields.get("startOffsetInfo") or "")}
             offsets = _infos(fields.get("msgOffsetInfo") or "")
+            counts = _counted(fields.get("orderCountInfo") or "")
             return cls(
                 pop_time_ms=number(fields["popTime"]),
                 invisible_ms=number(fields["invisibleTime"]),
                 revive_queue=number(fields["reviveQid"]),
                 queues=tuple(
-                    PoppedQueue(mark == _RETRIED, queue, starts[mark, queue], tuple(map(number, listed.split(","))))
+                    _popped_queue(mark, queue, starts[mark, queue], tuple(map(number, listed.split(","))), counts)
                     for (mark, queue), listed in offsets
                 ),
                 data=command.body,
@@ -384,6 +397,37 @@ def _set_bits(text: str) -> list[int]:
 
 def _mark(queue: PoppedQueue) -> str:
     return _RETRIED if queue.is_retried else _ORIGINAL
+
+
+def _counts(queue: PoppedQueue) -> str:
+    """Of each message that came before, and of the queue, as RocketMQ's older clients ask for it, the least of all."""
+    pieces = [
+        f"{_mark(queue)} qo{queue.queue_id}%{offset} {times}"
+        for offset, times in zip(queue.offsets, queue.times, strict=True)
+        if times
+    ]
+    return ";".join([*pieces, f"{_mark(queue)} {queue.queue_id} {min(queue.times)}"])
+
+
+def _counted(text: str) -> dict[tuple[str, str], int]:
+    """(mark, `qo<queue>%<offset>` or queue) -> how often. Raises ValueError."""
+    pieces = (piece.split(" ") for piece in text.split(";")) if text else ()
+    return {(mark, place): number(times) for mark, place, times in pieces}
+
+
+def _popped_queue(
+    mark: str, queue_id: int, start: int, offsets: tuple[int, ...], counts: Mapping[tuple[str, str], int]
+) -> PoppedQueue:
+    times: tuple[int, ...] = ()
+    if (mark, str(queue_id)) in counts:
+        times = tuple(counts.get((mark, f"qo{queue_id}%{offset}"), 0) for offset in offsets)
+    return PoppedQueue(mark == _RETRIED, queue_id, start, offsets, times)
+
+
+def _short(text: str) -> str:
+    if len(text) > _MAX_TEXT:
+        raise ValueError(f"attemptId: a text of {len(text)} characters, at most {_MAX_TEXT}")
+    return text
 
 
 def _infos(text: str) -> list[tuple[tuple[str, int], str]]:

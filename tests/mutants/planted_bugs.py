@@ -174,6 +174,33 @@ PLANTED_BUGS = (
         settings={"read_share": 0.9},
         concurrency=50,
     ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("partition", "kill"),
+            workload="pop",
+        )
+        for mutant, guarantee, anomalies in (
+            ("checkpoint-after-reply", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-drop", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-log-not-read", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            (
+                "revive-next",
+                "the message that was not acknowledged comes again (LA, DUP)",
+                {"lost", "redelivered-after-ack"},
+            ),
+            ("renew-after-ack", "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            ("ack-before-replicated", "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            (
+                "renewal-keeps-old",
+                "a changed invisible time counts (DUP)",
+                {"redelivered-early", "redelivered-after-ack"},
+            ),
+            ("retry-count-kept", "a message says how often it came", {"times-not-risen"}),
+        )
+    ),
     PlantedBug(
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",

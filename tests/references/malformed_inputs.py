@@ -31,6 +31,7 @@ from system_under_test.remoting.command import (
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.broker.pop import records
 from system_under_test.rocketmq.client.admin_client import broker_groups_from_json, epochs_from_json
 from system_under_test.rocketmq.client.controller_client import group_states
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
@@ -78,6 +79,16 @@ from system_under_test.rocketmq.message_protocol import (
 )
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.pop_protocol import (
+    ChangedInvisibleTime,
+    HandleRequest,
+    PopAnswer,
+    PoppedQueue,
+    PopRequest,
+    ReceiptHandle,
+    decode_batch_ack,
+    encode_batch_ack,
+)
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
@@ -257,6 +268,23 @@ RAFT_MESSAGES: tuple[raft.Message, ...] = (
 )
 
 
+HANDLE = ReceiptHandle(10, 1700000000000, 60000, 3, False, "g", 2, 12)
+POPPED = records.CheckpointKey("G", "T", 2, 10, 1700000000000)
+RECORDS: tuple[records.Record, ...] = (
+    records.Checkpoint(key=POPPED, invisible_ms=9, offsets=(10, 12), broker_name="g"),
+    records.Checkpoint(key=POPPED, invisible_ms=9, offsets=(10,), broker_name="g", replaces=POPPED),
+    records.Settlement(key=POPPED, offsets=(12,), broker_name="g"),
+    records.Settlement(key=POPPED, offsets=(10, 12), broker_name="g", again=records.Again("U", (0, 1))),
+)
+
+
+def _record(data: bytes) -> None:
+    tag, _, body = data.partition(b" ")
+    record = records.decode_record(tag.decode(errors="replace"), body)
+    if records.decode_record(*records.encode_record(record)) != record:
+        raise Undocumented("a record is not the same after it was written and read again")
+
+
 def _controller_requests() -> tuple[RemotingCommand, ...]:
     group = {"brokerName": "g"}
     return (
@@ -367,6 +395,38 @@ CODECS: tuple[Codec, ...] = (
         PullAnswer.decode,
         (RemotingError,),
         PullAnswer(next_offset=1, min_offset=0, max_offset=9, data=b"xy").encode(),
+    ),
+    _commands(
+        "pop request",
+        PopRequest.decode,
+        (RemotingError,),
+        PopRequest(topic="T", consumer_group="G", invisible_ms=9).encode(),
+    ),
+    _commands(
+        "pop answer",
+        PopAnswer.decode,
+        (RemotingError,),
+        PopAnswer(pop_time_ms=1, invisible_ms=2, revive_queue=3, queues=(PoppedQueue(True, 0, 5, (5, 6)),)).encode(),
+    ),
+    _commands(
+        "receipt handle",
+        HandleRequest.decode,
+        (RemotingError,),
+        HandleRequest(topic="T", consumer_group="G", handle=HANDLE).encode(),
+        HandleRequest(topic="T", consumer_group="G", handle=HANDLE, invisible_ms=9).encode(),
+    ),
+    _commands(
+        "changed invisible time",
+        ChangedInvisibleTime.decode,
+        (RemotingError,),
+        ChangedInvisibleTime(pop_time_ms=1, invisible_ms=2, revive_queue=3).encode(),
+    ),
+    _commands("batch of acks", decode_batch_ack, (RemotingError,), encode_batch_ack("G", "T", [HANDLE])),
+    _plain(
+        "record of the revive log",
+        _record,
+        ValueError,
+        *(b"%b %b" % (tag.encode(), body) for tag, body in map(records.encode_record, RECORDS)),
     ),
     _commands(
         "topic request",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable
 
@@ -10,50 +11,10 @@ import pytest
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.client.message_client import MessageClient
-from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
 from system_under_test.rocketmq.pop_protocol import HandleRequest, InitMode, PopRequest, dead_letter_topic, retry_topic
+from system_under_test.storage.message import decode_message
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
-
-OK = "SUCCESS"
-INVISIBLE_MS = 5_000
-
-
-class Consumer:
-    """One of a group, with a client of its own. What it is given it shows as `letter` or `letter×times it came`."""
-
-    def __init__(self, cluster: Cluster, group: str = "readers") -> None:
-        self._client: MessageClient = cluster.client()
-        self.pops = PopClient(self._client._host, self._client, group)
-        self.held: dict[str, PoppedMessage] = {}
-
-    async def pop(self, count: int = 32, invisible_ms: int = INVISIBLE_MS, poll_ms: int = 0) -> list[str]:
-        try:
-            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
-        except ClientError as error:
-            if not error.definite:
-                raise
-            # Whoever was master is not any more: the route is looked up anew.
-            popped = await self.pops.pop(TOPIC, invisible_ms, max_count=count, poll_ms=poll_ms)
-        self.held |= {message.body.decode(): message for message in popped.messages}
-        return [
-            message.body.decode() + (f"×{message.reconsume_times}" if message.reconsume_times else "")
-            for message in popped.messages
-        ]
-
-    async def ack(self, letter: str) -> str:
-        try:
-            await self.pops.ack(self.held[letter])
-        except ClientError as error:
-            return error.code
-        return OK
-
-    async def keep(self, letter: str, invisible_ms: int) -> str:
-        try:
-            self.held[letter] = await self.pops.change_invisible_time(self.held[letter], invisible_ms)
-        except ClientError as error:
-            return error.code
-        return OK
+from tests.scenarios.popping_consumer import INVISIBLE_MS, OK, Consumer
 
 
 def test_what_is_not_acknowledged_comes_again_after_its_invisible_time_and_what_is_does_not():
@@ -262,6 +223,14 @@ def test_only_wanted_tags_are_given_out_and_the_others_are_passed_over():
         assert await cluster.committed("b1", "readers") == 4
         await cluster.sleep(6)
         assert await consumer.pop() == ["a×1", "c×1", "d×1"]
+        for number in range(70):
+            await client.send(
+                TOPIC, 0, b"%d" % number, properties=f"TAGS\x01{'red' if number in (40, 60) else 'blue'}\x02"
+            )
+        for number in (b"40", b"60"):
+            popped = await consumer.pops.pop(TOPIC, INVISIBLE_MS, expression="red", max_count=1)
+            assert [message.body for message in popped.messages] == [number]
+            await consumer.pops.ack(popped.messages[0])
         with pytest.raises(ClientError, match="SQL92"):
             raise await refused(cluster, expType="SQL92", exp="a > 1")
 
@@ -318,3 +287,102 @@ def test_slaves_give_nothing_out_and_handles_of_nobody_hold_nothing():
         assert await consumer.ack("a") == OK
 
     play(story)
+
+
+def test_three_consumers_share_one_queue_and_one_that_dies_disturbs_nobody():
+    """The seed's second scenario of balancing: no queue belongs to a consumer, so none waits for a rebalance."""
+
+    async def story(cluster: Cluster) -> None:
+        first, second, third = (Consumer(cluster) for _ in range(3))
+        assert await cluster.send("b1", *"abcdef") == [OK] * 6
+        # All receive, though there is one queue.
+        assert await first.pop(count=2) == ["a", "b"]
+        assert await second.pop(count=2) == ["c", "d"]
+        assert await third.pop(count=2) == ["e", "f"]
+        killed_s = cluster.now_s
+        # The third dies with what it holds; the others are given what comes, at once.
+        for consumer, letters in ((first, "ab"), (second, "cd")):
+            assert [await consumer.ack(letter) for letter in letters] == [OK, OK]
+        for number, letter in enumerate("ghij"):
+            assert await cluster.send("b1", letter) == [OK]
+            consumer = (first, second)[number % 2]
+            begun_s = cluster.now_s
+            assert await consumer.pop() == [letter]
+            assert await consumer.ack(letter) == OK
+            assert cluster.now_s - begun_s < 0.1
+        # What the dead one held comes to the others once its invisible time is over, not before.
+        assert await first.pop(poll_ms=4_000) == []
+        assert await second.pop(poll_ms=4_000) == ["e×1", "f×1"]
+        assert 5.0 <= cluster.now_s - killed_s < 5.2
+        assert [await second.ack(letter) for letter in "ef"] == [OK, OK]
+        await cluster.sleep(30)
+        assert await first.pop() == []
+
+    play(story)
+
+
+def test_who_peeks_changes_nothing_and_who_asks_for_notice_hears_of_messages_to_pop():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        asked = {"topic": TOPIC, "consumerGroup": "readers", "queueId": "-1", "maxMsgNums": "2", "bornTime": "0"}
+
+        async def answer(code: RequestCode, **fields: str) -> RemotingCommand:
+            return await cluster.answer("b1:10911", RemotingCommand.request(code, {**asked, **fields}))
+
+        assert (await answer(RequestCode.PEEK_MESSAGE)).code == ResponseCode.PULL_NOT_FOUND
+        assert (await answer(RequestCode.NOTIFICATION, pollTime="0")).ext_fields["hasMsg"] == "false"
+        begun_s = cluster.now_s
+        waiting = asyncio.get_running_loop().create_task(answer(RequestCode.NOTIFICATION, pollTime="4000"))
+        await cluster.sleep(1)
+        assert (await answer(RequestCode.POLLING_INFO)).ext_fields["pollingNum"] == "1"
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert (await waiting).ext_fields == {"hasMsg": "true", "pollingFull": "false"}
+        assert cluster.now_s - begun_s < 1.2
+        assert (await answer(RequestCode.POLLING_INFO)).ext_fields["pollingNum"] == "0"
+        for _ in range(2):
+            peeked = await answer(RequestCode.PEEK_MESSAGE)
+            assert (peeked.code, peeked.ext_fields["restNum"]) == (ResponseCode.SUCCESS, "1")
+            assert decode_message(peeked.body, 0).body == b"a"
+        assert await consumer.pop() == ["a", "b", "c"]
+        assert (await answer(RequestCode.NOTIFICATION, pollTime="0")).ext_fields["hasMsg"] == "false"
+
+    play(story)
+
+
+def test_nothing_is_given_out_while_too_few_replicas_are_in_sync_and_nothing_is_lost_by_it():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b") == [OK] * 2
+        assert await consumer.pop(count=1) == ["a"]
+        await cluster.kill("b2")
+        await cluster.until_members(1, within_s=60)
+        # The time of what was given out is over, and it cannot be put anywhere.
+        for _ in range(3):
+            assert await consumer.ack("a") == "in-sync-replicas-not-enough"
+            with pytest.raises(ClientError, match="in-sync"):
+                await consumer.pop()
+            await cluster.sleep(3)
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        await cluster.sleep(2)
+        assert sorted(await consumer.pop()) == ["a×1", "b"]
+
+    play(story, minInSyncReplicas=2)
+
+
+def test_what_a_new_broker_of_the_same_group_does_not_know_it_copies_with_the_log():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert await consumer.pop(count=2) == ["a", "b"]
+        assert await consumer.ack("a") == OK
+        await cluster.add("b2")
+        await cluster.until_members(1, 2, within_s=60)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.sleep(6)
+        found = await Consumer(cluster).pop()
+        assert "a" not in found and "a×1" not in found
+        assert {letter[0] for letter in found} == {"b", "c"}
+
+    play(story, brokers=1)

@@ -67,6 +67,7 @@ FIELDS = (
         "cleanOffset",
         "knownVersion",
     ),
+    *("invisibleTime", "pollTime", "bornTime", "initMode", "exp", "expType", "order", "extraInfo", "offset"),
 )
 VALUES = (
     *("", "T", "g", "0", "1", "-1", "7", "2147483648", "9223372036854775807", "-9223372036854775809", "9" * 20),

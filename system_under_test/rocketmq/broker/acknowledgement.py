@@ -1,4 +1,7 @@
-"""When a master may tell a client that what it has written will stay."""
+"""What becomes of all that a master appends: it is sent on to slaves, and may be told to a client once it will stay.
+
+Whoever watches a broker learns here of everything that it appends by itself.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,16 @@ from system_under_test.storage.errors import LogTruncated
 from system_under_test.storage.message_store import FlushMode, MessageStore
 
 
+def send_on(host: Host, mastership: AnyMastership, end_offset: int) -> asyncio.Future[bool]:
+    """To be called after each append, or after some without anything between them. The result: true once all before
+    `end_offset` is replicated as configured, false if the role is lost before."""
+    host.reached("put-appended", end=end_offset, in_sync=mastership.in_sync)
+    replicated = mastership.replicated(end_offset)
+    mastership.appended()
+    host.reached("put-sent-on")
+    return replicated
+
+
 async def acknowledged(
     host: Host,
     store: MessageStore,
@@ -21,7 +34,23 @@ async def acknowledged(
     replicated: asyncio.Future[bool],
 ) -> tuple[ResponseCode, str | None]:
     """SUCCESS once all before `end_offset` is durable and replicated as configured, or a code that leaves open whether
-    it will stay. `replicated` is the mastership's answer for that offset."""
+    it will stay. `replicated` is what `send_on` gave."""
+    code, remark = await _acknowledged(host, store, config, mastership, end_offset, replicated)
+    if code is ResponseCode.SUCCESS:
+        host.reached("put-confirmed", end=end_offset)
+    else:
+        host.reached("put-unconfirmed")
+    return code, remark
+
+
+async def _acknowledged(
+    host: Host,
+    store: MessageStore,
+    config: BrokerConfig,
+    mastership: AnyMastership,
+    end_offset: int,
+    replicated: asyncio.Future[bool],
+) -> tuple[ResponseCode, str | None]:
     if config.flush_mode is FlushMode.SYNC:
         try:
             await store.flush_to(end_offset, config.flush_wait_s)

@@ -226,8 +226,6 @@ def _with(command: RemotingCommand, **fields: str) -> RemotingCommand:
 
 def _tags(request: PopRequest) -> tuple[str, ...]:
     """Raises RemotingError for a subscription that is not understood."""
-    if request.is_ordered:
-        raise RemotingError(ResponseCode.INVALID_PARAMETER, "POP in order is not supported yet")
     if request.expression_type != "TAG":
         raise RemotingError(
             ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"expressions of type {request.expression_type!r} are not supported"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.acknowledgement import acknowledged
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.message_id import message_id
@@ -58,11 +58,7 @@ class Puts:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        end_offset = puts[-1].end_offset
-        self._host.reached("put-appended", end=end_offset, in_sync=mastership.in_sync)
-        replicated = mastership.replicated(end_offset)
-        mastership.appended()
-        self._host.reached("put-sent-on")
+        replicated = send_on(self._host, mastership, puts[-1].end_offset)
         return Pending(mastership, puts, replicated)
 
     def message_id(self, put: PutResult) -> str:
@@ -70,14 +66,9 @@ class Puts:
 
     async def acknowledged(self, pending: Pending) -> tuple[ResponseCode, str | None]:
         """SUCCESS, or a code that leaves open whether the message will stay."""
-        code, remark = await acknowledged(
+        return await acknowledged(
             self._host, self._store, self._config, pending.mastership, pending.put.end_offset, pending.replicated
         )
-        if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=pending.put.end_offset)
-        else:
-            self._host.reached("put-unconfirmed")
-        return code, remark
 
     async def confirmed(self, pending: Pending) -> bool:
         """True once the message is as safe as one that was acknowledged; False if the role is lost before.

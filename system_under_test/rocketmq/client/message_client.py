@@ -279,10 +279,11 @@ class MessageClient:
         *,
         broker_name: str | None = None,
         expected: frozenset[int] = frozenset({ResponseCode.SUCCESS}),
+        waits_s: float = 0.0,
     ) -> tuple[str, RemotingCommand]:
         """One request to the master of a topic, for what this client does not know itself; who answered, and what,
-        if the response code is an expected one. Raises ClientError."""
-        broker, response = await self._ask(topic, command, broker_name, None)
+        if the response code is an expected one. So much longer than usual the answer may wait. Raises ClientError."""
+        broker, response = await self._ask(topic, command, broker_name, None, waits_s=waits_s)
         if response.code not in expected:
             raise self._refused(topic, broker, response)
         return broker, response
@@ -300,9 +301,10 @@ class MessageClient:
         broker_name: str | None,
         address: str | None,
         default_topic: str | None = None,
+        waits_s: float = 0.0,
     ) -> tuple[str, RemotingCommand]:
         """The one request of a call: to `address`, or else to the master. Returns who answered, and the answer."""
-        deadline_ns = self._deadline_ns()
+        deadline_ns = self._deadline_ns() + int(waits_s * 1e9)
         if address is None:
             try:
                 route = await self._route(topic, deadline_ns)

@@ -78,9 +78,12 @@ class PopClient:
         poll_ms: int = 0,
         init_mode: InitMode = InitMode.MIN,
         expression: str = "*",
+        is_ordered: bool = False,
+        attempt_id: str = "",
         broker_name: str | None = None,
     ) -> PopResult:
-        """At most `max_count` messages from one broker group: the named one, or each in its turn."""
+        """At most `max_count` messages from one broker group: the named one, or each in its turn. In order: only from
+        queues of which nobody has anything, what was not acknowledged first, and all of that."""
         request = PopRequest(
             topic=topic,
             consumer_group=self._group,
@@ -91,9 +94,13 @@ class PopClient:
             born_ms=self._host.clock.wall_ns() // 1_000_000,
             init_mode=init_mode,
             expression=expression,
+            is_ordered=is_ordered,
+            attempt_id=attempt_id,
         )
         name = await self._next_group(topic) if broker_name is None else broker_name
-        broker, response = await self._client.request(topic, request.encode(), broker_name=name, expected=_POPPED)
+        broker, response = await self._client.request(
+            topic, request.encode(), broker_name=name, expected=_POPPED, waits_s=poll_ms / 1000
+        )
         if response.code != ResponseCode.SUCCESS:
             return PopResult(messages=(), rest=0, broker=broker)
         try:
@@ -147,6 +154,11 @@ def _messages(topic: str, answer: PopAnswer, broker_name: str) -> tuple[PoppedMe
     """Raises MessageInvalid, ValueError."""
     messages: list[PoppedMessage] = []
     position = 0
+    counts = {
+        (queue.queue_id, offset): times
+        for queue in answer.queues
+        for offset, times in zip(queue.offsets, queue.times, strict=False)
+    }
     for handle in answer.handles(broker_name):
         message = decode_message(answer.data, position)
         if message.queue_offset != handle.offset or message.queue_id != handle.queue_id:
@@ -157,7 +169,7 @@ def _messages(topic: str, answer: PopAnswer, broker_name: str) -> tuple[PoppedMe
                 topic=topic,
                 body=message.body,
                 properties=dict(message.properties),
-                reconsume_times=message.reconsume_times,
+                reconsume_times=counts.get((handle.queue_id, handle.offset), message.reconsume_times),
                 handle=handle,
             )
         )

@@ -1,7 +1,7 @@
 """RocketMQ, shown to the harness, in each of its deployments (`RocketmqSettings.deployment`).
 
 Nodes: controllers c1…, in a NameServer each or alone; NameServers n1… without a controller; brokers b1… of one group or
-several. Workloads: `log`, `queue` and `consumption` on the brokers, all others on the key-value store that the
+several. Workloads: `log`, `queue`, `consumption` and `pop` on the brokers, all others on the key-value store that the
 controllers replicate.
 """
 
@@ -26,6 +26,7 @@ from system_under_test.rocketmq.nameserver.route import GroupRoute
 from workloads.systems.rocketmq.clients.connect import message_client
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
 from workloads.systems.rocketmq.clients.log import LogClient
+from workloads.systems.rocketmq.clients.pop import PopWorkloadClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
@@ -54,7 +55,7 @@ from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-ON_BROKERS = ("log", "queue", "consumption")
+ON_BROKERS = ("log", "queue", "consumption", "pop")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
@@ -71,7 +72,7 @@ CONTAGIOUS = ("bit-rot",)
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = ("log", "register", "queue", "consumption", *sorted(REQUESTS))
+    workloads: tuple[str, ...] = ("log", "register", "queue", "consumption", "pop", *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:
@@ -112,6 +113,8 @@ class Rocketmq:
             return QueueClient(host, settings)
         if workload == "consumption":
             return ConsumptionClient(host, settings, process)
+        if workload == "pop":
+            return PopWorkloadClient(host, settings)
         if workload == "register":
             return RegisterClient(host, settings, process)
         if workload in REQUESTS:

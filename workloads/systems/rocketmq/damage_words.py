@@ -43,7 +43,10 @@ UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry")
 """What becomes of messages that are lost."""
 READ = ("dirty-read",)
 """What becomes of them if they were readable before."""
-UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
+UNREAD_TRACES = (
+    *("inconsistent-offsets", "nonmonotonic-send"),
+    *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
+)
 READ_TRACES = (
     *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
     *("confirmed-lost", "rewritten-log"),

@@ -101,8 +101,6 @@ _STORE: Mapping[str, str] = {
     "put-appended": "a master has written a message; no slave was sent it",
     "put-sent-on": "a master has sent a message on to its slaves; it is not acknowledged",
     "put-flushed": "a message is durable at the master that took it (sync flush only)",
-    "put-confirmed": "a send is about to be answered with success",
-    "put-unconfirmed": "a send is about to be answered without certainty: not flushed or replicated in time",
     "about-to-deliver": "a master is about to write a message to its topic that has waited in another one",
     "delivery-refused": "a master could not write a message that is due, and will try again",
     "delayed-message-delivered": "a delayed message is confirmed in its topic; the progress of its level is not noted",
@@ -113,6 +111,8 @@ _STORE: Mapping[str, str] = {
     "transaction-ended": "the end of a transaction is written, confirmed or not, and about to be answered",
     "producer-asked": "a master has asked a producer how a transaction ends",
     "no-producer-to-ask": "a master has found no producer that it could ask how a transaction ends",
+    "put-confirmed": "a send, or what a consumer says of a popped message, is about to be answered with success",
+    "put-unconfirmed": "such a request is about to be answered without certainty: not flushed or replicated in time",
     "about-to-answer": "a node is about to answer a request that had to wait",
     "answered": "a node has answered a request that had to wait",
     "answer-undeliverable": "the connection ended before a request could be answered",
@@ -132,8 +132,8 @@ _POP: Mapping[str, str] = {
     "about-to-give-out": "a pop's checkpoints are safe; its messages are not sent to the consumer yet",
     "pop-ack-appended": "a master has written that a popped message is acknowledged; no slave was sent it",
     "pop-renewal-appended": "a master has written another invisible time of a popped message; no slave was sent it",
-    "pop-unconfirmed": "a pop, or what a consumer says of one, is about to be answered without certainty",
     "pop-revival-appended": "a master has written where messages will come again, and not put them there",
+    "pop-not-revived": "a master could not let popped messages come again that are due, and is about to wait",
     "pop-revived": "a master has put popped messages where they come again; no slave was sent them",
 }
 

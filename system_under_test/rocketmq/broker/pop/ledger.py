@@ -39,6 +39,19 @@ class OpenCheckpoint:
     place: Place
     due_ns: int
     left: list[int]
+    dues_ns: dict[int, int]
+    """Of what is popped in order, by offset: each may have another invisible time."""
+
+    def is_blocking(self, now_ns: int) -> bool:
+        """Whether any message is still invisible."""
+        return any(self.dues_ns[offset] > now_ns for offset in self.left)
+
+    def times(self, offset: int) -> int:
+        """How often it has come, of what is popped in order; 0 for what this checkpoint does not have."""
+        checkpoint = self.checkpoint
+        if checkpoint.ordered is None or offset not in checkpoint.offsets:
+            return 0
+        return checkpoint.ordered.times[checkpoint.offsets.index(offset)] + 1
 
 
 class Ledger:
@@ -47,6 +60,7 @@ class Ledger:
     def __init__(self) -> None:
         self._open: dict[CheckpointKey, OpenCheckpoint] = {}
         self._due: list[tuple[int, Place, CheckpointKey]] = []
+        self._ordered: dict[tuple[str, str, int], CheckpointKey] = {}
         self.messages = 0
         """That were given out and are not settled."""
 
@@ -70,13 +84,31 @@ class Ledger:
         settled: list[Place] = []
         if checkpoint.replaces is not None:
             settled = self.settle(checkpoint.replaces, checkpoint.offsets)
-        if not checkpoint.offsets or checkpoint.key in self._open:
-            return [*settled, place]
         due_ns = now_ns + checkpoint.invisible_ms * 1_000_000
-        self._open[checkpoint.key] = OpenCheckpoint(checkpoint, place, due_ns, list(checkpoint.offsets))
+        known = self._open.get(checkpoint.key)
+        if not checkpoint.offsets or known is not None:
+            if known is not None and checkpoint.ordered is not None:
+                known.dues_ns |= dict.fromkeys(checkpoint.offsets, due_ns)
+                self.put_off(known, due_ns)
+            return [*settled, place]
+        if checkpoint.ordered is not None:
+            settled += self._end_ordered(checkpoint.key)
+        dues_ns = dict.fromkeys(checkpoint.offsets, due_ns)
+        self._open[checkpoint.key] = OpenCheckpoint(checkpoint, place, due_ns, list(checkpoint.offsets), dues_ns)
         self.messages += len(checkpoint.offsets)
         heapq.heappush(self._due, (due_ns, place, checkpoint.key))
         return settled
+
+    def _end_ordered(self, key: CheckpointKey) -> list[Place]:
+        """This checkpoint takes the place of the last one of its queue."""
+        last = self.ordered(key.group, key.topic, key.queue_id)
+        self._ordered[key.group, key.topic, key.queue_id] = key
+        return [] if last is None else self.settle(last.checkpoint.key, list(last.left))
+
+    def ordered(self, group: str, topic: str, queue_id: int) -> OpenCheckpoint | None:
+        """What was popped in order of this queue and is not settled."""
+        key = self._ordered.get((group, topic, queue_id))
+        return None if key is None else self._open.get(key)
 
     def settle(self, key: CheckpointKey, offsets: Iterable[int]) -> list[Place]:
         """These messages are. Returns the place of their checkpoint if nothing of it is left."""
@@ -95,6 +127,7 @@ class Ledger:
         """All invisible times begin now: the log was read, nobody knows how long ago it was written."""
         for found in self._open.values():
             found.due_ns = now_ns + found.checkpoint.invisible_ms * 1_000_000
+            found.dues_ns = dict.fromkeys(found.checkpoint.offsets, found.due_ns)
         self._due = [(found.due_ns, found.place, key) for key, found in self._open.items()]
         heapq.heapify(self._due)
 
@@ -107,6 +140,10 @@ class Ledger:
                 return found if due_ns <= now_ns else None
             heapq.heappop(self._due)
         return None
+
+    def forget_due(self) -> None:
+        """The one that is due is not looked at again before its time changes."""
+        heapq.heappop(self._due)
 
     def put_off(self, found: OpenCheckpoint, due_ns: int) -> None:
         """It cannot come again now."""
@@ -140,6 +177,10 @@ class Progress:
         self.found(place)
         if commit is not None:
             self._waiting.append((end_offset, commit))
+
+    def moved(self, end_offset: int, commit: Commit) -> None:
+        """A group has come so far once the log is confirmed up to `end_offset`."""
+        self._waiting.append((end_offset, commit))
 
     def passed(self, commit: Commit) -> None:
         """A group has passed over what it does not want."""

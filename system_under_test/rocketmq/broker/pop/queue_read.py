@@ -8,6 +8,9 @@ from system_under_test.rocketmq.broker.pop.again import is_wanted
 from system_under_test.storage.message import MessageInvalid, decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore
 
+SCANNED = 1024
+"""So many messages are looked at for those that are wanted."""
+
 QueueKey = tuple[str, str, int]
 """(group, topic, queue)."""
 
@@ -23,6 +26,8 @@ class QueueRead:
     messages: tuple[bytes, ...]
     is_retried: bool
     rest: int
+    times: tuple[int, ...] = ()
+    """How often each came before, where they are popped in order."""
 
 
 def read_queue(
@@ -40,23 +45,29 @@ def read_queue(
     Raises DiskError.
     """
     _, topic, queue_id = key
-    found = store.get_messages(topic, queue_id, offset, max_count, max_bytes)
+    is_filtered = bool(tags) and not is_retried
+    looked_at = SCANNED if is_filtered else max_count
+    found = store.get_messages(topic, queue_id, offset, looked_at, max_bytes)
     if found.status is GetStatus.OFFSET_TOO_SMALL:
         offset = found.min_offset
-        found = store.get_messages(topic, queue_id, offset, max_count, max_bytes)
+        found = store.get_messages(topic, queue_id, offset, looked_at, max_bytes)
     if not found.messages:
         return None
     numbered = list(enumerate(found.messages, offset))
-    if tags and not is_retried:
-        numbered = [(place, data) for place, data in numbered if _is_wanted(data, tags)]
+    next_offset = offset + len(numbered)
+    if is_filtered:
+        wanted = [(place, data) for place, data in numbered if _is_wanted(data, tags)]
+        numbered = wanted[:max_count]
+        if len(wanted) > max_count:
+            next_offset = numbered[-1][0] + 1
     return QueueRead(
         key=key,
         start_offset=offset,
-        next_offset=offset + len(found.messages),
+        next_offset=next_offset,
         offsets=tuple(place for place, _ in numbered),
         messages=tuple(data for _, data in numbered),
         is_retried=is_retried,
-        rest=found.max_offset - offset - len(found.messages),
+        rest=found.max_offset - next_offset,
     )
 
 

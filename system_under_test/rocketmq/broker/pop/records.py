@@ -33,12 +33,21 @@ class CheckpointKey(NamedTuple):
     pop_time_ms: int
 
 
+class Ordered(NamedTuple):
+    """Of messages that are popped in order: how often each came before, and whose attempt this is, if it said so."""
+
+    times: tuple[int, ...]
+    attempt_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Messages at `offsets`, ascending, were given out and are invisible for `invisible_ms`.
 
     Without offsets it only says where the group begins: at the key's start offset. `replaces`: of this checkpoint the
-    same message is settled by this record.
+    same message is settled by this record. `ordered`: the messages come again in their places, together with what
+    follows; the last such checkpoint of a queue stands, and one with its name again only says that some are invisible
+    for longer or shorter.
     """
 
     key: CheckpointKey
@@ -46,6 +55,7 @@ class Checkpoint:
     offsets: tuple[int, ...]
     broker_name: str
     replaces: CheckpointKey | None = None
+    ordered: Ordered | None = None
 
     @property
     def next_offset(self) -> int:
@@ -100,6 +110,8 @@ def encode_record(record: Record) -> tuple[str, bytes]:
     }
     if record.replaces is not None:
         value["replaces"] = {"so": record.replaces.start_offset, "pt": record.replaces.pop_time_ms}
+    if record.ordered is not None:
+        value["ordered"] = {"n": list(record.ordered.times), "a": record.ordered.attempt_id}
     return CHECKPOINT_TAG, _written(value)
 
 
@@ -143,7 +155,9 @@ def _checkpoint(key: CheckpointKey, broker_name: str, value: Mapping[str, Any]) 
     offsets = tuple(key.start_offset + difference for difference in _offsets(value["d"]))
     if list(offsets) != sorted(set(offsets)):
         raise ValueError("a checkpoint's messages ascend")
-    replaced = value.get("replaces")
+    replaced, ordered = value.get("replaces"), value.get("ordered")
+    if ordered is not None and len(ordered["n"]) != len(offsets):
+        raise ValueError("as many counts as messages are needed")
     return Checkpoint(
         key=key,
         invisible_ms=max(0, _of(int, value["it"])),
@@ -152,6 +166,7 @@ def _checkpoint(key: CheckpointKey, broker_name: str, value: Mapping[str, Any]) 
         replaces=None
         if replaced is None
         else key._replace(start_offset=_of(int, replaced["so"]), pop_time_ms=_of(int, replaced["pt"])),
+        ordered=None if ordered is None else Ordered(_offsets(ordered["n"]), _of(str, ordered["a"])),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.again import ADDED_BYTES, DEFAULT_RETRIES, PutAgain, put_again
 from system_under_test.rocketmq.broker.pop.context import PopContext
@@ -58,6 +59,11 @@ class Revival:
         while not self._mastership.ended:
             now_ns = clock.monotonic_ns()
             found = self._ledger.due(now_ns)
+            if found is not None and found.checkpoint.ordered is not None:
+                # Whoever waits for the queue may have it now.
+                self._ledger.forget_due()
+                self._context.polls.wake(found.checkpoint.key.topic)
+                continue
             if found is not None:
                 if not await self._let_come_again(found):
                     await clock.sleep(self._context.config.retry_s)
@@ -73,12 +79,13 @@ class Revival:
     async def _let_come_again(self, found: OpenCheckpoint) -> bool:
         """Put what is left of it where the group finds it; False if that cannot be done now."""
         key = found.checkpoint.key
-        messages = self.messages_left(found)
         group = self._context.groups(key.group)
         retries = DEFAULT_RETRIES if group is None else group.retry_max_times
-        wanted = {offset: put_again(message, key, offset, retries) for offset, message in messages.items()}
-        topics = sorted({again.topic for again in wanted.values()})
         try:
+            self._check_writable()
+            messages = self.messages_left(found)
+            wanted = {offset: put_again(message, key, offset, retries) for offset, message in messages.items()}
+            topics = sorted({again.topic for again in wanted.values()})
             for topic in topics:
                 await self._context.ensure_topic(TopicConfig.of(topic, 1))
             self._check_writable()
@@ -86,13 +93,12 @@ class Revival:
                 # Whoever acknowledged while a topic was made has acknowledged.
                 offsets = [o for o, again in wanted.items() if again.topic == topic and self._ledger.holds(key, o)]
                 self._put_again(key, topic, {offset: (messages[offset], wanted[offset]) for offset in offsets})
-        except (DiskFull, RemotingError) as error:
-            self._host.log("not_revived", topic=key.topic, group=key.group, reason=str(error))
+        except (DiskFull, RemotingError):
+            self._host.reached("pop-not-revived")
             return False
         if self._ledger.open(key) is found:
             # Rotten here; whoever is master next may have it whole.
             self._ledger.put_off(found, self._host.clock.monotonic_ns() + found.checkpoint.invisible_ms * 1_000_000)
-        self._mastership.appended()
         return True
 
     def messages_left(self, found: OpenCheckpoint) -> dict[int, Message]:
@@ -118,6 +124,7 @@ class Revival:
         with suppress(DiskFull):
             put = self._log.append(settlement, found.place.queue_id)
             self._progress.settled(put.end_offset, self._ledger.settle(key, offsets))
+            send_on(self._host, self._mastership, put.end_offset)
 
     def _put_again(self, key: CheckpointKey, topic: str, wanted: Mapping[int, tuple[Message, PutAgain]]) -> None:
         """Say first where they will be, then put them there. Raises DiskFull; what was put by then is settled."""
@@ -128,12 +135,15 @@ class Revival:
         begin = self._store.queue_end(topic, 0)
         again = Again(topic, tuple(range(begin, begin + len(wanted))))
         settlement = Settlement(key=key, offsets=tuple(wanted), broker_name=self._context.config.group, again=again)
-        self._log.append(settlement, found.place.queue_id)
+        put = self._log.append(settlement, found.place.queue_id)
         self._host.reached("pop-revival-appended")
-        for offset, (message, how) in wanted.items():
-            put = self._put_message(message, how)
-            self._progress.settled(put.end_offset, self._ledger.settle(key, (offset,)))
-        self._host.reached("pop-revived")
+        try:
+            for offset, (message, how) in wanted.items():
+                put = self._put_message(message, how)
+                self._progress.settled(put.end_offset, self._ledger.settle(key, (offset,)))
+            self._host.reached("pop-revived")
+        finally:
+            send_on(self._host, self._mastership, put.end_offset)
 
     def _put_message(self, message: Message, again: PutAgain) -> PutResult:
         def put(properties: Mapping[str, str]) -> PutResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -16,7 +17,7 @@ from system_under_test.rocketmq.broker.pop.records import (
     decode_record,
     encode_record,
 )
-from system_under_test.rocketmq.topic import READ, TopicConfig
+from system_under_test.rocketmq.topic import MAX_NAME, READ, TopicConfig
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import MessageInvalid, decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore, PutResult
@@ -26,10 +27,15 @@ RECORD_BYTES = 1 << 20
 READ_COUNT = 1024
 
 
+def revive_topic(cluster: str) -> str:
+    """A cluster's name may have characters that no topic's may have, and any length."""
+    return f"{REVIVE_TOPIC_PREFIX}{re.sub('[^%|a-zA-Z0-9_-]', '_', cluster)}"[:MAX_NAME]
+
+
 class ReviveLog:
     def __init__(self, host: Host, store: MessageStore, cluster: str) -> None:
         # Clients may read it, and write nothing into it.
-        self.topic = TopicConfig.of(f"{REVIVE_TOPIC_PREFIX}{cluster}", REVIVE_QUEUES, READ)
+        self.topic = TopicConfig.of(revive_topic(cluster), REVIVE_QUEUES, READ)
         self._host = host
         self._store = store
 

@@ -17,20 +17,35 @@ settled. So it knows what its predecessor knew, and refuses to serve before that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.acknowledgement import acknowledged
+from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
-from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, Place, Progress
+from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, OpenCheckpoint, Place, Progress
+from system_under_test.rocketmq.broker.pop.positions import Positions
 from system_under_test.rocketmq.broker.pop.queue_read import QueueKey, QueueRead, read_queue
-from system_under_test.rocketmq.broker.pop.records import REVIVE_QUEUES, Checkpoint, CheckpointKey, Record, Settlement
+from system_under_test.rocketmq.broker.pop.records import (
+    REVIVE_QUEUES,
+    Checkpoint,
+    CheckpointKey,
+    Ordered,
+    Record,
+    Settlement,
+)
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.revive_log import ReviveLog
-from system_under_test.rocketmq.pop_protocol import InitMode, PopAnswer, PoppedQueue, PopRequest, retry_topic
+from system_under_test.rocketmq.pop_protocol import (
+    ORDERED_REVIVE_QUEUE,
+    InitMode,
+    PopAnswer,
+    PoppedQueue,
+    PopRequest,
+    retry_topic,
+)
 from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.message_store import PutResult
 
@@ -39,15 +54,6 @@ MAX_GIVEN_OUT = 100_000
 MAX_ANSWER_BYTES = 1 << 20
 RETRY_EVERY = 5
 """One pop of so many looks into the retry topic first, so that neither starves."""
-
-
-@dataclass(slots=True)
-class Position:
-    """Where the next pop of a queue begins, and which offset of the group stood for that when it was last looked at:
-    where that is another now, somebody else has moved the group."""
-
-    next_offset: int
-    committed: int | None
 
 
 class PopService:
@@ -68,7 +74,7 @@ class PopService:
         self._revival = self.revival_type(
             context, mastership, self._log, self._ledger, self._progress, self.check_writable
         )
-        self._positions: dict[QueueKey, Position] = {}
+        self._positions = Positions(context.store.consumer_offsets)
         self._turn = 0
 
     # life
@@ -97,10 +103,7 @@ class PopService:
         self._ledger.begin_anew(self._host.clock.monotonic_ns())
         for found in self._ledger.all_open():
             self._progress.found(found.place)
-        for key, position in self._positions.items():
-            if position.next_offset > (position.committed or 0):
-                self._store.consumer_offsets.commit(*key, position.next_offset)
-                position.committed = position.next_offset
+        self._positions.commit_all()
         self.is_ready = True
         if self._ledger.messages:
             self._host.reached("pop-resumed")
@@ -112,14 +115,16 @@ class PopService:
 
     def _replay(self, record: Record, place: Place) -> None:
         if isinstance(record, Settlement):
+            found = self._ledger.open(record.key)
             self._ledger.settle(record.key, self._log.really_settled(record))
+            if found is not None and found.checkpoint.ordered is not None:
+                self._positions.raise_to(_queue_of(record.key), _first_left(found))
             return
         self._ledger.add(record, place, 0)
-        if record.replaces is None:
-            queue = record.key.group, record.key.topic, record.key.queue_id
-            stored = self._store.consumer_offsets.get(*queue)
-            position = self._positions.setdefault(queue, Position(stored or 0, stored))
-            position.next_offset = max(position.next_offset, record.next_offset)
+        if record.ordered is not None:
+            self._positions.raise_to(_queue_of(record.key), record.key.start_offset)
+        elif record.replaces is None:
+            self._positions.raise_to(_queue_of(record.key), record.next_offset)
 
     # what clients ask for
 
@@ -129,15 +134,21 @@ class PopService:
         Raises RemotingError.
         """
         await self._context.ensure_topic(self._log.topic)
-        self.check_writable()
-        if self._ledger.messages >= MAX_GIVEN_OUT:
-            raise RemotingError(ResponseCode.SYSTEM_BUSY, f"{MAX_GIVEN_OUT} messages are given out and not settled")
-        try:
-            answer, end_offset = self._give_out(request, self._reads(request, queues, tags))
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        if not answer.queues:
-            return None
+        while True:
+            self.check_writable()
+            if self._ledger.messages >= MAX_GIVEN_OUT:
+                raise RemotingError(ResponseCode.SYSTEM_BUSY, f"{MAX_GIVEN_OUT} messages are given out and not settled")
+            try:
+                reads = (self._ordered_reads if request.is_ordered else self._reads)(request, queues, tags)
+                answer, end_offset = self._give_out(request, reads)
+            except DiskFull as error:
+                raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+            if answer.queues:
+                break
+            if not reads:
+                return None
+            # All that was looked at is unwanted, and passed over; others may go on meanwhile.
+            await self._host.clock.sleep(0)
         self._host.reached("pop-checkpointed")
         await self.confirm(end_offset)
         self._host.reached("about-to-give-out")
@@ -145,9 +156,15 @@ class PopService:
 
     def has_messages(self, request: PopRequest, queues: int) -> bool:
         """Whether a pop would find something, whatever its tags."""
-        return any(
-            self._store.queue_range(key[1], key[2])[1] > self._position(key) for key in self._turns(request, queues)
-        )
+        now_ns = self._host.clock.monotonic_ns()
+        for key in self._turns(request, queues):
+            last = self._ledger.ordered(*key)
+            is_closed = request.is_ordered and (
+                key[1] != request.topic or (last is not None and self._is_blocked(last, request, now_ns))
+            )
+            if not is_closed and self._store.queue_range(key[1], key[2])[1] > self._position(key):
+                return True
+        return False
 
     def peek(self, request: PopRequest, queues: int) -> tuple[tuple[bytes, ...], int]:
         """What a pop would find, and how much beside it; nothing is given out."""
@@ -165,17 +182,20 @@ class PopService:
         """Settle what these deliveries still hold of these messages; how many that are. Raises RemotingError."""
         self.check_writable()
         settled, put = 0, None
-        try:
-            for key, offsets in deliveries:
-                held = tuple(sorted({offset for offset in offsets if self._ledger.holds(key, offset)}))
+        for named, offsets in deliveries:
+            key = self._standing(named)
+            held = tuple(sorted({offset for offset in offsets if self._ledger.holds(key, offset)}))
+            try:
                 if held:
                     put = self._append_settlement(key, held)
                     settled += len(held)
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+            except DiskFull as error:
+                if put is None:
+                    raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+                break
         if put is not None:
             self._host.reached("pop-ack-appended")
-            await self.confirm(put.end_offset)
+            await self.confirm_acknowledgement(put.end_offset)
         return settled
 
     async def change_invisible_time(self, key: CheckpointKey, offset: int, invisible_ms: int) -> Checkpoint | None:
@@ -184,6 +204,7 @@ class PopService:
         Raises RemotingError.
         """
         self.check_writable()
+        key = self._standing(key)
         if not self.may_change(key, offset):
             return None
         checkpoint = self.renewal(key, offset, invisible_ms)
@@ -195,12 +216,23 @@ class PopService:
         await self.confirm(put.end_offset)
         return checkpoint
 
+    def _standing(self, key: CheckpointKey) -> CheckpointKey:
+        """Of messages that are popped in order RocketMQ's handles may name any of them as the checkpoint's first."""
+        found = self._ledger.ordered(key.group, key.topic, key.queue_id)
+        is_meant = found is not None and found.checkpoint.key.pop_time_ms == key.pop_time_ms
+        return found.checkpoint.key if found is not None and is_meant else key
+
     def may_change(self, key: CheckpointKey, offset: int) -> bool:
         """Whether this delivery may get another invisible time: if it still stands."""
         return self._ledger.holds(key, offset)
 
     def renewal(self, key: CheckpointKey, offset: int, invisible_ms: int) -> Checkpoint:
-        """The checkpoint that takes the place of that one for this message."""
+        """The checkpoint that takes the place of that one for this message; in order it keeps its name."""
+        found = self._ledger.open(key)
+        if found is not None and found.checkpoint.ordered is not None:
+            times = found.times(offset) - 1
+            ordered = Ordered((times,), found.checkpoint.ordered.attempt_id)
+            return replace(found.checkpoint, invisible_ms=invisible_ms, offsets=(offset,), ordered=ordered)
         name = key._replace(start_offset=offset)
         return Checkpoint(
             key=name._replace(pop_time_ms=self._free_pop_time([name])),
@@ -224,16 +256,17 @@ class PopService:
                 "needed",
             )
 
+    async def confirm_acknowledgement(self, end_offset: int) -> None:
+        """As `confirm`."""
+        await self.confirm(end_offset)
+
     async def confirm(self, end_offset: int) -> None:
         """Return when what was appended is as safe as a send that is acknowledged. Raises RemotingError otherwise: it
         may stay, and it may go."""
-        mastership = self.mastership
-        replicated = mastership.replicated(end_offset)
-        mastership.appended()
-        config = self._context.config
+        mastership, config = self.mastership, self._context.config
+        replicated = send_on(self._host, mastership, end_offset)
         code, remark = await acknowledged(self._host, self._store, config, mastership, end_offset, replicated)
         if code is not ResponseCode.SUCCESS:
-            self._host.reached("pop-unconfirmed")
             raise RemotingError(code, remark or "")
 
     # reading
@@ -246,9 +279,7 @@ class PopService:
             if count == 0 or size <= 0:
                 break
             is_retried = key[1] != request.topic
-            offset = self._position(key)
-            if request.init_mode is InitMode.MAX and not is_retried and not self._has_begun(key):
-                offset = self._begin_at_the_end(key)
+            offset = self._position(key) if is_retried else self._begin(key, request)
             read = read_queue(
                 self._store, key, offset, tags=tags, is_retried=is_retried, max_count=count, max_bytes=size
             )
@@ -257,6 +288,46 @@ class PopService:
                 size -= sum(map(len, read.messages))
                 reads.append(read)
         return reads
+
+    def _ordered_reads(self, request: PopRequest, queues: int, tags: tuple[str, ...]) -> list[QueueRead]:
+        """Of queues of which nothing is given out that is still invisible: what is left, and what follows it. All that
+        is left comes again together, however much is asked for."""
+        reads: list[QueueRead] = []
+        count, size, now_ns = request.max_count, MAX_ANSWER_BYTES, self._host.clock.monotonic_ns()
+        for key in self._turns(request, queues):
+            last = self._ledger.ordered(*key)
+            if key[1] != request.topic or (last is not None and self._is_blocked(last, request, now_ns)):
+                continue
+            if count <= 0 or size <= 0:
+                break
+            begin, wanted = self._begin(key, request), count
+            if last is not None:
+                begin = last.left[0]
+                wanted = last.checkpoint.next_offset - begin + max(0, count - len(last.left))
+            read = read_queue(self._store, key, begin, tags=tags, is_retried=False, max_count=wanted, max_bytes=size)
+            if read is not None:
+                read = read if last is None else _without_settled(read, last)
+                count -= len(read.offsets)
+                size -= sum(map(len, read.messages))
+                reads.append(read)
+        return reads
+
+    def _is_blocked(self, last: OpenCheckpoint, request: PopRequest, now_ns: int) -> bool:
+        ordered = last.checkpoint.ordered
+        assert ordered is not None
+        is_same_attempt = request.attempt_id != "" and ordered.attempt_id == request.attempt_id
+        return last.is_blocking(now_ns) and not is_same_attempt
+
+    def _ordered(self, request: PopRequest, read: QueueRead) -> Ordered | None:
+        """How often the messages have come before, where they are popped in order."""
+        if not request.is_ordered:
+            return None
+        last = self._ledger.ordered(*read.key)
+        if last is None:
+            return Ordered((0,) * len(read.offsets), request.attempt_id)
+        ordered = last.checkpoint.ordered
+        again = 1 if ordered is not None and request.attempt_id and ordered.attempt_id == request.attempt_id else 0
+        return Ordered(tuple(max(0, last.times(offset) - again) for offset in read.offsets), request.attempt_id)
 
     def _turns(self, request: PopRequest, queues: int) -> list[QueueKey]:
         """The queues in the order in which a pop looks into them: each begins at another one."""
@@ -269,27 +340,22 @@ class PopService:
         again = (group, retry_topic(group, topic), 0)
         return [again, *keys] if self._turn % RETRY_EVERY == 0 else [*keys, again]
 
-    def _has_begun(self, key: QueueKey) -> bool:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        return stored is not None or (position is not None and position.committed is None)
+    def _begin(self, key: QueueKey, request: PopRequest) -> int:
+        """Where the group goes on, or begins. Raises DiskFull."""
+        is_new = request.init_mode is InitMode.MAX and self._positions.of(key) is None
+        return self._begin_at_the_end(key) if is_new else self._position(key)
 
     def _position(self, key: QueueKey) -> int:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        if position is not None and position.committed == stored:
-            return position.next_offset
-        if stored is None:
-            return self._store.queue_range(key[1], key[2])[0]
-        self._positions[key] = Position(stored, stored)
-        return stored
+        position = self._positions.of(key)
+        return self._store.queue_range(key[1], key[2])[0] if position is None else position
 
     def _begin_at_the_end(self, key: QueueKey) -> int:
         """With the last message, as RocketMQ does. It is written down, or the next master might let the group begin
         later. Raises DiskFull."""
         least, end = self._store.queue_range(key[1], key[2])
         begin = max(least, end - 1)
-        self._append_checkpoint(self._checkpoint(key, begin, (), self._free_pop_time([]), 0), begin)
+        put = self._append_checkpoint(self._checkpoint(key, begin, (), self._free_pop_time([]), 0), begin)
+        send_on(self._host, self.mastership, put.end_offset)
         return begin
 
     # writing
@@ -304,23 +370,33 @@ class PopService:
             if not read.offsets:
                 self._pass_over(read)
                 continue
-            checkpoint = self._checkpoint(read.key, read.start_offset, read.offsets, pop_time_ms, request.invisible_ms)
+            checkpoint = replace(
+                self._checkpoint(read.key, read.start_offset, read.offsets, pop_time_ms, request.invisible_ms),
+                ordered=self._ordered(request, read),
+            )
+            next_offset = None if request.is_ordered else read.next_offset
             try:
-                end_offset = self._append_checkpoint(checkpoint, read.next_offset).end_offset
+                end_offset = self._append_checkpoint(checkpoint, next_offset).end_offset
             except DiskFull:
                 if not given:
                     raise
                 break
-            given.append(read)
-        answer = PopAnswer(
+            given.append(read if checkpoint.ordered is None else replace(read, times=checkpoint.ordered.times))
+        return self._answer(request, given, pop_time_ms), end_offset
+
+    def _answer(self, request: PopRequest, given: Sequence[QueueRead], pop_time_ms: int) -> PopAnswer:
+        return PopAnswer(
             pop_time_ms=pop_time_ms,
             invisible_ms=request.invisible_ms,
-            revive_queue=self._log.queue_of(request.consumer_group, request.topic),
-            queues=tuple(PoppedQueue(read.is_retried, read.key[2], read.start_offset, read.offsets) for read in given),
+            revive_queue=ORDERED_REVIVE_QUEUE
+            if request.is_ordered
+            else self._log.queue_of(request.consumer_group, request.topic),
+            queues=tuple(
+                PoppedQueue(read.is_retried, read.key[2], read.start_offset, read.offsets, read.times) for read in given
+            ),
             data=b"".join(message for read in given for message in read.messages),
             rest=sum(read.rest for read in given),
         )
-        return answer, end_offset
 
     def _checkpoint(
         self, key: QueueKey, start_offset: int, offsets: tuple[int, ...], pop_time_ms: int, invisible_ms: int
@@ -349,7 +425,7 @@ class PopService:
         settled = self._ledger.add(checkpoint, place, self._host.clock.monotonic_ns())
         self._progress.settled(put.end_offset, settled)
         if commit is not None:
-            self._move((group, topic, queue_id), commit.offset)
+            self._positions.move((group, topic, queue_id), commit.offset)
         self._revival.look()
         return put
 
@@ -360,30 +436,38 @@ class PopService:
         settlement = Settlement(key=key, offsets=offsets, broker_name=self._context.config.group)
         put = self._log.append(settlement, found.place.queue_id)
         self._progress.settled(put.end_offset, self._ledger.settle(key, offsets))
+        if found.checkpoint.ordered is not None:
+            next_offset = _first_left(found)
+            self._positions.move(_queue_of(key), next_offset)
+            self._progress.moved(put.end_offset, Commit(key.group, key.topic, key.queue_id, next_offset))
+            if not found.left:
+                self._context.polls.wake(key.topic)
         return put
 
     def _pass_over(self, read: QueueRead) -> None:
         """Nothing of it is wanted."""
-        self._move(read.key, read.next_offset)
+        self._positions.move(read.key, read.next_offset)
         self._progress.passed(Commit(*read.key, read.next_offset))
         self._commit_confirmed()
 
-    def _move(self, key: QueueKey, next_offset: int) -> None:
-        stored = self._store.consumer_offsets.get(*key)
-        position = self._positions.get(key)
-        if position is None or position.committed != stored:
-            position = self._positions[key] = Position(next_offset, stored)
-        position.next_offset = next_offset
-
     def _commit_confirmed(self) -> None:
         """Let groups' offsets follow the confirmed log, and the revive log's own."""
-        offsets = self._store.consumer_offsets
         for commit in self._progress.confirmed(self._store.dispatched_offset):
-            key = commit.group, commit.topic, commit.queue_id
-            position = self._positions.get(key)
-            # Where somebody else has moved the group meanwhile, it stays where it was put.
-            if position is not None and position.committed == offsets.get(*key):
-                offsets.commit(*commit)
-                position.committed = commit.offset
+            self._positions.commit(commit)
         for queue_id in self._progress.queues():
             self._log.note_settled(queue_id, self._progress.revive_offset(queue_id, self._log.end(queue_id)))
+
+
+def _without_settled(read: QueueRead, last: OpenCheckpoint) -> QueueRead:
+    """Of what the last ordered checkpoint gave out only what is left of it."""
+    end = last.checkpoint.next_offset
+    kept = [i for i, offset in enumerate(read.offsets) if offset >= end or offset in last.left]
+    return replace(read, offsets=tuple(read.offsets[i] for i in kept), messages=tuple(read.messages[i] for i in kept))
+
+
+def _queue_of(key: CheckpointKey) -> QueueKey:
+    return key.group, key.topic, key.queue_id
+
+
+def _first_left(found: OpenCheckpoint) -> int:
+    return found.left[0] if found.left else found.checkpoint.next_offset

@@ -13,7 +13,7 @@ looks again now and then.
 from __future__ import annotations
 
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.broker.classic.log_comparison import NotComparable, end_in_common
+from system_under_test.rocketmq.broker.classic.log_comparison import NotComparable
 from system_under_test.rocketmq.broker.classic.surplus import set_aside
 from system_under_test.rocketmq.broker.classic.wire import TRANSFER_HEADER_SIZE, decode_transfer_header, encode_ack
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -59,7 +59,9 @@ class ClassicFollower:
     async def _replicate_until_its_end(self, connection: Connection) -> None:
         host, store = self._host, self._store
         try:
-            common = await end_in_common(store, self._remoting, self._master, self._config.controller_timeout_s)
+            common = await self._parts.end_in_common(
+                store, self._remoting, self._master, self._config.controller_timeout_s
+            )
         except (ConnectFailed, NotComparable) as error:
             host.log("log_not_compared", master=self._master, reason=str(error))
             raise ConnectionClosed("the logs could not be compared") from error

@@ -199,7 +199,12 @@ def play(story: Story, **config: Any) -> None:
             groups=("controllers",),
             program=PythonProgram(
                 main="system_under_test.rocketmq.node:controller",
-                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+                config={
+                    "controllerPort": 9878,
+                    "controllerDLegerSelfId": name,
+                    "controllerDLegerPeers": peers,
+                    **config,
+                },
             ),
         )
         for name in CONTROLLERS

@@ -36,7 +36,12 @@ def specs(config: dict[str, Any]) -> tuple[NodeSpec, ...]:
             groups=("controllers",),
             program=PythonProgram(
                 main="system_under_test.rocketmq.node:controller",
-                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
+                config={
+                    "controllerPort": 9878,
+                    "controllerDLegerSelfId": name,
+                    "controllerDLegerPeers": peers,
+                    **config,
+                },
             ),
         )
         for name in CONTROLLERS

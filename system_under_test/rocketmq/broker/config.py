@@ -129,7 +129,7 @@ class BrokerConfig:
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
             slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
             retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
-            store_path=settings.text("storePathRootDir", "store"),
+            store_path=settings.path("storePathRootDir", "store"),
             file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
             max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
         )

@@ -23,8 +23,8 @@ class ControllerConfig:
     self_id: str
     peers: Mapping[str, str] = field(default_factory=dict)
     """Raft address of each controller by id."""
-    listen_port: int = 9878
-    """Where requests are taken; the same on all controllers."""
+    listen_port: int | None = None
+    """Where requests are taken, the same on all controllers; None: where each takes those of Raft."""
     store_path: str = "controller"
     enable_elect_unclean_master: bool = False
     notify_broker_role_changed: bool = True
@@ -51,8 +51,8 @@ class ControllerConfig:
             group=settings.text("controllerDLegerGroup", "group1"),
             self_id=self_id,
             peers=peers,
-            listen_port=settings.port("controllerPort", 9878),
-            store_path=settings.text("controllerStorePath", "controller"),
+            listen_port=settings.port("controllerPort", 0) if "controllerPort" in config else None,
+            store_path=settings.path("controllerStorePath", "controller"),
             enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
             notify_broker_role_changed=settings.flag("notifyBrokerRoleChanged", True),
             broker_timeout_s=settings.seconds_from_ms("brokerHeartbeatTimeout", 10_000),
@@ -109,7 +109,9 @@ class ControllerConfig:
     def request_address(self, peer: str | None) -> str | None:
         """Where this controller takes requests."""
         address = self.peers.get(peer or "")
-        return None if address is None else f"{address.rpartition(':')[0]}:{self.listen_port}"
+        if address is None or self.listen_port is None:
+            return address
+        return f"{address.rpartition(':')[0]}:{self.listen_port}"
 
 
 def parse_peers(text: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from tests.scenarios.broker_cluster import TOPIC, Cluster
@@ -33,6 +34,8 @@ class Deployed(Cluster):
     def __init__(self, environment: SimulatedEnvironment, nodes: Mapping[str, NodeSpec]) -> None:
         brokers = [name for name, spec in nodes.items() if spec.groups == ("broker",)]
         super().__init__(environment, brokers, self._add)
+        asked = [f"{name}:9878" for name, spec in nodes.items() if spec.groups != ("broker",)]
+        self._controllers = ControllerClient(self._host, asked, 2.0)
         self.name_servers = [f"{name}:9876" for name, spec in nodes.items() if spec.groups == ("nameserver",)]
 
     async def _add(self, name: str) -> None:
@@ -67,8 +70,13 @@ class Deployed(Cluster):
             return False
         return True
 
-    def is_up(self, name: str) -> bool:
-        return name in self._environment.running()
+    async def until_letters(self, node: str, *letters: str, within_s: float = 30) -> None:
+        """This replica shows these, and no others."""
+
+        async def are_shown() -> bool:
+            return await self.read(node) == list(letters)
+
+        await self.until(are_shown, within_s)
 
 
 def play(

@@ -10,6 +10,7 @@ from typing import Any
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.rocketmq.version import Version
 from system_under_test.storage.message_store import FlushMode
 
 
@@ -31,6 +32,7 @@ class BrokerConfig:
     """None in controller mode: the controllers say it."""
     broker_id: int = 0
     """Of a configured role: 0 is the master's. In controller mode ids come from the controllers."""
+    version: Version = Version.V5
     cluster: str = "DefaultCluster"
     group: str = "broker-a"
     """RocketMQ's brokerName: all replicas of one log share it."""
@@ -94,6 +96,7 @@ class BrokerConfig:
             controllers=controllers,
             role=role,
             broker_id=broker_id,
+            version=Version.of(config),
             cluster=settings.text("brokerClusterName", "DefaultCluster"),
             group=settings.text("brokerName", "broker-a"),
             address=settings.addresses("brokerAddr")[0] if "brokerAddr" in config else "",
@@ -160,6 +163,8 @@ class _Settings(Settings):
         for ignored in ("controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
             self._config.get(ignored)
         if self.flag("enableControllerMode", False):
+            if Version.of(self._config) is Version.V4:
+                raise ValueError("enableControllerMode: a broker of version 4 has no such mode")
             if not controllers:
                 raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
             return None, 0, controllers

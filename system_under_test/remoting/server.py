@@ -62,7 +62,11 @@ class RemotingServer:
 
     async def start(self, port: int) -> None:
         """Raises OSError if the port is taken."""
-        self._listener = await self._host.network.listen(port, self._serve)
+        self._listener = await self._host.network.listen(port, self.serve)
+
+    def share(self, listener: Listener) -> None:
+        """Another one listens, and hands over by `serve` the connections that are for this server."""
+        self._listener = listener
 
     def close(self) -> None:
         """Stop listening, close all connections, cancel what is still being answered."""
@@ -79,7 +83,8 @@ class RemotingServer:
         self._serial += 1
         return self._serial
 
-    async def _serve(self, connection: Connection) -> None:
+    async def serve(self, connection: Connection) -> None:
+        """Answer what comes on it until it ends."""
         if self._listener is None:
             connection.close()
             return

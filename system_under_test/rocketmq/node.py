@@ -80,17 +80,15 @@ async def proxy(host: Host, config: Mapping[str, Any]) -> None:
 
 
 class ControllerService:
-    """A controller with the port on which it takes requests."""
+    """A controller with the server that takes its requests."""
 
     def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
         self._controller = Controller(host, config, parts)
         self._server = RemotingServer(host, self._controller.handle, self._controller.on_close)
-        self._port = config.listen_port
 
     async def start(self) -> None:
         """Raises OSError if a port is taken."""
-        await self._controller.start()
-        await self._server.start(self._port)
+        await self._controller.start(self._server)
 
     async def stop(self) -> None:
         self._server.close()

@@ -37,6 +37,14 @@ class Settings:
             raise ValueError(f"{name}: expected text, got {value!r}")
         return value
 
+    def path(self, name: str, default: str) -> str:
+        """A directory within the node's own file tree, in which an absolute one begins as well."""
+        value = self.text(name, default)
+        parts = [part for part in value.split("/") if part not in ("", ".")]
+        if not parts or ".." in parts:
+            raise ValueError(f"{name}: expected a directory, got {value!r}")
+        return "/".join(parts)
+
     def port(self, name: str, default: int) -> int:
         value = self.integer(name, default)
         if not 0 <= value <= 65535:

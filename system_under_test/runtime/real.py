@@ -4,6 +4,7 @@
 
 CONFIG.json is `{"name": …, "data": DIRECTORY, "config": {…}}`. Two more are optional: `"addresses": {"b1:10911":
 "127.0.0.1:41234"}` says where others are reached from here, and `"bind": "127.0.0.2"` listens on that address only.
+Instead of its settings, `config` may be the path of a file that has them as lines `name = value` (see `properties`).
 
 The node's files live in DIRECTORY/disk. Its events go to DIRECTORY/events.jsonl and to stdout, one JSON object a
 line, written at once; `time` is the machine's CLOCK_MONOTONIC and `wall` the wall clock as the node sees it, both
@@ -31,6 +32,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
+from system_under_test.runtime.properties import properties
 from system_under_test.runtime.real_disk import RealDisk
 
 T = TypeVar("T")
@@ -351,6 +353,8 @@ def run_program(arguments: Sequence[str]) -> int:
         main_name, config_path = arguments
         settings = json.loads(Path(config_path).read_text("utf-8"))
         name, data, config = settings["name"], Path(settings["data"]), settings["config"]
+        if isinstance(config, str):
+            config = properties(Path(config).read_text("utf-8"))
         main = _load_main(main_name)
     except (ValueError, KeyError, TypeError, OSError, ImportError, AttributeError) as error:
         sys.stderr.write(f"bad config: {type(error).__name__}: {error}\n")

@@ -280,6 +280,8 @@ class CommitLog:
         wanted = _SCAN_BYTES
         while offset < end:
             data = self.read(offset, min(wanted, end - offset))
+            if not data:
+                raise StorageCorrupt(f"the log has no byte at {offset}, though it should reach to {end}")
             position = 0
             while position < len(data):
                 size = self._size_at(data, position, offset + position)

@@ -68,6 +68,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     }
     controller = {
         "enableControllerInNamesrv": True,
+        "controllerPort": 9878,
         "controllerDLegerPeers": "c1-c1:9879",
         "controllerDLegerSelfId": "c1",
         "brokerHeartbeatTimeout": 1000,

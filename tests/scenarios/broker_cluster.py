@@ -365,6 +365,7 @@ def play(
                 main="system_under_test.rocketmq.node:nameserver",
                 config={
                     "enableControllerInNamesrv": True,
+                    "controllerPort": 9878,
                     "controllerDLegerPeers": peers,
                     "controllerDLegerSelfId": name,
                     "enableElectUncleanMaster": unclean,

@@ -204,7 +204,13 @@ def controller(name: str, **config: Any) -> NodeSpec:
         groups=("controllers",),
         program=PythonProgram(
             main="system_under_test.rocketmq.node:controller",
-            config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **joins, **config},
+            config={
+                "controllerPort": 9878,
+                "controllerDLegerSelfId": name,
+                "controllerDLegerPeers": peers,
+                **joins,
+                **config,
+            },
         ),
     )
 

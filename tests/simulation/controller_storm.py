@@ -36,7 +36,13 @@ def _spec(name: str, config: dict[str, Any]) -> NodeSpec:
         groups=("controllers",),
         program=PythonProgram(
             main="system_under_test.rocketmq.node:controller",
-            config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **joins, **config},
+            config={
+                "controllerPort": 9878,
+                "controllerDLegerSelfId": name,
+                "controllerDLegerPeers": peers,
+                **joins,
+                **config,
+            },
         ),
     )
 

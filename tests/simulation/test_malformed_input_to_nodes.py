@@ -34,6 +34,7 @@ BROKER = {
 }
 CONTROLLER = {
     "enableControllerInNamesrv": True,
+    "controllerPort": 9878,
     "controllerDLegerPeers": "c1-c1:9879",
     "controllerDLegerSelfId": "c1",
 }

@@ -107,6 +107,7 @@ class Broker:
             ha_address=f"{name}:{self._config.ha_listen_port}",
             version=replace(self.tables.topics.version, state_version=self.roles.acted_master_epoch),
             topics=self.tables.topics.entries,
+            version_of_broker=self._config.version,
         )
 
     def _has_had_role(self) -> bool:

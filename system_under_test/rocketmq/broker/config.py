@@ -13,6 +13,7 @@ from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.rocketmq.version import Version
 from system_under_test.storage.message_store import FlushMode
 
 
@@ -34,6 +35,7 @@ class BrokerConfig:
     """None in controller mode: the controllers say it."""
     broker_id: int = 0
     """Of a configured role: 0 is the master's. In controller mode ids come from the controllers."""
+    version: Version = Version.V5
     cluster: str = "DefaultCluster"
     group: str = "broker-a"
     """RocketMQ's brokerName: all replicas of one log share it."""
@@ -120,6 +122,9 @@ class BrokerConfig:
 class _Settings(Settings):
     """With what only brokers have."""
 
+    def version(self) -> Version:
+        return Version.of(self._config)
+
     def patience_ms(self) -> int | None:
         name = "controllerHeartBeatTimeoutMills"
         return self.integer(name, 10_000, minimum=1) if name in self._config else None
@@ -136,6 +141,8 @@ class _Settings(Settings):
         for ignored in ("controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
             self._config.get(ignored)
         if self.flag("enableControllerMode", False):
+            if Version.of(self._config) is Version.V4:
+                raise ValueError("enableControllerMode: a broker of version 4 has no such mode")
             if not controllers:
                 raise ValueError("controllerAddr: controller mode is on and no controller is named: cannot come online")
             return None, 0, controllers
@@ -216,6 +223,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         controllers=controllers,
         role=role,
         broker_id=broker_id,
+        version=settings.version(),
         cluster=settings.text("brokerClusterName", "DefaultCluster"),
         group=settings.text("brokerName", "broker-a"),
         address=settings.own_address(),
@@ -260,7 +268,7 @@ def _storage(settings: _Settings) -> dict[str, Any]:
     return dict(
         flush_mode=settings.flush_disk_type(),
         flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
-        store_path=settings.text("storePathRootDir", "store"),
+        store_path=settings.path("storePathRootDir", "store"),
         file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
         max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
         index_slots=settings.integer("maxHashSlotNum", 1 << 16, minimum=1, maximum=1 << 26),

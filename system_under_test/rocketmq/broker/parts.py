@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
@@ -113,4 +115,5 @@ class BrokerParts:
     group_members: type[GroupMembers] = GroupMembers
     queue_locks: type[QueueLocks] = QueueLocks
     what_becomes_of: WhatBecomes = what_becomes_of
+    end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
     classic_mastership: type[ClassicMastership] = ClassicMastership

@@ -25,8 +25,8 @@ class ControllerConfig:
     """Raft address of each controller by id, until members come and go."""
     joins: bool = False
     """This one belongs to no group until an administrator adds it to one; the others are already there."""
-    listen_port: int = 9878
-    """Where requests are taken; the same on all controllers."""
+    listen_port: int | None = None
+    """Where requests are taken, the same on all controllers; None: where each takes those of Raft."""
     store_path: str = "controller"
     enable_elect_unclean_master: bool = False
     notify_broker_role_changed: bool = True
@@ -59,8 +59,8 @@ class ControllerConfig:
             self_id=self_id,
             peers=peers,
             joins=settings.flag("controllerJoinsGroup", False),
-            listen_port=settings.port("controllerPort", 9878),
-            store_path=settings.text("controllerStorePath", "controller"),
+            listen_port=settings.port("controllerPort", 0) if "controllerPort" in config else None,
+            store_path=settings.path("controllerStorePath", "controller"),
             enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
             notify_broker_role_changed=settings.flag("notifyBrokerRoleChanged", True),
             broker_timeout_s=settings.seconds_from_ms("brokerHeartbeatTimeout", 10_000),
@@ -125,6 +125,8 @@ class ControllerConfig:
 
     def request_address(self, raft_address: str) -> str:
         """Where the controller with this Raft address takes requests."""
+        if self.listen_port is None:
+            return raft_address
         return f"{raft_address.rpartition(':')[0]}:{self.listen_port}"
 
 

@@ -25,7 +25,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.properties import encode_properties
-from system_under_test.remoting.server import Answer, Peer
+from system_under_test.remoting.server import Answer, Peer, RemotingServer
 from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
@@ -51,6 +51,7 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, check, command_entry, event_entry
 from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.controller.shared_port import SharedPort
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     Group,
@@ -133,16 +134,22 @@ class Controller:
         """Group -> its master and SyncStateSet as they were told last."""
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self) -> None:
-        """Recover and take part in Raft. Raises OSError if the Raft port is taken, StorageCorrupt."""
+    async def start(self, requests: RemotingServer) -> None:
+        """Recover, take part in Raft, and take requests. Raises OSError if a port is taken, StorageCorrupt."""
         self._settings.load()
         self._go_by_settings()
         await self._raft.start()
-        await self._raft_transport.start(self._config.raft_port)
+        config = self._config
+        if config.listen_port is None:
+            await SharedPort(self._host, requests, self._raft_transport).start(config.raft_port)
+        else:
+            await self._raft_transport.start(config.raft_port)
         self._tasks = [
             self._host.spawn(self._decide_in_turn(), "controller decisions"),
             self._host.spawn(self._scan(), "controller scan"),
         ]
+        if config.listen_port is not None:
+            await requests.start(config.listen_port)
 
     async def stop(self) -> None:
         for task in [*self._tasks, *self._notices.values()]:

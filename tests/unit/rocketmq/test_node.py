@@ -24,6 +24,7 @@ CONTROLLERS = ("c1", "c2", "c3")
 BROKERS = ("b1", "b2", "b3")
 NAMESERVER: Mapping[str, Any] = {
     "enableControllerInNamesrv": True,
+    "controllerPort": 9878,
     "controllerDLegerPeers": ";".join(f"{name}-{name}:9879" for name in CONTROLLERS),
 }
 BROKER: Mapping[str, Any] = {
@@ -85,7 +86,7 @@ def test_a_cluster_takes_messages_and_keeps_them_when_its_master_is_killed(tmp_p
 
 
 def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
-    peers = {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1"}
+    peers = {"controllerPort": 9878, "controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1"}
     nodes = [
         program("n1", "nameserver", {}),
         program("c1", "controller", peers),

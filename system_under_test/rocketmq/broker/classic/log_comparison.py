@@ -37,7 +37,11 @@ Part = tuple[int, int]
 
 
 class NotComparable(Exception):
-    """Who was asked is no master, or does not know the question."""
+    """Who was asked is no master, or answers what makes no sense."""
+
+
+class QuestionUnknown(Exception):
+    """Who was asked is of a version that compares nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ def holds_the_begin_of_a_message(store: MessageStore, part: Part) -> bool:
 async def end_in_common(store: MessageStore, remoting: RemotingClient, master: str, timeout_s: float) -> int | None:
     """Up to where the own log and the master's are equal; None if no part of them is, unless the own one is empty.
 
-    Raises ConnectFailed, ConnectionClosed, TimeoutError, NotComparable.
+    Raises ConnectFailed, ConnectionClosed, TimeoutError, NotComparable, QuestionUnknown.
     """
     own = Extent(store.min_offset, store.max_offset)
     theirs, _ = await _ask(remoting, master, (0, 0), timeout_s)
@@ -162,6 +166,8 @@ async def end_in_common(store: MessageStore, remoting: RemotingClient, master: s
 async def _ask(remoting: RemotingClient, master: str, part: Part, timeout_s: float) -> tuple[Extent, int]:
     fields = {"start": str(part[0]), "end": str(part[1])}
     answer = await remoting.invoke(master, RemotingCommand.request(RequestCode.COMPARE_LOG, fields), timeout_s)
+    if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        raise QuestionUnknown(answer.remark)
     if answer.code != ResponseCode.SUCCESS:
         raise NotComparable(answer.remark)
     try:

@@ -109,12 +109,11 @@ class ClassicMastership:
         self._connections.append(connection)
 
     def detach(self, connection: ClassicSlave) -> None:
-        """Its acks go with it: who comes back may hold less than it acked."""
+        """Its acks go with it: who comes back may hold less than it acked. What that changes is looked at soon."""
         if connection in self._connections:
             self._connections.remove(connection)
             self.host.log("follower_gone", follower=connection.slave)
             self.host.reached("classic-slave-gone")
-            self.advance()
 
     def tell_confirm_offset(self) -> None:
         """Slaves of this protocol show what they have."""

@@ -23,6 +23,7 @@ from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
 from system_under_test.rocketmq.broker.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
@@ -73,6 +74,8 @@ class ConfiguredRoles:
 
     @property
     def handlers(self) -> Handlers:
+        if self._config.version is Version.V4:
+            return {}
         comparison = LogComparison(self._store, self._ha)
         return {**comparison.handlers, RequestCode.GET_BROKER_HA_STATUS: lambda command, _: self._ha_status()}
 

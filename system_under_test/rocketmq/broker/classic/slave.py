@@ -13,7 +13,7 @@ looks again now and then.
 from __future__ import annotations
 
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.broker.classic.log_comparison import NotComparable, end_in_common
+from system_under_test.rocketmq.broker.classic.log_comparison import NotComparable, QuestionUnknown
 from system_under_test.rocketmq.broker.classic.surplus import set_aside
 from system_under_test.rocketmq.broker.classic.wire import TRANSFER_HEADER_SIZE, decode_transfer_header, encode_ack
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -21,6 +21,7 @@ from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.following import Following
 from system_under_test.rocketmq.broker.ha.wire import HAState, WireError
 from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.storage.message_store import MessageStore
 
@@ -59,7 +60,7 @@ class ClassicFollower:
     async def _replicate_until_its_end(self, connection: Connection) -> None:
         host, store = self._host, self._store
         try:
-            common = await end_in_common(store, self._remoting, self._master, self._config.controller_timeout_s)
+            common = await self._end_in_common()
         except (ConnectFailed, NotComparable) as error:
             host.log("log_not_compared", master=self._master, reason=str(error))
             raise ConnectionClosed("the logs could not be compared") from error
@@ -83,6 +84,19 @@ class ClassicFollower:
                 await self._take(connection, appender, header.offset, body)
         finally:
             appender.close()
+
+    async def _end_in_common(self) -> int | None:
+        """A slave, or a master, of version 4 trusts that a slave's log is a part of its master's."""
+        store = self._store
+        if self._config.version is Version.V4:
+            return store.max_offset
+        try:
+            return await self._parts.end_in_common(
+                store, self._remoting, self._master, self._config.controller_timeout_s
+            )
+        except QuestionUnknown:
+            self._host.log("log_not_compared", master=self._master, reason="the master is of a version that cannot")
+            return store.max_offset
 
     async def _cut_at(self, common: int) -> None:
         """To a message boundary, so that the log is whole messages up to its end."""

@@ -45,6 +45,9 @@ class Settings:
             raise ValueError(f"{name}: expected a directory, got {value!r}")
         return "/".join(parts)
 
+    def optional_port(self, name: str) -> int | None:
+        return None if self._config.get(name) is None else self.port(name, 0)
+
     def port(self, name: str, default: int) -> int:
         value = self.integer(name, default)
         if not 0 <= value <= 65535:

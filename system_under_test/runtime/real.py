@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
-from system_under_test.runtime.properties import properties
 from system_under_test.runtime.real_disk import RealDisk
+from system_under_test.runtime.settings_file import settings_of
 
 T = TypeVar("T")
 
@@ -354,7 +354,7 @@ def run_program(arguments: Sequence[str]) -> int:
         settings = json.loads(Path(config_path).read_text("utf-8"))
         name, data, config = settings["name"], Path(settings["data"]), settings["config"]
         if isinstance(config, str):
-            config = properties(Path(config).read_text("utf-8"))
+            config = settings_of(Path(config).read_text("utf-8"))
         main = _load_main(main_name)
     except (ValueError, KeyError, TypeError, OSError, ImportError, AttributeError) as error:
         sys.stderr.write(f"bad config: {type(error).__name__}: {error}\n")

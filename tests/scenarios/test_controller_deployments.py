@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.system import NodeSpec
-from system_under_test.runtime.properties import properties
+from system_under_test.runtime.settings_file import settings_of
 from tests.scenarios.broker_cluster import GROUP, TOPIC
 from tests.scenarios.deployed_cluster import Deployed, node, play
 
@@ -36,11 +36,11 @@ def broker(name: str, name_servers: str, *, alone: bool) -> NodeSpec:
 
 
 def embedded(name: str) -> NodeSpec:
-    return node(name, "nameserver", {**properties(EMBEDDED), "controllerDLegerSelfId": name})
+    return node(name, "nameserver", {**settings_of(EMBEDDED), "controllerDLegerSelfId": name})
 
 
 def alone(name: str) -> NodeSpec:
-    return node(name, "controller", {**properties(ALONE), "controllerDLegerSelfId": name})
+    return node(name, "controller", {**settings_of(ALONE), "controllerDLegerSelfId": name})
 
 
 IN_ALL = [

@@ -59,7 +59,7 @@ class ControllerConfig:
             self_id=self_id,
             peers=peers,
             joins=settings.flag("controllerJoinsGroup", False),
-            listen_port=settings.port("controllerPort", 0) if "controllerPort" in config else None,
+            listen_port=settings.optional_port("controllerPort"),
             store_path=settings.path("controllerStorePath", "controller"),
             enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
             notify_broker_role_changed=settings.flag("notifyBrokerRoleChanged", True),
@@ -122,6 +122,11 @@ class ControllerConfig:
     @property
     def peers_text(self) -> str:
         return peers_text(self.peers)
+
+    @property
+    def request_port(self) -> int:
+        """Where this one takes requests."""
+        return self.raft_port if self.listen_port is None else self.listen_port
 
     def request_address(self, raft_address: str) -> str:
         """Where the controller with this Raft address takes requests."""
@@ -193,7 +198,7 @@ _SETTINGS: Final = {
     "controllerDLegerPeers": _Setting(field="peers_text"),
     "controllerDLegerSelfId": _Setting(field="self_id"),
     "controllerJoinsGroup": _Setting(field="joins", shown=_flag_text),
-    "controllerPort": _Setting(field="listen_port"),
+    "controllerPort": _Setting(field="request_port"),
     "controllerStorePath": _Setting(field="store_path"),
     "enableElectUncleanMaster": _Setting(field="enable_elect_unclean_master", shown=_flag_text, read=_flag),
     "notifyBrokerRoleChanged": _Setting(field="notify_broker_role_changed", shown=_flag_text, read=_flag),

@@ -15,7 +15,9 @@ from system_under_test.runtime.real_disk import RealDisk
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import framed
 
-CONFIGURED = ControllerConfig.from_json({"controllerDLegerPeers": "n0-a:1", "controllerDLegerSelfId": "n0"})
+CONFIGURED = ControllerConfig.from_json(
+    {"controllerDLegerPeers": "n0-a:1", "controllerDLegerSelfId": "n0", "controllerPort": 9878}
+)
 
 
 def started(root: Path, configured: ControllerConfig = CONFIGURED) -> ChangedSettings:

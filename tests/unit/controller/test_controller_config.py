@@ -31,7 +31,7 @@ def test_the_seeds_example_is_understood():
     assert config.enable_elect_unclean_master
     assert not config.notify_broker_role_changed
     assert config.peers_text == PEERS
-    assert config.request_address("127.0.0.1:9877") == "127.0.0.1:9878"
+    assert config.request_address("127.0.0.1:9878") == "127.0.0.1:9878"
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels
+from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels, DelaySettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.storage.message_store import FlushMode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransactionSettings:
+    rejected: bool = False
+    timeout_s: float = 6.0
+    """So long a transaction may be open before its producer is asked about it."""
+    check_interval_s: float = 30.0
+    check_max: int = 15
+    """So often a producer is asked; then the message is put aside."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,18 +54,9 @@ class BrokerConfig:
     """A slave acks what is durable instead of what is written."""
     priority: int = 2**31 - 1
 
-    delay_levels: DelayLevels = field(default_factory=lambda: DelayLevels.parse(DEFAULT_LEVELS))
-    delay_delivery: DelayDelivery = DelayDelivery.LEVEL
-    delay_pending: int = 2000
-    """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
+    delays: DelaySettings = field(default_factory=DelaySettings)
     timer: TimerSettings = field(default_factory=TimerSettings)
-
-    rejects_transactions: bool = False
-    transaction_timeout_s: float = 6.0
-    """So long a transaction may be open before its producer is asked about it."""
-    transaction_check_interval_s: float = 30.0
-    transaction_check_max: int = 15
-    """So often a producer is asked; then the message is put aside."""
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
 
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
@@ -114,14 +115,9 @@ class BrokerConfig:
             sync_from_last_file=settings.flag("syncFromLastFile", False),
             ack_after_flush=settings.flag("ackAfterFlush", False),
             priority=settings.integer("brokerElectionPriority", 2**31 - 1),
-            delay_levels=settings.delay_levels(),
-            delay_delivery=settings.delay_delivery(),
-            delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
+            delays=settings.delays(),
             timer=settings.timer(),
-            rejects_transactions=settings.flag("rejectTransactionMessage", False),
-            transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
-            transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
-            transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
+            transactions=settings.transactions(),
             flush_wait_s=settings.seconds_from_ms("syncFlushTimeout", 5_000),
             replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
             ha_batch_bytes=settings.integer(
@@ -171,11 +167,21 @@ class _Settings(Settings):
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
 
-    def delay_levels(self) -> DelayLevels:
+    def delays(self) -> DelaySettings:
         try:
-            return DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
+            levels = DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
         except ValueError as error:
             raise ValueError(f"messageDelayLevel: {error}") from error
+        pending = self.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1)
+        return DelaySettings(levels=levels, delivery=self.delay_delivery(), pending=pending)
+
+    def transactions(self) -> TransactionSettings:
+        return TransactionSettings(
+            rejected=self.flag("rejectTransactionMessage", False),
+            timeout_s=self.seconds_from_ms("transactionTimeOut", 6_000),
+            check_interval_s=self.seconds_from_ms("transactionCheckInterval", 30_000),
+            check_max=self.integer("transactionCheckMax", 15, minimum=1),
+        )
 
     def timer(self) -> TimerSettings:
         """RocketMQ's wheel has slots for fourteen days whatever their width; timerWheelSlots is the number of them."""

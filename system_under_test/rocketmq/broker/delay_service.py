@@ -191,8 +191,8 @@ class DelayService:
 
     def begin(self, mastership: Mastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""
-        delays_ms = self._config.delay_levels.delays_ms
-        mode = self._config.delay_delivery
+        delays_ms = self._config.delays.levels.delays_ms
+        mode = self._config.delays.delivery
         shared = asyncio.Event() if mode is DelayDelivery.SINGLE else None
         self._levels = [
             self._delay_level(
@@ -232,8 +232,8 @@ class DelayService:
                 await self._look_again(changed, wait_s)
 
     async def _deliver_due(self, level: DelayLevel) -> float | None:
-        if self._config.delay_delivery is DelayDelivery.ASYNC:
-            return await level.deliver_side_by_side(self._config.delay_pending)
+        if self._config.delays.delivery is DelayDelivery.ASYNC:
+            return await level.deliver_side_by_side(self._config.delays.pending)
         return await level.deliver_due()
 
     async def _look_again(self, changed: asyncio.Event, wait_s: float) -> None:

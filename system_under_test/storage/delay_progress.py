@@ -65,13 +65,17 @@ class DelayProgress:
         """As RocketMQ writes it."""
         return {"offsetTable": {str(level): offset for level, offset in sorted(self._offsets.items())}}
 
-    def take(self, offsets: Mapping[int, int], queue_end: QueueEnd) -> bool:
-        """Be as a master's progress is, as far as the own queues reach; whether all of them do."""
-        self._noted.clear()
+    def take(self, offsets: Mapping[int, int], log_end: int, queue_end: QueueEnd) -> bool:
+        """A master's progress, as far as the own queues reach; whether all of them do.
+
+        The own log ends at `log_end` and has the copies, which may have to be made durable. What was delivered is: so
+        the own progress stays where it is further.
+        """
         taken = {level: min(offset, queue_end(SCHEDULE_TOPIC, level - 1)) for level, offset in offsets.items()}
-        if taken != self._offsets:
-            self._offsets = taken
-            self._note_change()
+        known = {**self._offsets, **{level: offset for _, level, offset in self._noted}}
+        for level, offset in sorted(taken.items()):
+            if offset > known.get(level, 0):
+                self.delivered(level, offset, log_end)
         return taken == offsets
 
     def cut(self, log_end: int, queue_end: QueueEnd) -> None:

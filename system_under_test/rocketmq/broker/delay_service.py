@@ -81,6 +81,7 @@ class DelayLevel:
         self._delay_ms = delay_ms
         self._cursor = store.delay_progress.offset(level)
         self._prefix = DeliveredPrefix(self._cursor)
+        self._tries = 0
         self._read: deque[Message] = deque()
         self._arrivals = Arrivals()
         self._arrivals.note(store.queue_range(SCHEDULE_TOPIC, level - 1)[1], host.clock.monotonic_ns())
@@ -91,7 +92,6 @@ class DelayLevel:
 
     async def deliver_due(self) -> float | None:
         """Deliver one after the other what is due; in how many seconds to look again, None: when more has arrived."""
-        tries = 0
         while not self._mastership.ended:
             message = self._next()
             if message is None:
@@ -99,11 +99,10 @@ class DelayLevel:
             wait_s = self._due_in_s(message)
             if wait_s > 0:
                 return min(wait_s, LOOK_S)
-            tries += 1
-            if not await self._deliver(message, tries):
+            self._tries += 1
+            if not await self._deliver(message, self._tries):
                 return RETRY_S
             self._passed()
-            tries = 0
         return None
 
     async def deliver_side_by_side(self, limit: int) -> float | None:
@@ -159,6 +158,7 @@ class DelayLevel:
     def _passed(self) -> None:
         self._read.popleft()
         self._cursor += 1
+        self._tries = 0
         self._arrivals.passed(self._cursor)
 
     def _due_in_s(self, message: Message) -> float:

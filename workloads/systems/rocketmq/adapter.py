@@ -1,7 +1,7 @@
 """RocketMQ in controller mode, shown to the harness.
 
 Nodes: `controllers` NameServers c1… with an embedded controller each, `brokers` brokers b1… of one group.
-Workloads: `log` and `queue` on the brokers, all others on the key-value store that the controllers replicate.
+Workloads: those in `ON_BROKERS` on the brokers, all others on the key-value store that the controllers replicate.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
 from workloads.systems.rocketmq.clients.connect import message_client
+from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
+from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -47,7 +49,7 @@ from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-ON_BROKERS = ("log", "queue")
+ON_BROKERS = ("log", "queue", "delayed", "transactional")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
@@ -64,7 +66,7 @@ CONTAGIOUS = ("bit-rot",)
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = ("log", "register", "queue", *sorted(REQUESTS))
+    workloads: tuple[str, ...] = ("log", "register", "queue", "delayed", "transactional", *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:
@@ -106,6 +108,10 @@ class Rocketmq:
             return LogClient(host, settings)
         if workload == "queue":
             return QueueClient(host, settings)
+        if workload == "delayed":
+            return DelayedClient(host, settings)
+        if workload == "transactional":
+            return TransactionalClient(host, settings)
         if workload == "register":
             return RegisterClient(host, settings, process)
         if workload in REQUESTS:

@@ -64,6 +64,9 @@ ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 DELAYING = (*APART, "partition", "pause", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
 """Kinds under which what a slave says of its log may be old when its master hears it."""
 
+WRONG_CLOCKS = ("clock", "slow-nodes")
+"""Kinds under which the wall clock of a node is not the true one."""
+
 OF_DISKS = (
     "not-durable",
     "unheld-ack",
@@ -117,6 +120,7 @@ class _Table:
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
         yield from self._of_invariants()
+        yield from self._of_clocks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -148,6 +152,17 @@ class _Table:
                 lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
+
+    def _of_clocks(self) -> Iterator[Excuse]:
+        """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
+        for fault in self.struck:
+            if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
+                yield Excuse(
+                    anomalies=("delivered-early",),
+                    reason=f"clocks of brokers were wrong ({fault.name} at {_seconds(fault.start_ns)})",
+                    from_ns=fault.start_ns,
+                    until_ns=fault.stop_ns,
+                )
 
     @property
     def _voters(self) -> list[str]:

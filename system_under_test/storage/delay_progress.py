@@ -18,6 +18,7 @@ from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile
 
 QueueEnd = Callable[[str, int], int]
+MAX_SETTLED = 10_000
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 """Where delayed messages wait: those of a level in queue level - 1."""
 
@@ -30,6 +31,8 @@ class DelayProgress:
         self._offsets: dict[int, int] = {}
         self._noted: deque[tuple[int, int, int]] = deque()
         """(end of the copies in the log, level, offset), by the end."""
+        self._settled: deque[tuple[int, int, int]] = deque(maxlen=MAX_SETTLED)
+        """The last notes that became progress, each with the offset that its level had before."""
         self._changed = False
         self.version = 0
         """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
@@ -56,8 +59,10 @@ class DelayProgress:
     def settle(self, safe_end: int) -> None:
         """The log is confirmed and durable before `safe_end`."""
         while self._noted and self._noted[0][0] <= safe_end:
-            _, level, offset = self._noted.popleft()
-            if offset > self._offsets.get(level, 0):
+            end, level, offset = self._noted.popleft()
+            before = self._offsets.get(level, 0)
+            if offset > before:
+                self._settled.append((end, level, before))
                 self._offsets[level] = offset
                 self._note_change()
 
@@ -79,8 +84,15 @@ class DelayProgress:
         return taken == offsets
 
     def cut(self, log_end: int, queue_end: QueueEnd) -> None:
-        """The log ends at `log_end`: what was delivered beyond it is not, what waited beyond it is no more."""
+        """The log ends at `log_end`: what was delivered beyond it is not, what waited beyond it is no more.
+
+        What was confirmed is cut only after an unclean election; as far as this process knows, it is delivered anew.
+        """
         self._noted = deque(note for note in self._noted if note[0] <= log_end)
+        while self._settled and self._settled[-1][0] > log_end:
+            _, level, before = self._settled.pop()
+            self._offsets[level] = min(self._offsets[level], before)
+            self._note_change()
         for level, offset in self._offsets.items():
             end = queue_end(SCHEDULE_TOPIC, level - 1)
             if offset > end:

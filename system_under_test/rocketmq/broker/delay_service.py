@@ -142,7 +142,7 @@ class DelayLevel:
 
     def _delivered(self, message: Message, end: int) -> None:
         """The copy lies before `end` of the log, and is confirmed."""
-        if self._prefix.delivered(message.queue_offset, end):
+        if not self._mastership.ended and self._prefix.delivered(message.queue_offset, end):
             self._store.delay_progress.delivered(self.level, self._prefix.end, self._prefix.copies_end)
 
     def _next(self) -> Message | None:

@@ -216,10 +216,10 @@ class Transactions:
                 await self._host.clock.sleep(0)
                 continue
             await self._ask_producers(term)
-            self._note_progress(term)
-            wait_s = self._wait_s(term)
             if term.mastership.ended:
                 return
+            self._note_progress(term)
+            wait_s = self._wait_s(term)
             if wait_s is None:
                 await self._changed.wait()
                 continue

@@ -18,6 +18,7 @@ from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile
 
 QueueEnd = Callable[[str, int], int]
+MAX_SETTLED = 10_000
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 """Where delayed messages wait: those of a level in queue level - 1."""
 
@@ -30,6 +31,8 @@ class DelayProgress:
         self._offsets: dict[int, int] = {}
         self._noted: deque[tuple[int, int, int]] = deque()
         """(end of the copies in the log, level, offset), by the end."""
+        self._settled: deque[tuple[int, int, int]] = deque(maxlen=MAX_SETTLED)
+        """The last notes that became progress, each with the offset that its level had before."""
         self._changed = False
         self.version = 0
         """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
@@ -56,8 +59,10 @@ class DelayProgress:
     def settle(self, safe_end: int) -> None:
         """The log is confirmed and durable before `safe_end`."""
         while self._noted and self._noted[0][0] <= safe_end:
-            _, level, offset = self._noted.popleft()
-            if offset > self._offsets.get(level, 0):
+            end, level, offset = self._noted.popleft()
+            before = self._offsets.get(level, 0)
+            if offset > before:
+                self._settled.append((end, level, before))
                 self._offsets[level] = offset
                 self._note_change()
 
@@ -65,18 +70,29 @@ class DelayProgress:
         """As RocketMQ writes it."""
         return {"offsetTable": {str(level): offset for level, offset in sorted(self._offsets.items())}}
 
-    def take(self, offsets: Mapping[int, int], queue_end: QueueEnd) -> bool:
-        """Be as a master's progress is, as far as the own queues reach; whether all of them do."""
-        self._noted.clear()
+    def take(self, offsets: Mapping[int, int], log_end: int, queue_end: QueueEnd) -> bool:
+        """A master's progress, as far as the own queues reach; whether all of them do.
+
+        The own log ends at `log_end` and has the copies, which may have to be made durable. What was delivered is: so
+        the own progress stays where it is further.
+        """
         taken = {level: min(offset, queue_end(SCHEDULE_TOPIC, level - 1)) for level, offset in offsets.items()}
-        if taken != self._offsets:
-            self._offsets = taken
-            self._note_change()
+        known = {**self._offsets, **{level: offset for _, level, offset in self._noted}}
+        for level, offset in sorted(taken.items()):
+            if offset > known.get(level, 0):
+                self.delivered(level, offset, log_end)
         return taken == offsets
 
     def cut(self, log_end: int, queue_end: QueueEnd) -> None:
-        """The log ends at `log_end`: what was delivered beyond it is not, what waited beyond it is no more."""
+        """The log ends at `log_end`: what was delivered beyond it is not, what waited beyond it is no more.
+
+        What was confirmed is cut only after an unclean election; as far as this process knows, it is delivered anew.
+        """
         self._noted = deque(note for note in self._noted if note[0] <= log_end)
+        while self._settled and self._settled[-1][0] > log_end:
+            _, level, before = self._settled.pop()
+            self._offsets[level] = min(self._offsets[level], before)
+            self._note_change()
         for level, offset in self._offsets.items():
             end = queue_end(SCHEDULE_TOPIC, level - 1)
             if offset > end:

@@ -56,11 +56,13 @@ class TimerProgress:
         while self._noted and self._noted[0][0] <= safe_end:
             self._set(self._noted.popleft()[1])
 
-    def take(self, checkpoint: TimerCheckpoint, queue_end: Callable[[str, int], int]) -> bool:
-        """Be as a master's, as far as the own queue reaches; whether it reaches so far."""
-        self._noted.clear()
+    def take(self, checkpoint: TimerCheckpoint, log_end: int, queue_end: Callable[[str, int], int]) -> bool:
+        """Be as a master's, as far as the own queue reaches; whether it reaches so far.
+
+        The own log ends at `log_end` and has what was delivered, which may have to be made durable.
+        """
         taken = _within(checkpoint, queue_end(TIMER_TOPIC, 0))
-        self._set(taken)
+        self.note(taken, log_end)
         return taken == checkpoint
 
     def cut(self, log_end: int, queue_end: Callable[[str, int], int]) -> None:

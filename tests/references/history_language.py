@@ -27,6 +27,8 @@
     4 ok contains s0 7 => false               objects of a model: what was asked => what was answered, as JSON
     4 ok dequeue q0 => 7
     0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
+    0 ok enqueue q0 1 delay=2                 message 1 is to be delivered when 2 s have passed
+    1 ok dequeue q0 [1,2] places=0,1          elements 1 and 2, which stood at places 0 and 1
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
     1 ok pop - invisible=500 3*0 4*2          was given messages 3, for the first time, and 4, which came twice before
     1 ok change - 3 invisible=900             message 3 is invisible for 900 ms from now on
@@ -171,6 +173,10 @@ def parse_operation(line: str) -> dict[str, Any]:
             value["invisible_ms"] = int(match[1])
         elif match := re.fullmatch(r"(-?\d+)\*(\d+)", word):
             value.setdefault("deliveries", []).append({"message": int(match[1]), "times": int(match[2])})
+        elif match := re.fullmatch(r"delay=([\d.]+)", word):
+            value["delay_ms"] = round(float(match[1]) * 1e3)
+        elif match := re.fullmatch(r"places=([\d,]+)", word):
+            value["places"] = [int(place) for place in match[1].split(",")]
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.environment import Link
+from harness.environments.impairment import SlowLink
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
@@ -118,6 +119,12 @@ class Cluster:
     async def set_clock(self, node: str, seconds: float) -> None:
         """So far from the truth."""
         assert (await self._environment.set_clock(node, offset_s=seconds, rate=1.0)).happened
+
+    async def slow_down(self, a: str, b: str, delay_ms: float) -> None:
+        """Packets between the two take so much longer, each way."""
+        links = [Link(a, b), Link(b, a)]
+        slow = SlowLink(delay_ms=delay_ms, jitter_ms=0)
+        assert (await self._environment.impair_links(links, slow)).happened
 
     async def heal(self) -> None:
         assert (await self._environment.heal()).happened

@@ -15,9 +15,9 @@ SMALL = {**WHEEL, "timerWheelSlots": 80, "timerRollWindowSlot": 20}
 """What is due in more than two seconds rolls."""
 
 
-async def send_timed(cluster: Cluster, node: str, letter: str, **timer: object) -> str:
+async def send_timed(cluster: Cluster, node: str, letter: str, topic: str = TOPIC, **timer: object) -> str:
     properties = "".join(f"{name}\x01{value}\x02" for name, value in timer.items())
-    request = SendRequest(topic=TOPIC, queue_id=0, body=letter.encode(), born_timestamp_ms=0, properties=properties)
+    request = SendRequest(topic=topic, queue_id=0, body=letter.encode(), born_timestamp_ms=0, properties=properties)
     return await cluster.ask(node, request.encode())
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from ipaddress import IPv4Address
 from typing import Any
 
-from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels
+from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels, DelaySettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
@@ -24,6 +24,16 @@ class BrokerRole(Enum):
     SYNC_MASTER = "SYNC_MASTER"
     """Dual write: a send succeeds when a slave has it as well."""
     SLAVE = "SLAVE"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransactionSettings:
+    rejected: bool = False
+    timeout_s: float = 6.0
+    """So long a transaction may be open before its producer is asked about it."""
+    check_interval_s: float = 30.0
+    check_max: int = 15
+    """So often a producer is asked; then the message is put aside."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,18 +72,9 @@ class BrokerConfig:
     """A slave acks what is durable instead of what is written."""
     priority: int = 2**31 - 1
 
-    delay_levels: DelayLevels = field(default_factory=lambda: DelayLevels.parse(DEFAULT_LEVELS))
-    delay_delivery: DelayDelivery = DelayDelivery.LEVEL
-    delay_pending: int = 2000
-    """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
+    delays: DelaySettings = field(default_factory=DelaySettings)
     timer: TimerSettings = field(default_factory=TimerSettings)
-
-    rejects_transactions: bool = False
-    transaction_timeout_s: float = 6.0
-    """So long a transaction may be open before its producer is asked about it."""
-    transaction_check_interval_s: float = 30.0
-    transaction_check_max: int = 15
-    """So often a producer is asked; then the message is put aside."""
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
 
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
@@ -164,11 +165,21 @@ class _Settings(Settings):
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
 
-    def delay_levels(self) -> DelayLevels:
+    def delays(self) -> DelaySettings:
         try:
-            return DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
+            levels = DelayLevels.parse(self.text("messageDelayLevel", DEFAULT_LEVELS))
         except ValueError as error:
             raise ValueError(f"messageDelayLevel: {error}") from error
+        pending = self.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1)
+        return DelaySettings(levels=levels, delivery=self.delay_delivery(), pending=pending)
+
+    def transactions(self) -> TransactionSettings:
+        return TransactionSettings(
+            rejected=self.flag("rejectTransactionMessage", False),
+            timeout_s=self.seconds_from_ms("transactionTimeOut", 6_000),
+            check_interval_s=self.seconds_from_ms("transactionCheckInterval", 30_000),
+            check_max=self.integer("transactionCheckMax", 15, minimum=1),
+        )
 
     def timer(self) -> TimerSettings:
         """RocketMQ's wheel has slots for fourteen days whatever their width; timerWheelSlots is the number of them."""
@@ -282,15 +293,10 @@ def _messages(settings: _Settings) -> dict[str, Any]:
         topics=settings.topics("topics"),
         auto_create_topics=settings.flag("autoCreateTopicEnable", False),
         auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
-        delay_levels=settings.delay_levels(),
-        delay_delivery=settings.delay_delivery(),
-        delay_pending=settings.integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1),
+        delays=settings.delays(),
         timer=settings.timer(),
-        rejects_transactions=settings.flag("rejectTransactionMessage", False),
-        transaction_timeout_s=settings.seconds_from_ms("transactionTimeOut", 6_000),
-        transaction_check_interval_s=settings.seconds_from_ms("transactionCheckInterval", 30_000),
+        transactions=settings.transactions(),
         client_expires_s=settings.seconds_from_ms("channelExpiredTimeout", 120_000),
         scan_clients_s=settings.seconds_from_ms("scanNotActiveChannelInterval", 10_000),
         lock_lives_s=settings.seconds_from_ms("rebalanceLockMaxLiveTime", 60_000),
-        transaction_check_max=settings.integer("transactionCheckMax", 15, minimum=1),
     )

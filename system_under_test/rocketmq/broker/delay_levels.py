@@ -6,7 +6,7 @@ and queue in two properties; what comes out is the same message without DELAY.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -66,6 +66,14 @@ class DelayLevels:
     def delay_ms(self, level: int) -> int:
         """Of a level from 1 to the highest."""
         return self.delays_ms[level - 1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DelaySettings:
+    levels: DelayLevels = field(default_factory=lambda: DelayLevels.parse(DEFAULT_LEVELS))
+    delivery: DelayDelivery = DelayDelivery.LEVEL
+    pending: int = 2000
+    """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
 
 
 def level_of(message: NewMessage) -> int:

@@ -81,6 +81,7 @@ class DelayLevel:
         self._delay_ms = delay_ms
         self._cursor = store.delay_progress.offset(level)
         self._prefix = DeliveredPrefix(self._cursor)
+        self._tries = 0
         self._read: deque[Message] = deque()
         self._arrivals = Arrivals()
         self._arrivals.note(store.queue_range(SCHEDULE_TOPIC, level - 1)[1], host.clock.monotonic_ns())
@@ -91,7 +92,6 @@ class DelayLevel:
 
     async def deliver_due(self) -> float | None:
         """Deliver one after the other what is due; in how many seconds to look again, None: when more has arrived."""
-        tries = 0
         while not self._mastership.ended:
             message = self._next()
             if message is None:
@@ -99,11 +99,10 @@ class DelayLevel:
             wait_s = self._due_in_s(message)
             if wait_s > 0:
                 return min(wait_s, LOOK_S)
-            tries += 1
-            if not await self._deliver(message, tries):
+            self._tries += 1
+            if not await self._deliver(message, self._tries):
                 return RETRY_S
             self._passed()
-            tries = 0
         return None
 
     async def deliver_side_by_side(self, limit: int) -> float | None:
@@ -143,7 +142,7 @@ class DelayLevel:
 
     def _delivered(self, message: Message, end: int) -> None:
         """The copy lies before `end` of the log, and is confirmed."""
-        if self._prefix.delivered(message.queue_offset, end):
+        if not self._mastership.ended and self._prefix.delivered(message.queue_offset, end):
             self._store.delay_progress.delivered(self.level, self._prefix.end, self._prefix.copies_end)
 
     def _next(self) -> Message | None:
@@ -159,6 +158,7 @@ class DelayLevel:
     def _passed(self) -> None:
         self._read.popleft()
         self._cursor += 1
+        self._tries = 0
         self._arrivals.passed(self._cursor)
 
     def _due_in_s(self, message: Message) -> float:
@@ -191,8 +191,8 @@ class DelayService:
 
     def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""
-        delays_ms = self._config.delay_levels.delays_ms
-        mode = self._config.delay_delivery
+        delays_ms = self._config.delays.levels.delays_ms
+        mode = self._config.delays.delivery
         shared = asyncio.Event() if mode is DelayDelivery.SINGLE else None
         self._levels = [
             self._delay_level(
@@ -232,8 +232,8 @@ class DelayService:
                 await self._look_again(changed, wait_s)
 
     async def _deliver_due(self, level: DelayLevel) -> float | None:
-        if self._config.delay_delivery is DelayDelivery.ASYNC:
-            return await level.deliver_side_by_side(self._config.delay_pending)
+        if self._config.delays.delivery is DelayDelivery.ASYNC:
+            return await level.deliver_side_by_side(self._config.delays.pending)
         return await level.deliver_due()
 
     async def _look_again(self, changed: asyncio.Event, wait_s: float) -> None:

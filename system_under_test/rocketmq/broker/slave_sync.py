@@ -146,7 +146,9 @@ class SlaveSync:
         return is_whole
 
     async def _take_timer_progress(self, body: bytes) -> bool:
-        return self._store.timer_progress.take(decode_checkpoint(body), self._store.queue_end)
+        store = self._store
+        return store.timer_progress.take(decode_checkpoint(body), store.max_offset, store.queue_end)
 
     async def _take_delay_progress(self, body: bytes) -> bool:
-        return self._store.delay_progress.take(decode_progress(decode_json(body)), self._store.queue_end)
+        store = self._store
+        return store.delay_progress.take(decode_progress(decode_json(body)), store.max_offset, store.queue_end)

@@ -97,11 +97,13 @@ def timer_due(message: Message) -> NewMessage | None:
     return NewMessage.copy_of(message, topic=topic, queue_id=int(queue), properties=properties)
 
 
-def rolled(message: Message) -> NewMessage:
-    """What is written to wait once more."""
+def rolled(message: Message, taken_in_ms: int) -> NewMessage:
+    """What is written to wait once more: until then, as it was seen when it was taken in."""
     times = message.properties.get(ROLL_TIMES, "0")
     count = int(times) + 1 if times.isascii() and times.isdigit() and len(times) <= 9 else 1
-    rolls = {ROLL_TIMES: str(count), ROLLED_FROM: str(message.queue_offset)}
+    due_ms = out_ms(message, taken_in_ms)
+    assert due_ms is not None, "it was taken in"
+    rolls = {OUT_MS: str(due_ms), ROLL_TIMES: str(count), ROLLED_FROM: str(message.queue_offset)}
     return NewMessage.copy_of(message, topic=TIMER_TOPIC, queue_id=0, properties={**message.properties, **rolls})
 
 

@@ -185,7 +185,7 @@ class _Turning:
         messages, first = read_waiting(self._store, TIMER_TOPIC, 0, unit.queue_offset, 1)
         new = None
         if messages and first == unit.queue_offset:
-            new = rolled(messages[0]) if unit.rolls else timer_due(messages[0])
+            new = rolled(messages[0], unit.written_ms) if unit.rolls else timer_due(messages[0])
         if new is None:
             self._host.log("undelivered", offset=unit.physical_offset, reason="it has expired, or belongs nowhere")
             return

@@ -122,7 +122,7 @@ class Transactions:
 
     def half(self, message: NewMessage, producer_group: str) -> NewMessage:
         """As it is to be written. Raises RemotingError (NO_PERMISSION, MESSAGE_ILLEGAL)."""
-        if self._config.rejects_transactions:
+        if self._config.transactions.rejected:
             raise RemotingError(ResponseCode.NO_PERMISSION, "the broker takes no transactional messages")
         # It has to be possible to write what comes of it.
         self._waiting.place(message)
@@ -216,10 +216,10 @@ class Transactions:
                 await self._host.clock.sleep(0)
                 continue
             await self._ask_producers(term)
-            self._note_progress(term)
-            wait_s = self._wait_s(term)
             if term.mastership.ended:
                 return
+            self._note_progress(term)
+            wait_s = self._wait_s(term)
             if wait_s is None:
                 await self._changed.wait()
                 continue
@@ -244,7 +244,7 @@ class Transactions:
     def _first_check_s(self, half: Message) -> float:
         wish = half.properties.get(IMMUNITY, "")
         wish_s = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else 0
-        return max(self._config.transaction_timeout_s, min(wish_s, MAX_IMMUNITY_S))
+        return max(self._config.transactions.timeout_s, min(wish_s, MAX_IMMUNITY_S))
 
     def _wait_s(self, term: _Term) -> float | None:
         """Until there is something to do; None: when something has come."""
@@ -269,14 +269,14 @@ class Transactions:
 
     async def _ask_producers(self, term: _Term) -> None:
         now_ns = self._host.clock.monotonic_ns()
-        again_ns = now_ns + int(self._config.transaction_check_interval_s * 1e9)
+        again_ns = now_ns + int(self._config.transactions.check_interval_s * 1e9)
         for transaction in term.open.due(now_ns, again_ns):
             if term.mastership.ended:
                 return
             messages, first = read_waiting(self._store, HALF_TOPIC, 0, transaction.queue_offset, 1)
             if transaction.is_ending or not messages or first != transaction.queue_offset:
                 continue
-            if transaction.checks > self._config.transaction_check_max:
+            if transaction.checks > self._config.transactions.check_max:
                 await self._discard(term, messages[0], transaction)
             else:
                 self._ask(messages[0], transaction)

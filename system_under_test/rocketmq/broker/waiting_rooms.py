@@ -18,4 +18,4 @@ class WaitingRooms:
         """As it is to be written now; a level outranks a time. Raises RemotingError: no level, no time, or too late."""
         if level_of(message) == 0 and is_timed(message):
             return timed(message, self._config.timer, self._clock.wall_ns() // 1_000_000)
-        return waiting(message, self._config.delay_levels)
+        return waiting(message, self._config.delays.levels)

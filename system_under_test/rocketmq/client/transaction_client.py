@@ -80,12 +80,14 @@ class TransactionProducer:
         self._messages.close()
         self._remoting.close()
 
-    async def send_half(self, topic: str, queue_id: int, body: bytes) -> HalfSent:
+    async def send_half(self, topic: str, queue_id: int, body: bytes, *, broker_name: str | None = None) -> HalfSent:
         """Raises ClientError."""
         key = f"{self._host.random.getrandbits(128):032X}"
         named = {HALF_MESSAGE: "true", PRODUCER_GROUP: self._group, UNIQUE_KEY: key}
         properties = "".join(f"{name}\x01{value}\x02" for name, value in named.items())
-        sent = await self._messages.send(topic, queue_id, body, properties=properties, sys_flag=PREPARED_FLAG)
+        sent = await self._messages.send(
+            topic, queue_id, body, properties=properties, sys_flag=PREPARED_FLAG, broker_name=broker_name
+        )
         try:
             log_offset = int(sent.message_id[-16:], 16)
         except ValueError as error:

@@ -148,6 +148,9 @@ def test_progress_of_delayed_messages_is_copied_as_far_as_the_own_queues_reach()
             store.put("SCHEDULE_TOPIC_XXXX", 0, b"a")
         store.put("SCHEDULE_TOPIC_XXXX", 2, b"c")
         await asyncio.sleep(PERIOD_S / 2)
+        assert store.delay_progress.offset(1) == 0, "the log that has the copies is not confirmed"
+        store.advance_confirm_offset(store.max_offset)
+        await asyncio.sleep(2 * PERIOD_S)
         assert [store.delay_progress.offset(level) for level in (1, 2, 3)] == [1, 0, 1]
         master.progress, master.counter = {"1": "two"}, 2
         await asyncio.sleep(PERIOD_S)

@@ -36,8 +36,20 @@ def test_a_cut_takes_back_what_was_delivered_and_what_waited_beyond_it() -> None
         progress.cut(200, lambda topic, queue_id: 9)
         progress.settle(1000)
         assert progress.offset(1) == 1
-        progress.cut(50, lambda topic, queue_id: 0)
+        progress.cut(150, lambda topic, queue_id: 0)
         assert progress.offset(1) == 0
+
+    simulate(body)
+
+
+def test_a_cut_of_what_was_confirmed_takes_back_the_progress_that_it_was() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        progress = progress_of(loop)
+        for number in range(1, 6):
+            progress.delivered(1, number, 100 * number)
+            progress.settle(100 * number)
+        progress.cut(250, lambda topic, queue_id: 9)
+        assert progress.offset(1) == 2
 
     simulate(body)
 

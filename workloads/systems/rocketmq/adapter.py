@@ -1,8 +1,8 @@
 """RocketMQ, shown to the harness, in each of its deployments (`RocketmqSettings.deployment`).
 
 Nodes: controllers c1…, in a NameServer each or alone; NameServers n1… without a controller; brokers b1… of one group or
-several. Workloads: `log`, `queue`, `consumption` and `pop` on the brokers, all others on the key-value store that the
-controllers replicate.
+several. Workloads: those in `ON_BROKERS` on the brokers, all others on the key-value store that the controllers
+replicate.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from workloads.systems.rocketmq.clients.connect import message_client
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
+from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
 from workloads.systems.rocketmq.clients.pop import PopWorkloadClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
+from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -55,7 +57,7 @@ from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-ON_BROKERS = ("log", "queue", "consumption", "pop")
+ON_BROKERS = ("log", "queue", "consumption", "pop", "delayed", "transactional")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
@@ -72,7 +74,7 @@ CONTAGIOUS = ("bit-rot",)
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = ("log", "register", "queue", "consumption", "pop", *sorted(REQUESTS))
+    workloads: tuple[str, ...] = ("register", *ON_BROKERS, *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:
@@ -115,6 +117,10 @@ class Rocketmq:
             return ConsumptionClient(host, settings, process)
         if workload == "pop":
             return PopWorkloadClient(host, settings)
+        if workload == "delayed":
+            return DelayedClient(host, settings)
+        if workload == "transactional":
+            return TransactionalClient(host, settings)
         if workload == "register":
             return RegisterClient(host, settings, process)
         if workload in REQUESTS:

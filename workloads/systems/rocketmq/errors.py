@@ -13,6 +13,7 @@ IN_SYNC_REPLICAS_NOT_ENOUGH = ErrorCode("in-sync-replicas-not-enough", definite=
 MESSAGE_ILLEGAL = ErrorCode("message-illegal", definite=True)
 DISK_FULL = ErrorCode("disk-full", definite=True)
 NOT_HELD = ErrorCode("not-held", definite=True)
+ROLLED_BACK = ErrorCode("rolled-back", definite=True)
 OFFSET_ILLEGAL = ErrorCode("offset-illegal", definite=True)
 
 CODES = {
@@ -28,6 +29,7 @@ CODES = {
         MESSAGE_ILLEGAL,
         DISK_FULL,
         NOT_HELD,
+        ROLLED_BACK,
         OFFSET_ILLEGAL,
     )
 }

@@ -41,6 +41,9 @@ from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, b
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
+WRONG_CLOCKS = ("clock", "slow-nodes")
+"""Kinds under which the wall clock of a node is not the true one."""
+
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
@@ -75,6 +78,7 @@ class _Table:
         settings = self.settings
         yield from self._of_invariants()
         yield from overlaps(settings, self.reports)
+        yield from self._of_clocks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -99,6 +103,17 @@ class _Table:
                 lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
+
+    def _of_clocks(self) -> Iterator[Excuse]:
+        """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
+        for fault in self.struck:
+            if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
+                yield Excuse(
+                    anomalies=("delivered-early",),
+                    reason=f"clocks of brokers were wrong ({fault.name} at {seconds(fault.start_ns)})",
+                    from_ns=fault.start_ns,
+                    until_ns=fault.stop_ns,
+                )
 
     @property
     def _voters(self) -> tuple[str, ...]:

@@ -24,6 +24,13 @@ from workloads.systems.rocketmq.settings import (
     raft_milliseconds,
 )
 
+TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "timerRollWindowSlot": 40}
+"""A small wheel: what is due in more than four seconds rolls."""
+
+
+CHECK_MAX = 1_000
+"""Transactions are asked about as long as a run lasts: what was put aside would be missed."""
+
 
 def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[NodeSpec, ...]:
     """Controllers, NameServers without one, then brokers. `planted` is added to the settings of each: the mutant, where
@@ -93,6 +100,11 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 "channelExpiredTimeout": milliseconds(120_000, settings),
                 "scanNotActiveChannelInterval": milliseconds(10_000, settings),
                 "rebalanceLockMaxLiveTime": milliseconds(60_000, settings),
+                "transactionTimeOut": milliseconds(6_000, settings),
+                "transactionCheckInterval": milliseconds(10_000, settings),
+                "transactionCheckMax": CHECK_MAX,
+                "scheduleDeliveryMode": settings.delay_delivery.upper(),
+                **TIMERS,
                 **planted,
             },
         ),

@@ -45,6 +45,8 @@ class RocketmqSettings:
     notify_role_changed: bool = True
     learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of each group's brokers are asynchronous learners (the last ones)."""
+    delay_delivery: Literal["single", "level", "async"] = "level"
+    """Who delivers messages that are delayed by a level: one worker for all, one a level, many a level."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
     """Of each group."""
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
@@ -149,6 +151,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "all_ack": (False,),
     "brokers": (1, 2, 4, 5),
     "controllers": (1, 5),
+    "delay_delivery": ("single", "async"),
     "flush": ("async",),
     "in_sync_replicas": (2,),
     "learners": (1,),

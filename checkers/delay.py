@@ -5,25 +5,33 @@ Operations, with the queue as key and a value {message, due, messages}:
                                may name another due time, which counts then
   deliver {} -> {messages}     ok: these messages (numbers, each sent at most once) were delivered
 
+A workload may call these otherwise (`Terms`). Where its sends say a span instead of a time (`delay_ms`), a message is
+due so long after some moment between the call and the answer: at the earliest after the call, at the latest after the
+answer. Where its deliveries say at which places of the queue they found their messages (`places`), as many as those,
+two places are two copies.
+
 What breaks it:
   delivered-early   a deliver had ended more than `tolerance_ms` before the message was due
   delivered-late    its first delivery ended more than `latest_ms` after it was due, if that is demanded
+  delivered-again   another copy of it was delivered more than `again_ms` after its first, if that is demanded
 
 A delivery happens before its operation ends, so what ended too early is early for certain. A message is due at the
 earliest when its send began. With `latest_ms` demanded, acked messages that were never delivered leave it UNKNOWN.
+Of a run, time under faults counts neither as late nor as again, nor does the time in which nobody looks, from the
+storm's end to the final reads; for lateness nor does what the system may take to recover from each fault.
 
 The statistics have lateness (of first deliveries, their ends against the due times, never below 0) as quantiles,
 which are lower bounds of bins at most 1/32 wide, and how many messages were `sent`, `acked`, `delivered`, delivered
 again, never delivered though acked (`undelivered`), and delivered though they were never sent (`unknown`).
 
-It does not establish that everything is delivered, or once: that is what the queue checker is for. It would kill
-wheel-wrap (delivered-early), and slower ones of class LV.
+It does not establish that everything is delivered, or once: that is what the queue checker is for. It kills
+wheel-wrap (delivered-early) and slave-progress-old (delivered-again).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -32,6 +40,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
@@ -50,23 +59,27 @@ from checkers.kernels.columns import (
     witness_order,
 )
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.plan import CheckRequest, Engine
+from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import EXAMPLES, CheckerResult
 
-DELAYED = pa.struct([("message", pa.int64()), ("due", pa.int64()), ("messages", pa.list_(pa.int64()))])
+DELAYED = pa.struct(
+    [
+        ("message", pa.int64()),
+        ("due", pa.int64()),
+        ("messages", pa.list_(pa.int64())),
+        ("places", pa.list_(pa.int64())),
+    ]
+)
 """The value of this workload's operations."""
-
-FUNCTIONS = ("send", "deliver")
-SEND, DELIVER = range(2)
 
 COLUMNS = ("index", "time", "type", "f", "key", "value")
 
 FACTS = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("kind", pa.int8()), pa.field("key", pa.string())]
-    + [pa.field(name, pa.int64()) for name in ("message", "due", "time", "index")]
+    + [pa.field(name, pa.int64()) for name in ("message", "due", "place", "time", "index")]
 )
-"""What one operation says of a message, at its time; `due` is NONE where it says none."""
+"""What one operation says of a message, at its time; `due` and `place` are NONE where it says none."""
 
 ASKED, ACKED, DELIVERED = range(3)
 
@@ -79,6 +92,8 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999, "ma
 MS = 1_000_000
 
 
+NO_TIMES: Int64 = np.empty(0, dtype=np.int64)
+
 MEANINGS: Mapping[str, Meaning] = {
     "delivered-early": Meaning(
         says="A message was delivered before it was due.",
@@ -88,7 +103,52 @@ MEANINGS: Mapping[str, Meaning] = {
         says="A message was delivered later after its due time than is allowed.",
         usually="The scheduler's progress was lost or stood still during a failover.",
     ),
+    "delivered-again": Meaning(
+        says="Another copy of a message was delivered longer after the first one than is allowed.",
+        usually="Whoever took over began with progress that was far too old.",
+    ),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a workload calls its operations, and the members of their values."""
+
+    send: str = "send"
+    deliver: tuple[str, ...] = ("deliver",)
+    message: str = "message"
+    messages: str = "messages"
+    by_span: bool = False
+    """Sends say how long a message is delayed, and not until when."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unwatched:
+    """Spans of time that do not count, in order and apart; in ns."""
+
+    begins: Int64 = field(default_factory=NO_TIMES.copy)
+    ends: Int64 = field(default_factory=NO_TIMES.copy)
+
+    @classmethod
+    def of(cls, spans: Iterable[tuple[int, int]]) -> Unwatched:
+        """Of spans that may overlap."""
+        apart: list[list[int]] = []
+        for begin, end in sorted(spans):
+            if apart and begin <= apart[-1][1]:
+                apart[-1][1] = max(apart[-1][1], end)
+            else:
+                apart.append([begin, end])
+        begins, ends = (np.array([span[side] for span in apart], dtype=np.int64) for side in (0, 1))
+        return cls(begins=begins, ends=ends)
+
+    def counted(self, times_ns: Int64) -> Int64:
+        """How much time counts up to each."""
+        before = np.searchsorted(self.begins, times_ns, side="right")
+        lengths = np.concatenate(([0], np.cumsum(self.ends - self.begins)))
+        still_to_go = np.zeros(len(times_ns), dtype=np.int64)
+        inside = before > 0
+        still_to_go[inside] = np.maximum(self.ends[before[inside] - 1] - times_ns[inside], 0)
+        return np.asarray(times_ns - (lengths[before] - still_to_go), dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,19 +158,29 @@ class DelayChecker:
     tolerance_ms: int = 0
     """So much too early is no matter: clocks differ."""
     latest_ms: int | None = None
+    again_ms: int | None = None
+    terms: Terms = field(default_factory=Terms)
     name: str = "delay"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        facts = engine.mapped(history, partial(delay_facts, buckets=buckets), FACTS)
+        facts = engine.mapped(history, partial(delay_facts, terms=self.terms, buckets=buckets), FACTS)
         kernel = partial(
             delay_findings,
-            tolerance_ns=self.tolerance_ms * MS,
-            latest_ns=None if self.latest_ms is None else self.latest_ms * MS,
+            by_span=self.terms.by_span,
+            limits=Limits(
+                tolerance_ns=self.tolerance_ms * MS,
+                latest_ns=None if self.latest_ms is None else self.latest_ms * MS,
+                again_ns=None if self.again_ms is None else self.again_ms * MS,
+                late=unwatched(request.run, recovering=True),
+                again=unwatched(request.run, recovering=False),
+            ),
+            excuses=Excuses.by_operation(request.excuses, engine, request.history),
         )
-        found = dict(gathered_findings(engine, engine.grouped(facts, ("bucket",), kernel, FINDINGS)))
+        findings = engine.grouped(facts, ("bucket",), kernel, FINDINGS)
+        found = dict(gathered_findings(engine, findings, request.excuses))
         statistics: dict[str, Any] = {
             name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
         }
@@ -135,18 +205,44 @@ def quantiles_ns(bins: Mapping[int, int]) -> dict[str, int]:
     }
 
 
-def delay_facts(batch: pa.Table, *, buckets: int) -> pa.Table:
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What is demanded of deliveries; None: nothing."""
+
+    tolerance_ns: int
+    latest_ns: int | None
+    again_ns: int | None
+    late: Unwatched
+    """What does not count as lateness."""
+    again: Unwatched
+    """What does not count between two copies."""
+
+
+def unwatched(run: RunUnderCheck | None, *, recovering: bool) -> Unwatched:
+    """The time under faults, and while nobody looks; with what the system may take to recover from each."""
+    if run is None:
+        return Unwatched()
+    margin_ns = round((run.recovers_within_s or 0.0) * 1e9) if recovering else 0
+    spans = [(fault.start_ns, fault.stop_ns + margin_ns) for fault in run.faults.struck]
+    if run.facts.healed_ns is not None and run.facts.final_from_ns is not None:
+        spans.append((run.facts.healed_ns, run.facts.final_from_ns))
+    return Unwatched.of(spans)
+
+
+def delay_facts(batch: pa.Table, *, terms: Terms, buckets: int) -> pa.Table:
     """Kernel: what one batch says of messages."""
-    f, types = codes(batch["f"], FUNCTIONS), codes(batch["type"], TYPES)
-    value = whole(batch["value"])
-    message, due = integers(member(value, "message")), integers(member(value, "due"))
-    sends = np.flatnonzero((f == SEND) & ((types == INVOKE) | (types == OK)) & (message != NONE))
-    delivers = np.flatnonzero((f == DELIVER) & (types == OK))
-    lists = member(value.take(pa.array(delivers)), "messages")
-    delivered_in, delivered = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if not pa.types.is_null(lists.type):
-        parents, values = elements(lists)
-        delivered_in, delivered = delivers[parents], integers(values)
+    f, types = codes(batch["f"], (terms.send, *terms.deliver)), codes(batch["type"], TYPES)
+    value, times = whole(batch["value"]), batch["time"].to_numpy()
+    message, due = integers(member(value, terms.message)), integers(member(value, "due"))
+    if terms.by_span:
+        delay_ms = integers(member(value, "delay_ms"))
+        due = np.where(delay_ms == NONE, NONE, times + delay_ms * MS)
+    sends = np.flatnonzero((f == 0) & ((types == INVOKE) | (types == OK)) & (message != NONE))
+    delivers = np.flatnonzero((f > 0) & (types == OK))
+    delivered_in, delivered = _listed(value, delivers, terms.messages)
+    places = _listed(value, delivers, "places")[1]
+    if len(places) != len(delivered):
+        places = np.full(len(delivered), NONE, dtype=np.int64)
     row = np.concatenate((sends, delivered_in))
     which = np.concatenate((message[sends], delivered))
     kind = np.where(types[sends] == OK, ACKED, ASKED)
@@ -157,40 +253,56 @@ def delay_facts(batch: pa.Table, *, buckets: int) -> pa.Table:
             "key": whole(batch["key"]).take(pa.array(row)).cast(pa.string()),
             "message": which,
             "due": np.concatenate((due[sends], np.full(len(delivered), NONE))),
-            "time": batch["time"].to_numpy()[row],
+            "place": np.concatenate((np.full(len(sends), NONE), places)),
+            "time": times[row],
             "index": batch["index"].to_numpy()[row],
         },
         schema=FACTS,
     )
 
 
-def delay_findings(facts: pa.Table, *, tolerance_ns: int, latest_ns: int | None) -> pa.Table:
+def _listed(value: pa.Array, rows: Int64, name: str) -> tuple[Int64, Int64]:
+    """(row, element) of that list in each of these rows."""
+    lists = member(value.take(pa.array(rows)), name)
+    if pa.types.is_null(lists.type):
+        return NO_TIMES, NO_TIMES
+    parents, values = elements(lists)
+    return rows[parents], integers(values)
+
+
+def delay_findings(facts: pa.Table, *, by_span: bool, limits: Limits, excuses: Excuses) -> pa.Table:
     """Kernel over all facts of a bucket of messages."""
     findings = Findings()
     if facts.num_rows:
-        _Messages(facts).report(findings, tolerance_ns, latest_ns)
+        _Messages(facts, excuses, by_span=by_span).report(findings, limits)
     return findings.table()
 
 
 class _Messages:
     """Facts sorted by message, kind and operation; of each message the first of each kind, -1 if there is none."""
 
-    def __init__(self, facts: pa.Table) -> None:
-        column = {name: facts[name].to_numpy() for name in ("message", "kind", "due", "time", "index")}
+    def __init__(self, facts: pa.Table, excuses: Excuses, *, by_span: bool) -> None:
+        column = {name: facts[name].to_numpy() for name in ("message", "kind", "due", "place", "time", "index")}
         order = np.lexsort((column["index"], column["kind"], column["message"]))
+        self.excuses = excuses
         self.keys = facts["key"].take(pa.array(order))
-        self.message, self.kind, self.due, self.time, self.index = (values[order] for values in column.values())
+        self.message, self.kind, self.due, self.place, self.time, self.index = (
+            values[order] for values in column.values()
+        )
         starts = run_starts(self.message)
         self.of_message = np.cumsum(starts) - 1
         self.count = int(starts.sum())
         self.asked, self.acked, self.delivered = (self._first(kind) for kind in (ASKED, ACKED, DELIVERED))
         self.known = (self.asked >= 0) | (self.acked >= 0)
-        stated = np.where((self.acked >= 0) & (self.due[self.acked] != NONE), self.acked, self.asked)
+        answered = (self.acked >= 0) & (self.due[self.acked] != NONE)
+        stated = np.where(answered & ~by_span, self.acked, self.asked)
+        stated = np.where(stated >= 0, stated, np.where(answered, self.acked, -1))
         due = np.where(stated >= 0, self.due[stated], NONE)
         # A send that was recorded without its call began at the latest when it ended.
         begun = self.time[np.where(self.asked >= 0, self.asked, self.acked)]
         self.stated_by = np.where(stated >= 0, stated, self.acked)
         self.due_ns = np.where(due == NONE, NONE, np.maximum(due, begun))
+        self.late_from_ns = np.where(answered & by_span, self.due[self.acked], self.due_ns)
         self.has_due = self.known & (due != NONE)
 
     def _first(self, kind: int) -> Int64:
@@ -199,13 +311,19 @@ class _Messages:
         position[self.of_message[firsts]] = firsts
         return position
 
-    def report(self, findings: Findings, tolerance_ns: int, latest_ns: int | None) -> None:
+    def report(self, findings: Findings, limits: Limits) -> None:
         judged = np.flatnonzero(self.has_due & (self.delivered >= 0))
-        late_ns = self.time[self.delivered[judged]] - self.due_ns[judged]
-        self._add(findings, "delivered-early", judged[late_ns < -tolerance_ns])
-        if latest_ns is not None:
-            self._add(findings, "delivered-late", judged[late_ns > latest_ns])
-        numbers, sizes = np.unique(bins_of(np.maximum(late_ns, 0) // 1000), return_counts=True)
+        delivered_ns = self.time[self.delivered[judged]]
+        late_ns = delivered_ns - self.due_ns[judged]
+        self._add(findings, "delivered-early", judged[late_ns < -limits.tolerance_ns])
+        if limits.latest_ns is not None:
+            counted_ns = limits.late.counted(delivered_ns) - limits.late.counted(self.late_from_ns[judged])
+            self._add(findings, "delivered-late", judged[counted_ns > limits.latest_ns])
+        if limits.again_ns is not None:
+            self._report_copies(findings, limits.again, limits.again_ns)
+        # What is not watched delays nothing that anybody could know of.
+        known_ns = np.minimum(late_ns, limits.late.counted(delivered_ns) - limits.late.counted(self.due_ns[judged]))
+        numbers, sizes = np.unique(bins_of(np.maximum(known_ns, 0) // 1000), return_counts=True)
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             findings.add(f"{LATENESS}{number}", size, ())
         was = self.delivered >= 0
@@ -221,10 +339,43 @@ class _Messages:
         for name, which in zip(COUNTED, counts, strict=True):
             findings.add(f"#{name}", int(which.sum()), ())
 
-    def _add(self, findings: Findings, name: str, messages: Int64) -> None:
+    def _report_copies(self, findings: Findings, unwatched: Unwatched, again_ns: int) -> None:
+        """Messages of which a second copy came long after the first."""
+        rows = np.flatnonzero((self.kind == DELIVERED) & (self.place != NONE))
+        rows = rows[np.lexsort((self.index[rows], self.place[rows], self.message[rows]))]
+        copies = rows[run_starts(self.message[rows], self.place[rows])]
+        counted_ns = unwatched.counted(self.time)
+        first = self.delivered[self.of_message[copies]]
+        late = copies[(counted_ns[copies] - counted_ns[first] > again_ns) & self.known[self.of_message[copies]]]
+        messages, which = np.unique(self.of_message[late], return_index=True)
+        last = np.full(self.count, -1, dtype=np.int64)
+        last[messages] = late[which]
+        self._add(findings, "delivered-again", messages, last)
+
+    def _add(self, findings: Findings, name: str, messages: Int64, again: Int64 | None = None) -> None:
+        """`again`: of each message the row of a copy that came later."""
         stated, delivered = self.stated_by[messages], self.delivered[messages]
-        order = witness_order(self.index[stated], self.index[delivered], ties=(self.message[delivered],))
-        findings.add(name, len(messages), [self._example(int(i)) for i in messages[order[:EXAMPLES]]])
+        shown = delivered if again is None else again[messages]
+        for excuse, some in self.excuses.split(name, self.index[stated], self.index[shown]):
+            seen = shown[some]
+            order = some[witness_order(self.index[stated[some]], self.index[seen], ties=(self.message[seen],))]
+            chosen = messages[order[:EXAMPLES]].tolist()
+            examples = [self._example(number) if again is None else self._copy(number, again) for number in chosen]
+            findings.add(name, len(some), examples, excuse)
+
+    def _copy(self, number: int, again: Int64) -> Example:
+        first, later = int(self.delivered[number]), int(again[number])
+        apart_s = (self.time[later] - self.time[first]) / 1e9
+        return Example(
+            key=self.keys[first].as_py(),
+            operations=tuple(sorted({int(self.index[first]), int(self.index[later])})),
+            tie=(int(self.message[first]),),
+            because=(
+                f"message {self.message[first]} was delivered (operation {self.index[first]}), and another copy of it "
+                f"{apart_s:.6f} s later (operation {self.index[later]})"
+            ),
+            details={"message": int(self.message[first]), "place": int(self.place[later])},
+        )
 
     def _example(self, number: int) -> Example:
         at, delivered = int(self.stated_by[number]), int(self.delivered[number])

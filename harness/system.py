@@ -71,6 +71,8 @@ class Declaration:
     """Role -> the group whose nodes play it; `System.roles` finds out who does."""
     serving: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Workload -> the groups whose nodes serve it, where these are not all: searches aim faults at them alone."""
+    unserved: Mapping[str, str] = field(default_factory=dict)
+    """Workload of the system's -> why it cannot be run with these settings."""
     points: Mapping[str, str] = field(default_factory=dict)
     """Point -> what it means that a node reached it (`host.reached`), in kebab-case: moments at which faults may
     strike."""

@@ -1,7 +1,7 @@
 """Delayed messages: what is due later is delivered then, and not before.
 
-Operations: `send` {message, due} and `deliver` {messages}; what they promise says `checkers/delay.py`. It is judged,
-not run.
+Operations: `send` {message, due} and `deliver` {messages, places}; what they promise says `checkers/delay.py`. It is
+judged, not run.
 """
 
 from __future__ import annotations
@@ -24,9 +24,16 @@ class DelaySettings:
     latest_ms: Annotated[int | None, INT64] = None
     """So long after it was due a message must be delivered; otherwise any time will do."""
 
+    again_ms: Annotated[int | None, INT64] = None
+    """So long after its first delivery no other copy of a message may be delivered; otherwise any time will do."""
+
 
 def checkers(settings: DelaySettings) -> dict[str, Checker]:
-    return {"delay": DelayChecker(tolerance_ms=settings.tolerance_ms, latest_ms=settings.latest_ms)}
+    return {
+        "delay": DelayChecker(
+            tolerance_ms=settings.tolerance_ms, latest_ms=settings.latest_ms, again_ms=settings.again_ms
+        )
+    }
 
 
 WORKLOAD = Workload(

@@ -46,7 +46,10 @@ class Conflicts:
         # other contradict each other: the one agrees with the head in its replica, the other in its message.
         one = np.where(by_both >= 0, np.flatnonzero(run_starts(place)), by_message)[diverging]
         two = np.where(by_both >= 0, by_both, by_node)[diverging]
-        self._add(findings, "diverging-replicas", finals[one], finals[two])
+        one, two = finals[one], finals[two]
+        first = np.minimum(self.column["index"][one], self.column["index"][two])
+        for excuse, some in excuses.split("diverging-replicas", first, first):
+            self._add(findings, "diverging-replicas", one[some], two[some], excuse)
 
     def _heads(self, rows: Int64) -> tuple[Int64, Int64]:
         """For each row the number of its place, and the first of the rows there."""

@@ -119,14 +119,14 @@ def keyed_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> pa
 
 def spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel over all rows of a bucket of processes: operations, in buckets of elements. Rows without elements stay."""
-    position, started = _operations(rows)
+    position, started = operations(rows)
     element = _named(rows, position, started)
     return _spans(rows, position, started, element, _bucket(rows, position, element, buckets))
 
 
 def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
     """Kernel: as `spans`; besides, each bucket of elements learns of every ok operation `head`, as a row with NONE."""
-    position, started = _operations(rows)
+    position, started = operations(rows)
     element = _named(rows, position, started)
     index, is_ok = rows["index"].to_numpy()[position], rows["type"].to_numpy()[position] == OK
     heads = np.flatnonzero(is_ok & (rows["f"].to_numpy()[position] == head))
@@ -145,7 +145,7 @@ def spans_with_heads(rows: pa.Table, *, head: int, buckets: int) -> pa.Table:
     )
 
 
-def _operations(rows: pa.Table) -> tuple[Int64, Int64]:
+def operations(rows: pa.Table) -> tuple[Int64, Int64]:
     """(position of each row that completes, of the one that began it); one without a completion is its beginning."""
     index, process, kind = (rows[name].to_numpy() for name in ("index", "process", "type"))
     # A completion may have many rows, which mostly lie side by side; the first of each operation is what is paired.

@@ -69,7 +69,7 @@ class Space:
         """A storm without faults: world, settings, load."""
         is_demanding = draw.random() < LIVENESS_SHARE
         storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
-        workload = self.workload or _workload(registry.system(self.system).workloads, draw)
+        workload = self.workload or _workload(self._served(), draw)
         world = NEAR if draw.random() < NEAR_SHARE else DRAWN
         settings = {**self.drawn_settings(workload, world, draw), **self.settings}
         liveness_s = self._progresses_within_s(settings) if is_demanding else 0.0
@@ -86,6 +86,12 @@ class Space:
             seed=seed,
             world=world,
         )
+
+    def _served(self) -> tuple[str, ...]:
+        """The system's workloads that can be run with what is given."""
+        system = registry.system(self.system)
+        declared = system.cluster(registry.typed_settings(system.settings_type, self.settings))
+        return tuple(workload for workload in system.workloads if workload not in declared.unserved)
 
     def _progresses_within_s(self, settings: Mapping[str, SettingValue]) -> float:
         system = registry.system(self.system)
@@ -123,6 +129,7 @@ class Space:
             of_system, of_workload = (
                 registry.typed_settings(part.settings_type, every) for part in (system, registry.workload(workload))
             )
+            registry.require_served(workload, system.cluster(of_system))
             registry.require_fitting(system, of_system, of_workload)
         except UsageError:
             return False

@@ -14,6 +14,7 @@ are passed over, and so is a line that was torn:
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
   deleted      to, forced                                                  all before is no more; for want of room?
+  set_aside    start, end                                                  it kept what its master lacks beside its log
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
 
 `leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
@@ -74,6 +75,7 @@ COLUMNS = {
     "truncated": {"end": "to"},
     "recovered": {"end": "end"},
     "deleted": {"end": "to", "allowed": "forced"},
+    "set_aside": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
 }
 """Event -> column -> its name among the event's fields."""

@@ -198,6 +198,7 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
     system_settings = typed_settings(chosen_system.settings_type, scenario.settings)
     declaration = chosen_system.cluster(system_settings)
+    require_served(scenario.workload, declaration)
     words = vocabulary(chosen_system, system_settings, scenario.mutant)
     packages = _packages(scenario.nemesis, declaration, words) + _schedule(scenario, words)
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
@@ -217,6 +218,13 @@ def resolve(scenario: Scenario) -> Parts:
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
+
+
+def require_served(workload: str, declaration: Declaration) -> None:
+    """Raises UsageError for a workload that the system cannot run as it is set."""
+    why = declaration.unserved.get(workload)
+    if why is not None:
+        raise UsageError(f"workload {workload!r} cannot be run with these settings: {why}")
 
 
 def require_fitting(system: System, settings: Any, workload_settings: Any) -> None:

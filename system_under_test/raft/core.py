@@ -442,6 +442,19 @@ class Raft:
             return f"{change.node} has not caught up"
         return None
 
+    def danger_of(self, change: Change, now_ns: int) -> str | None:
+        """Why this fit change may end in a group that decides nothing any more: too few of those who would vote then
+        have answered this leader lately. None if there is no such danger. Safety does not rest on it."""
+        changed = self.membership.changed(change)
+        if isinstance(change, Promote) and not self._answers(change.node, now_ns):
+            return f"{change.node} does not answer"
+        answering = sum(voter == self.node or self._answers(voter, now_ns) for voter in changed.voters)
+        return None if answering >= changed.majority else "too few of those who would vote then answer"
+
+    def _answers(self, peer: str, now_ns: int) -> bool:
+        progress = self._replication.followers[peer]
+        return progress.match > 0 and now_ns - progress.heard_ns < self._timing.min_election_timeout_ns
+
     def _change_membership(self, change: Change, now_ns: int) -> None:
         refusal = self.refusal_of(change)
         assert refusal is None, refusal

@@ -156,6 +156,12 @@ class RaftNode:
         return self._membership
 
     @property
+    def committed_membership_index(self) -> int | None:
+        """The greater, the newer the membership. None: it is not committed."""
+        raft = self._raft
+        return None if raft is None or raft.log.membership_index > raft.commit else raft.log.membership_index
+
+    @property
     def term(self) -> int:
         return 0 if self._raft is None else self._raft.term
 
@@ -242,7 +248,7 @@ class RaftNode:
         raft = self._raft
         if raft is None or not self._was_active:
             raise NotLeader(self.leader)
-        refusal = raft.refusal_of(change)
+        refusal = raft.refusal_of(change) or raft.danger_of(change, self._host.clock.monotonic_ns())
         if refusal is not None:
             raise UnfitChange(refusal)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

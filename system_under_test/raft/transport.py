@@ -109,7 +109,11 @@ class PeerTransport:
 
     async def start(self, port: int) -> None:
         """Raises OSError if the port is taken."""
-        self._listener = await self._host.network.listen(port, self._serve)
+        self.share(await self._host.network.listen(port, self.serve))
+
+    def share(self, listener: Listener) -> None:
+        """Another one listens, and hands over by `serve` the connections of peers."""
+        self._listener = listener
         for peer, link in self._links.items():
             self._host.spawn(self._keep_connected(link), f"raft link to {peer}")
 
@@ -195,7 +199,8 @@ class PeerTransport:
             connection.close()
             await self._host.clock.sleep(backoff_s)
 
-    async def _serve(self, connection: Connection) -> None:
+    async def serve(self, connection: Connection) -> None:
+        """Take what a peer sends until the connection ends."""
         self._serial += 1
         serial = self._serial
         self._accepted[serial] = connection

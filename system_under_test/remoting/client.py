@@ -8,6 +8,7 @@ not have taken effect. Nothing is ever retried here.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from system_under_test.remoting.command import FrameTooLong, MalformedFrame, RemotingCommand, frame_length
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
@@ -19,11 +20,20 @@ _OPAQUE_LIMIT = 2**31
 
 
 class RemotingClient:
-    """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew."""
+    """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew.
 
-    def __init__(self, host: Host, connect_timeout_s: float = 3.0) -> None:
+    `on_request` hears what the other side asks by itself, with its address; it is not answered.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        connect_timeout_s: float = 3.0,
+        on_request: Callable[[str, RemotingCommand], None] | None = None,
+    ) -> None:
         self._host = host
         self._connect_timeout_s = connect_timeout_s
+        self._on_request = on_request
         self._channels: dict[str, _Channel] = {}
         self._opaque = 0
         self._closed = False
@@ -118,7 +128,11 @@ class RemotingClient:
                 length = frame_length(await connection.read_exactly(4))
                 command = RemotingCommand.decode(await connection.read_exactly(length))
                 channel.heard_ns = monotonic_ns()
-                future = pending.pop(command.opaque, None) if command.is_response else None
+                if not command.is_response:
+                    if self._on_request is not None:
+                        self._on_request(channel.address, command)
+                    continue
+                future = pending.pop(command.opaque, None)
                 if future is not None and not future.done():
                     future.set_result(command)
         except ConnectionClosed as error:

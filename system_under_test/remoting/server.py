@@ -34,6 +34,9 @@ class Peer(Protocol):
     @property
     def closed(self) -> bool: ...
 
+    def write(self, data: bytes) -> None:
+        """Queue bytes for sending, beside what answers. Raises ConnectionClosed if known to be closed."""
+
     def close(self) -> None: ...
 
 
@@ -59,7 +62,11 @@ class RemotingServer:
 
     async def start(self, port: int) -> None:
         """Raises OSError if the port is taken."""
-        self._listener = await self._host.network.listen(port, self._serve)
+        self._listener = await self._host.network.listen(port, self.serve)
+
+    def share(self, listener: Listener) -> None:
+        """Another one listens, and hands over by `serve` the connections that are for this server."""
+        self._listener = listener
 
     def close(self) -> None:
         """Stop listening, close all connections, cancel what is still being answered."""
@@ -76,7 +83,8 @@ class RemotingServer:
         self._serial += 1
         return self._serial
 
-    async def _serve(self, connection: Connection) -> None:
+    async def serve(self, connection: Connection) -> None:
+        """Answer what comes on it until it ends."""
         if self._listener is None:
             connection.close()
             return
@@ -140,11 +148,13 @@ def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -
     if answer is None or request.is_oneway:
         return
     answer.opaque = request.opaque
+    answer.serialization = request.serialization
     try:
         frame = answer.encode()
     except FrameTooLong as error:
         # Indefinite, as SYSTEM_ERROR is: what was asked for may be done.
         refusal = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark=f"the answer is too long: {error}")
         refusal.opaque = request.opaque
+        refusal.serialization = request.serialization
         frame = refusal.encode()
     connection.write(frame)

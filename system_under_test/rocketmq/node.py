@@ -2,7 +2,8 @@
 
 - `nameserver`: a NameServer, and a controller beside it where `enableControllerInNamesrv` is on.
 - `controller`: a controller alone.
-- `broker`: a broker.
+- `broker`: a broker, and a proxy in front of it where `enableProxy` is on.
+- `proxy`: a proxy alone.
 
 Each takes the JSON config of its process, with RocketMQ's setting names, plus `mutant`: the name of a planted
 bug to run with. A wrong or unknown setting raises ValueError that names it, before anything is started.
@@ -25,6 +26,8 @@ from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
+from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.proxy import Proxy
 from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
 
@@ -62,23 +65,30 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
     parts = BrokerParts()
     if bug is not None and bug.broker is not None:
         parts = bug.broker(parts)
-    services = [Broker(host, BrokerConfig.from_json(watched), parts)]
+    services: list[Service] = [Broker(host, BrokerConfig.from_json(watched), parts)]
+    if Settings(watched).flag("enableProxy", False):
+        services.append(Proxy(host, ProxyConfig.from_json(watched)))
+    watched.refuse_unknown()
+    await _run_until_cancelled(host, services)
+
+
+async def proxy(host: Host, config: Mapping[str, Any]) -> None:
+    watched = WatchedConfig(config)
+    services = [Proxy(host, ProxyConfig.from_json(watched))]
     watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 
 
 class ControllerService:
-    """A controller with the port on which it takes requests."""
+    """A controller with the server that takes its requests."""
 
     def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
         self._controller = Controller(host, config, parts)
         self._server = RemotingServer(host, self._controller.handle, self._controller.on_close)
-        self._port = config.listen_port
 
     async def start(self) -> None:
         """Raises OSError if a port is taken."""
-        await self._controller.start()
-        await self._server.start(self._port)
+        await self._controller.start(self._server)
 
     async def stop(self) -> None:
         self._server.close()

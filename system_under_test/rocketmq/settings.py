@@ -37,11 +37,35 @@ class Settings:
             raise ValueError(f"{name}: expected text, got {value!r}")
         return value
 
+    def path(self, name: str, default: str) -> str:
+        """A directory within the node's own file tree, in which an absolute one begins as well."""
+        value = self.text(name, default)
+        parts = [part for part in value.split("/") if part not in ("", ".")]
+        if not parts or ".." in parts:
+            raise ValueError(f"{name}: expected a directory, got {value!r}")
+        return "/".join(parts)
+
+    def optional_port(self, name: str) -> int | None:
+        return None if self._config.get(name) is None else self.port(name, 0)
+
     def port(self, name: str, default: int) -> int:
         value = self.integer(name, default)
         if not 0 <= value <= 65535:
             raise ValueError(f"{name}: expected a port from 0 to 65535, got {value}")
         return value
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """Addresses `name:port` with semicolons between, or a list of them."""
+        value = self._config.get(name, "")
+        parts = value.split(";") if isinstance(value, str) else value
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{name}: expected addresses with semicolons between, got {value!r}")
+        addresses = tuple(part.strip() for part in parts if part.strip())
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdigit():
+                raise ValueError(f"{name}: expected name:port, got {address!r}")
+        return addresses
 
 
 class WatchedConfig(Mapping[str, Any]):

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from system_under_test.storage.delay_progress import SCHEDULE_TOPIC as SCHEDULE_TOPIC
+from system_under_test.storage.timer_progress import TIMER_TOPIC as TIMER_TOPIC
+
 READ: Final = 4
 WRITE: Final = 2
 INHERIT: Final = 1
@@ -21,15 +24,22 @@ MAX_TOPICS: Final = 10_000
 
 DEFAULT_TOPIC: Final = "TBW102"
 """The one that topics are made after where autoCreateTopicEnable is on."""
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+"""Where messages of transactions wait until these end."""
+OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+"""Which of them have ended."""
+DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+"""Messages of transactions about which producers were asked in vain, as often as they are asked."""
+_INTERNAL_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC})
 _SYSTEM_TOPICS: Final = frozenset(
     {
         DEFAULT_TOPIC,
-        "SCHEDULE_TOPIC_XXXX",
+        SCHEDULE_TOPIC,
         "BenchmarkTest",
-        "RMQ_SYS_TRANS_HALF_TOPIC",
+        HALF_TOPIC,
         "RMQ_SYS_TRACE_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
+        OP_TOPIC,
+        DISCARD_TOPIC,
         "SELF_TEST_TOPIC",
         "OFFSET_MOVED_EVENT",
     }
@@ -49,6 +59,11 @@ def check_name(name: str, what: str = "topic", most: int = MAX_NAME) -> None:
 def is_system_topic(name: str) -> bool:
     """Administrators neither change nor delete it."""
     return name in _SYSTEM_TOPICS or name.startswith(_SYSTEM_PREFIX)
+
+
+def is_internal_topic(name: str) -> bool:
+    """Only brokers themselves write to it and read it; it is in no table of topics."""
+    return name in _INTERNAL_TOPICS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +90,9 @@ class TopicConfig:
             raise ValueError(f"topicSysFlag: expected a whole number from 0 on, got {self.system_flag!r}")
 
     @classmethod
-    def of(cls, name: str, queues: int) -> TopicConfig:
-        """With the same queues for readers and writers, open to both."""
-        return cls(name=name, read_queues=queues, write_queues=queues)
+    def of(cls, name: str, queues: int, permission: int = READ_WRITE) -> TopicConfig:
+        """With the same queues for readers and writers, open to both unless `permission` says otherwise."""
+        return cls(name=name, read_queues=queues, write_queues=queues, permission=permission)
 
     @property
     def is_readable(self) -> bool:

@@ -4,6 +4,7 @@
 
 CONFIG.json is `{"name": …, "data": DIRECTORY, "config": {…}}`. Two more are optional: `"addresses": {"b1:10911":
 "127.0.0.1:41234"}` says where others are reached from here, and `"bind": "127.0.0.2"` listens on that address only.
+Instead of its settings, `config` may be the path of a file that has them as lines `name = value` (see `properties`).
 
 The node's files live in DIRECTORY/disk. Its events go to DIRECTORY/events.jsonl and to stdout, one JSON object a
 line, written at once; `time` is the machine's CLOCK_MONOTONIC and `wall` the wall clock as the node sees it, both
@@ -32,6 +33,7 @@ from typing import Any, TypeVar, cast
 
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
 from system_under_test.runtime.real_disk import RealDisk
+from system_under_test.runtime.settings_file import settings_of
 
 T = TypeVar("T")
 
@@ -72,6 +74,8 @@ class RealConnection(asyncio.Protocol):
         self._ended = False
         self._closed_here = False
         self._reading_paused = False
+        self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
 
     @property
     def remote(self) -> str:
@@ -104,9 +108,14 @@ class RealConnection(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         if self._ended or self._transport is None:
             raise ConnectionClosed(f"the connection to {self._remote} is closed")
-        self._transport.write(data)
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._outgoing.append(data)
+        self._outgoing_bytes += len(data)
 
     async def drain(self) -> None:
+        if self._outgoing_bytes > SEND_BUFFER_BYTES:
+            self._send()
         if self._drained is not None:
             # Shielded: many may wait, and one that gives up must not cancel it for the others.
             await asyncio.shield(self._drained)
@@ -115,9 +124,17 @@ class RealConnection(asyncio.Protocol):
 
     def close(self) -> None:
         self._closed_here = True
+        self._send()
         self._end()
         if self._transport is not None:
             self._transport.close()
+
+    def _send(self) -> None:
+        """Hand over, by one call of the kernel, what was written since the loop's last turn."""
+        outgoing, self._outgoing = self._outgoing, []
+        self._outgoing_bytes = 0
+        if outgoing and self._transport is not None:
+            self._transport.write(b"".join(outgoing))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, not an isinstance: uvloop's transports do not inherit from asyncio's.
@@ -336,6 +353,8 @@ def run_program(arguments: Sequence[str]) -> int:
         main_name, config_path = arguments
         settings = json.loads(Path(config_path).read_text("utf-8"))
         name, data, config = settings["name"], Path(settings["data"]), settings["config"]
+        if isinstance(config, str):
+            config = settings_of(Path(config).read_text("utf-8"))
         main = _load_main(main_name)
     except (ValueError, KeyError, TypeError, OSError, ImportError, AttributeError) as error:
         sys.stderr.write(f"bad config: {type(error).__name__}: {error}\n")

@@ -30,6 +30,8 @@ class Checkpoint:
     confirm_offset: int = 0
     queue_entries: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Consume queue name → first queue offset in its file, queue offset behind its last durable entry."""
+    index_entries: Mapping[str, int] | None = None
+    """File of the index → how many of its entries are durable. None: there is no index of what is dispatched."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -64,5 +66,6 @@ class CheckpointFile:
             "dispatched_offset": checkpoint.dispatched_offset,
             "confirm_offset": checkpoint.confirm_offset,
             "queue_entries": dict(checkpoint.queue_entries),
+            "index_entries": None if checkpoint.index_entries is None else dict(checkpoint.index_entries),
         }
         await self._record.write(json.dumps(fields).encode())

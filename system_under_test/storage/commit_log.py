@@ -24,10 +24,13 @@ from system_under_test.storage.errors import BadOffset, MessageTooLarge, Storage
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.message import (
     BLANK_BYTES,
+    CONTINUES,
+    HEAD_BYTES,
     MessageHeader,
     MessageInvalid,
     blank_size,
     check_message,
+    continues,
     decode_header,
     encode_blank,
     peek_size,
@@ -86,7 +89,7 @@ class CommitLog:
         return self.max_offset
 
     def append(self, message: bytes) -> int:
-        """Append a message encoded for the offset that `reserve` gave; returns the log's new end.
+        """Append a message, or all of a batch, encoded for the offset that `reserve` gave; returns the log's new end.
 
         Raises DiskFull (nothing was written), StorageFailed.
         """
@@ -259,13 +262,21 @@ class CommitLog:
         return segment.file.read_at(offset - segment.start, min(length, segment.start + segment.size - offset))
 
     def headers(self, start: int, end: int) -> Iterator[MessageHeader]:
-        """Headers of the whole messages within [start, end), in order; `start` is a message boundary.
+        """Headers of the messages within [start, end) of which no batch is cut, in order; `start` is a boundary.
 
         Raises StorageCorrupt where neither a message nor a blank starts; such bytes never came from a master.
         """
+        begun: list[MessageHeader] = []
         for data, position, _, _ in self._walk(start, end):
             if data:
-                yield decode_header(data, position)
+                header = decode_header(data, position)
+                if header.sys_flag & CONTINUES:
+                    begun.append(header)
+                    continue
+                if begun:
+                    yield from begun
+                    begun.clear()
+                yield header
 
     def _walk(self, start: int, end: int) -> Iterator[tuple[bytes, int, int, int]]:
         """(data, position in it, offset, size) of each message within [start, end); a blank comes without data."""
@@ -273,6 +284,8 @@ class CommitLog:
         wanted = _SCAN_BYTES
         while offset < end:
             data = self.read(offset, min(wanted, end - offset))
+            if not data:
+                raise StorageCorrupt(f"the log has no byte at {offset}, though it should reach to {end}")
             position = 0
             while position < len(data):
                 size = self._size_at(data, position, offset + position)
@@ -301,12 +314,16 @@ class CommitLog:
         return size
 
     def last_message_boundary(self) -> int:
-        """The end of the last whole message (or blank)."""
-        while self._boundary < self.max_offset:
-            size = self._size_at(self.read(self._boundary, BLANK_BYTES), 0, self._boundary)
-            if self._boundary + size > self.max_offset:
+        """The end of the last whole message, batch or blank."""
+        end = self._boundary
+        while end < self.max_offset:
+            head = self.read(end, HEAD_BYTES)
+            size = self._size_at(head, 0, end)
+            if end + size > self.max_offset:
                 break
-            self._boundary += size
+            end += size
+            if not continues(head, 0):
+                self._boundary = end
         return self._boundary
 
     # recovery
@@ -338,7 +355,7 @@ class CommitLog:
 
     async def recover(self, checked_offset: int) -> None:
         """Check all messages from `checked_offset` on (from the start, if the log has no such place), cut the log
-        durably at the first byte that belongs to no whole, unharmed message, and make the rest durable.
+        durably at the first byte that belongs to no whole, unharmed message or batch, and make the rest durable.
         """
         if not self.min_offset <= checked_offset <= self.max_offset:
             checked_offset = self.min_offset
@@ -364,8 +381,12 @@ class CommitLog:
             raise StorageFailed(f"commit log: {error}") from error
 
     def recovered_end(self, whole_end: int) -> int:
-        """Where recovery cuts the log, whose last whole, unharmed message ends at `whole_end`."""
+        """Where recovery cuts the log, whose last whole, unharmed message or batch ends at `whole_end`."""
         return whole_end
+
+    def is_torn_after(self, data: bytes, position: int) -> bool:
+        """Whether a log that ends with this whole message would end in the midst of a batch."""
+        return continues(data, position)
 
     async def _remove_strays(self) -> None:
         """Empty segments that are no part of the log, durably, before the log can grow to them."""
@@ -386,7 +407,8 @@ class CommitLog:
                     check_message(data, position, offset)
                 elif self.read(offset, size) != encode_blank(size):
                     break
-                end = offset + size
+                if not (data and self.is_torn_after(data, position)):
+                    end = offset + size
         except (StorageCorrupt, MessageInvalid):
             pass  # What is not a message was not written to its end; everything flushed lies before it.
         return end

@@ -75,10 +75,11 @@ class ConsumeQueue:
             raise IndexError(queue_offset)
         return QueueEntry(self._offsets[position], self._sizes[position], self._tags[position])
 
-    def range(self, queue_offset: int, count: int) -> Iterator[tuple[int, int]]:
-        """(physical offset, size) of up to `count` entries; `queue_offset` is at least min_offset."""
+    def range(self, queue_offset: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """(physical offset, size, tags code) of up to `count` entries; `queue_offset` is at least min_offset."""
         start = queue_offset - self.min_offset
-        return zip(self._offsets[start : start + count], self._sizes[start : start + count], strict=True)
+        end = start + count
+        return zip(self._offsets[start:end], self._sizes[start:end], self._tags[start:end], strict=True)
 
     def truncate(self, physical_offset: int) -> None:
         """Drop the entries of messages that do not end at `physical_offset` or before."""

@@ -6,6 +6,10 @@ CRC covers the body alone, so a torn header could pass; therefore every message 
 With the magic, the physical offset and the lengths that have to add up, neither a torn nor a zero-filled nor
 a misplaced message is accepted. RocketMQ's readers understand such messages as they are.
 
+A batch is messages one behind the other, of which all but the last have CONTINUES in their sysFlag: a log ends with
+whole batches only, and readers are shown all of a batch or nothing. (RocketMQ's batches can be torn; its readers pass
+over a bit that they do not know.)
+
 `decode_header` is the fast path for dispatch: it trusts the bytes (they were checked when they were written or
 recovered) and reads only what a consume queue needs.
 """
@@ -18,6 +22,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.tags_code import tags_code
 
 MESSAGE_MAGIC = 0xDAA320A7
 BLANK_MAGIC = 0xCBD43194
@@ -28,18 +33,30 @@ BLANK_BYTES = 8
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
 _HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
 _START = struct.Struct(">iI")
-_DISPATCH = struct.Struct(">iI4xi4xqq")
+_DISPATCH = struct.Struct(">iI4xi4xqqi")
+_TIMESTAMP = struct.Struct(">q")
+_TIMESTAMP_AT = 56
+_FLAGS = struct.Struct(">i")
+_FLAGS_AT = 36
+HEAD_BYTES = _FLAGS_AT + 4
+"""So much of a message says how long it is, and whether its batch goes on."""
 _BODY_LENGTH = struct.Struct(">i")
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _LEAST = _HEADER.size + 1 + 2
+
+CONTINUES = 1 << 30
+"""In sysFlag: the next message belongs to the same batch."""
+
 _CRC_NAME = b"__CRC32#\x01"
 _CRC_BYTES = len(_CRC_NAME) + 10 + 1
 _CRC_MASK = 0x7FFFFFFF
+HEADER_BYTES = _HEADER.size
 _TAGS = b"TAGS\x01"
+_KEY = b"KEY"
 
 
 class MessageHeader(NamedTuple):
-    """What dispatch needs of a message."""
+    """What dispatch needs of a message. `keys` are the producer's unique one and those of the application."""
 
     physical_offset: int
     size: int
@@ -47,6 +64,9 @@ class MessageHeader(NamedTuple):
     queue_id: int
     queue_offset: int
     tags_code: int
+    sys_flag: int
+    store_timestamp_ms: int
+    keys: tuple[str, ...]
 
 
 class Message(NamedTuple):
@@ -165,16 +185,51 @@ def peek_size(buffer: bytes, position: int) -> int:
     return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
 
 
+def continues(buffer: bytes, position: int) -> bool:
+    """Whether a message starts here that is not the last of its batch."""
+    if len(buffer) - position < HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
+        return False
+    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
+
+
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
     """The dispatch fields of the whole message at `position`, unchecked."""
-    size, _magic, queue_id, queue_offset, physical_offset = _DISPATCH.unpack_from(buffer, position)
+    size, _magic, queue_id, queue_offset, physical_offset, sys_flag = _DISPATCH.unpack_from(buffer, position)
     (body_length,) = _BODY_LENGTH.unpack_from(buffer, position + 84)
     at = position + 88 + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
+    start, end = topic_end + 2, position + size
     return MessageHeader(
-        physical_offset, size, topic, queue_id, queue_offset, _tags_code(buffer, topic_end + 2, position + size)
+        physical_offset,
+        size,
+        topic,
+        queue_id,
+        queue_offset,
+        _tags_code(buffer, start, end),
+        sys_flag,
+        store_timestamp_ms(buffer, position),
+        keys_of(decode_properties(buffer[start : end - _CRC_BYTES])) if buffer.find(_KEY, start, end) >= 0 else (),
     )
+
+
+def keys_of(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """What a message is found by: its UNIQ_KEY, and its KEYS, which have spaces between."""
+    unique, keys = properties.get("UNIQ_KEY"), properties.get("KEYS")
+    return (*((unique,) if unique else ()), *(key for key in (keys or "").split(" ") if key))
+
+
+def properties_of(message: bytes) -> dict[str, str]:
+    """All properties, but for the CRC, of the whole message that these bytes are, unchecked.
+
+    Raises MessageInvalid where what they say makes no sense.
+    """
+    try:
+        (body_length,) = _BODY_LENGTH.unpack_from(message, 84)
+        topic_at = 88 + body_length
+        return decode_properties(message[topic_at + 1 + message[topic_at] + 2 : len(message) - _CRC_BYTES])
+    except (IndexError, UnicodeDecodeError, struct.error) as error:
+        raise MessageInvalid("its lengths or its properties make no sense") from error
 
 
 def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
@@ -253,6 +308,11 @@ def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
     return fields, body_end
 
 
+def store_timestamp_ms(buffer: bytes, position: int) -> int:
+    """The store timestamp of the message at `position`, unchecked."""
+    return int(_TIMESTAMP.unpack_from(buffer, position + _TIMESTAMP_AT)[0])
+
+
 def encode_host(address: str, port: int) -> bytes:
     """IPv4 address and port in the layout's 8 bytes."""
     return bytes(int(part) for part in address.split(".")) + port.to_bytes(4, "big")
@@ -268,8 +328,12 @@ def _tags_code(buffer: bytes, start: int, end: int) -> int:
     if at < 0 or (at > start and buffer[at - 1] != 2):
         return 0
     at += len(_TAGS)
-    tags = buffer[at : buffer.index(b"\x02", at, end)].decode()
-    code = 0
-    for character in tags:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return code - (1 << 32) if code & 0x80000000 else code
+    return tags_code(buffer[at : buffer.index(b"\x02", at, end)].decode())
+
+
+def offset_in_header(data: bytes, position: int) -> int | None:
+    """The offset that the message which begins here bears; None where its header does not end within `data`."""
+    if position + _HEADER.size > len(data):
+        return None
+    offset: int = _HEADER.unpack_from(data, position)[6]
+    return offset

@@ -20,10 +20,11 @@ it the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.storage.batch import Batch
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
@@ -32,9 +33,13 @@ from system_under_test.storage.file_cleaner import FileAge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_beginning import LogBeginning, LogBeginningFile, QueueOffsets
 from system_under_test.storage.log_digest import LogDigest
-from system_under_test.storage.message import encode_message, encode_properties, message_bytes
+from system_under_test.storage.lookups import Lookups
+from system_under_test.storage.message import HEAD_BYTES, continues
+from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
+from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
+from system_under_test.storage.timer_progress import TimerProgress
 
 CONFIRM_LOG_BYTES = 1024
 """The confirm offset moves so far between two events that tell it."""
@@ -55,13 +60,16 @@ class MessageStore:
         digest = LogDigest(self._written)
         self._log = parts.commit_log(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
+        self._index = parts.key_index(host.disk, f"{directory}/index", config.index_slots, config.index_entries)
+        self.lookups = Lookups(
+            self._log, self._queues, self._index, lambda: self._dispatched_offset, lambda: self.forgotten_topics
+        )
         self._checkpoint_file = CheckpointFile(host.disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
         self._durable_checkpoint: Checkpoint | None = None
         self._abort_path = f"{directory}/abort"
         self._flusher = parts.flusher(config, self._log, host)
         self._queue_offsets: dict[tuple[str, int], int] = {}
-        self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
         self._confirm_told = 0
@@ -77,10 +85,12 @@ class MessageStore:
         self._ages = FileAges(host.disk, f"{directory}/fileAges")
         self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
+        self.timer_progress = TimerProgress(host.disk, f"{directory}/config/timercheck")
+        self.delay_progress = parts.delay_progress(host.disk, f"{directory}/config/delayOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
-        self.on_dispatched: Callable[[str, int, int], None] | None = None
-        """Called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
+        self.on_dispatched: list[Callable[[str, int, int], None]] = []
+        """Each is called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
 
     # life
 
@@ -99,7 +109,11 @@ class MessageStore:
         await self._recover_queues(checkpoint)
         self.rebuild_queue_offset_table()
         self.consumer_offsets.load()
-        self.consumer_offsets.version = self._host.clock.wall_ns()
+        self.delay_progress.load()
+        self.timer_progress.load()
+        versions_from = self._host.clock.wall_ns()
+        self.consumer_offsets.version = versions_from
+        self.delay_progress.version = self.timer_progress.version = versions_from
         await self._cut_consumer_offsets()
         await self._recover_epochs()
         self._host.reached("recovered", **self._whole())
@@ -128,6 +142,11 @@ class MessageStore:
 
     # writing
 
+    @property
+    def store_host(self) -> bytes:
+        """What messages that are put here say of where they were stored."""
+        return self._config.store_host
+
     def put(
         self,
         topic: str,
@@ -139,46 +158,53 @@ class MessageStore:
         born_host: bytes | None = None,
         flag: int = 0,
         sys_flag: int = 0,
+        reconsume_times: int = 0,
+        prepared_transaction_offset: int = 0,
+        allowance_bytes: int = 0,
     ) -> PutResult:
-        """Append a message at the next offset of its queue (page cache only; see `flush_to`).
+        """Append a message at the next offset of its queue (page cache only; see `flush_to`). It may have
+        `allowance_bytes` more than clients may send: what the broker itself adds to a message that it writes again.
 
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
         """
-        assert self._cut_at is None, "a put while the log is being cut"
-        topic_bytes = self._topics.get(topic)
-        if topic_bytes is None:
-            topic_bytes = self._topics[topic] = topic.encode()
-        property_bytes = encode_properties(properties) if properties else b""
-        size = message_bytes(topic_bytes, body, property_bytes)
-        if size > self._config.max_message_bytes:
-            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
-        key = (topic, queue_id)
-        queue_offset = self._queue_offsets.get(key, 0)
-        now_ms = self._host.clock.wall_ns() // 1_000_000
-        offset = self._log.reserve(size)
-        end_offset = self._log.append(
-            encode_message(
-                topic=topic_bytes,
-                queue_id=queue_id,
-                queue_offset=queue_offset,
-                physical_offset=offset,
-                body=body,
-                properties=property_bytes,
-                born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
-                store_timestamp_ms=now_ms,
-                born_host=born_host or self._config.store_host,
-                store_host=self._config.store_host,
-                flag=flag,
-                sys_flag=sys_flag,
-            )
+        message = NewMessage(
+            topic=topic,
+            queue_id=queue_id,
+            body=body,
+            properties=properties or {},
+            born_timestamp_ms=born_timestamp_ms,
+            born_host=born_host,
+            flag=flag,
+            sys_flag=sys_flag,
+            reconsume_times=reconsume_times,
+            prepared_transaction_offset=prepared_transaction_offset,
         )
-        self._queue_offsets[key] = queue_offset + 1
+        return self.put_all((message,), allowance_bytes)[0]
+
+    def put_all(self, messages: Sequence[NewMessage], allowance_bytes: int = 0) -> tuple[PutResult, ...]:
+        """Append messages, each at the next offset of its queue, with one write: they stay, go and are shown together.
+
+        Raises as `put` does, also where all of them together are too large; then nothing of any was written.
+        """
+        assert self._cut_at is None, "a put while the log is being cut"
+        batch = Batch(messages)
+        most = self._config.max_message_bytes + allowance_bytes
+        if batch.size > most:
+            raise MessageTooLarge(f"{batch.size} bytes, at most {most}")
+        now_ms = self._host.clock.wall_ns() // 1_000_000
+        encoded, results = batch.encode(
+            self._queue_offsets,
+            physical_offset=self._log.reserve(batch.size),
+            store_timestamp_ms=now_ms,
+            store_host=self._config.store_host,
+        )
+        self._log.append(encoded)
+        for message, result in zip(messages, results, strict=True):
+            self._queue_offsets[message.topic, message.queue_id] = result.queue_offset + 1
         self._flusher.written()
         self.dispatch()
-        return PutResult(
-            offset=offset, end_offset=end_offset, queue_offset=queue_offset, size=size, store_timestamp_ms=now_ms
-        )
+        return results
 
     def append_replicated(self, offset: int, data: bytes) -> None:
         """Append bytes as the master sent them; they may be cut anywhere.
@@ -270,13 +296,14 @@ class MessageStore:
         for header in self._log.headers(self._dispatched_offset, limit):
             queue = self._queues.get_or_create(header.topic, header.queue_id)
             queue.append(header.queue_offset, header.physical_offset, header.size, header.tags_code)
+            self._index.add(header)
             self._dispatched_offset = header.physical_offset + header.size
             touched[queue.name] = queue
         if self._forgotten.offsets:
             self._drop_forgotten(touched.values())
-        if self.on_dispatched is not None:
+        for listener in self.on_dispatched:
             for queue in touched.values():
-                self.on_dispatched(queue.topic, queue.queue_id, queue.max_offset)
+                listener(queue.topic, queue.queue_id, queue.max_offset)
 
     # reading
 
@@ -290,10 +317,17 @@ class MessageStore:
         return max(self._queue_offsets.get((topic, queue_id), 0), self.queue_range(topic, queue_id)[1])
 
     def get_messages(
-        self, topic: str, queue_id: int, queue_offset: int, max_count: int, max_bytes: int = 1 << 18
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_count: int,
+        max_bytes: int = 1 << 18,
+        wanted: MessageFilter | None = None,
     ) -> GetResult:
         """Up to `max_count` messages from `queue_offset` on, at least one if there is any, else at most `max_bytes`.
 
+        With a filter, those of the next `MAX_FILTERED` that it wants; messages read in vain count as bytes, too.
         Raises DiskError.
         """
         queue = self._queues.get(topic, queue_id)
@@ -304,14 +338,14 @@ class MessageStore:
         messages: list[bytes] = []
         end_offset = self._log.max_offset
         if status is GetStatus.FOUND:
-            total = 0
-            for offset, size in queue.range(queue_offset, max_count):
-                total += size
-                if messages and total > max_bytes:
-                    break
-                messages.append(self._log.read(offset, size))
-                end_offset = offset + size
-            next_offset = queue_offset + len(messages)
+            entries = queue.range(queue_offset, max_count if wanted is None else MAX_FILTERED)
+            messages, passed = self._parts.select_messages(entries, self._log.read, max_count, max_bytes, wanted)
+            next_offset = queue_offset + passed
+            if passed:
+                last = queue.entry(next_offset - 1)
+                end_offset = last.physical_offset + last.size
+            if not messages:
+                status = GetStatus.NO_MATCHED_MESSAGE
         return GetResult(
             status=status,
             messages=tuple(messages),
@@ -324,6 +358,12 @@ class MessageStore:
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
         """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""
         return self._log.read(offset, max_bytes)
+
+    def settle_delay_progress(self) -> None:
+        """What was delivered, is confirmed and durable, is progress from now on."""
+        safe_end = min(self._confirm_offset, self._log.flushed_offset)
+        self.delay_progress.settle(safe_end)
+        self.timer_progress.settle(safe_end)
 
     # topics
 
@@ -431,11 +471,13 @@ class MessageStore:
         self._cut_at = offset
         self._confirm_due = self._confirm_told = 0
         self._queues.truncate(offset)
+        self._index.truncate(offset)
         cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]
         if cut_topics:
             # How many of their messages are left only the log can say.
             self._dispatch_anew(cut_topics)
         elif offset < self._dispatched_offset:
+            self._drop_cut_batch()
             self._dispatched_offset = max(
                 [self._log.min_offset, *(queue.end_of_last_message for queue in self._queues)]
             )
@@ -458,6 +500,7 @@ class MessageStore:
             if is_emptied:
                 self._queues.begin_anew({})
             await self._queues.persist()
+            await self._index.persist()
             self.rebuild_queue_offset_table()
             await self._cut_consumer_offsets()
             await self.epochs.truncate_suffix(offset)
@@ -475,6 +518,18 @@ class MessageStore:
             self._dispatched_offset = min(self._dispatched_offset, end)
             self._confirm_offset = min(self._confirm_offset, end)
         return end
+
+    def _drop_cut_batch(self) -> None:
+        """Of a batch that was shown and is being cut in its midst nothing stays: the log still says which it was."""
+        while True:
+            last = max(self._queues, key=lambda queue: queue.end_of_last_message, default=None)
+            if last is None or last.end_of_last_message == 0:
+                return
+            entry = last.entry(last.max_offset - 1)
+            if not continues(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
+                return
+            self._queues.truncate(entry.physical_offset)
+            self._index.truncate(entry.physical_offset)
 
     def _whole(self) -> dict[str, int]:
         """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""
@@ -494,12 +549,17 @@ class MessageStore:
                 dispatched_offset=min(last.dispatched_offset, self._dispatched_offset),
                 confirm_offset=min(last.confirm_offset, offset),
                 queue_entries=self._queues.durable_entries(),
+                index_entries=self._index.durable_entries(),
             )
         )
 
     async def _cut_consumer_offsets(self) -> None:
         self.consumer_offsets.clamp(self.queue_end)
         await self.consumer_offsets.persist()
+        self.delay_progress.cut(self._log.max_offset, self.queue_end)
+        await self.delay_progress.persist()
+        self.timer_progress.cut(self._log.max_offset, self.queue_end)
+        await self.timer_progress.persist()
 
     # files
 
@@ -528,6 +588,7 @@ class MessageStore:
         """
         async with self._changes:
             self._log.check_beginning(offset)
+            self._host.reached("about-to-begin-log")
             begun = LogBeginning(
                 beginnings=self._log.beginnings + 1, offset=offset, queues=dict(queues), is_part=is_part
             )
@@ -537,6 +598,7 @@ class MessageStore:
             self._dispatched_offset = self._confirm_offset = self._noted_boundary = offset
             self._queues.begin_anew(queues)
             self.rebuild_queue_offset_table()
+            self._host.reached("log-begun")
 
     async def is_whole_after_all(self) -> None:
         """What this log lacks has expired at its master; durable on return. Raises StorageFailed, DiskFull."""
@@ -566,6 +628,7 @@ class MessageStore:
             self._host.reached("beginning-noted")
             self._host.log("deleted", to=new_min, from_=self._log.min_offset, forced=is_forced)
             self._queues.delete_prefix(new_min)
+            self._index.delete_prefix(new_min)
             # Of one state: queues that begin behind messages which the log still has would not show these.
             await self._write_checkpoint(new_min)
             self._log.delete_segments_before(new_min)
@@ -595,6 +658,9 @@ class MessageStore:
         async with self._changes:
             await self._write_checkpoint()
             await self.consumer_offsets.persist()
+            self.settle_delay_progress()
+            await self.delay_progress.persist()
+            await self.timer_progress.persist()
 
     async def _write_checkpoint(self, min_offset: int | None = None) -> None:
         """With `min_offset` for where the log begins, if that is about to change."""
@@ -614,6 +680,7 @@ class MessageStore:
                 dispatched_offset=dispatched,
                 confirm_offset=confirm,
                 queue_entries=await self._queues.persist(),
+                index_entries=await self._index.persist(),
             )
         )
 
@@ -647,9 +714,18 @@ class MessageStore:
         elif self._log.min_offset == self._log.max_offset:
             self._queues.begin_anew({})
         self._drop_forgotten(self._queues)
+        self._recover_index(checkpoint, dispatched)
         self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()
+
+    def _recover_index(self, checkpoint: Checkpoint, dispatched: int) -> None:
+        if self._index.load(checkpoint.index_entries):
+            self._index.truncate(dispatched)
+            self._index.delete_prefix(self._log.min_offset)
+        else:
+            for header in self._log.headers(self._log.min_offset, dispatched):
+                self._index.add(header)
 
     async def _recover_epochs(self) -> None:
         self.epochs.load()

@@ -10,10 +10,13 @@ from system_under_test.runtime.host import Disk, Host
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.delay_progress import DelayProgress
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.file_cleaner import CleaningRules, FileCleaner
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
+from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import MessageHeader
+from system_under_test.storage.message_filter import MessageFilter, select_messages
 
 
 class FlushMode(Enum):
@@ -31,6 +34,9 @@ class StoreConfig:
     flush_mode: FlushMode = FlushMode.ASYNC
     async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
     checkpoint_interval_s: float = 3.0
+    index_slots: int = 1 << 16
+    index_entries: int = 1 << 18
+    """Of each file of the index of keys."""
     reads_uncommitted: bool = False
     """Readers see the log to its end, also what may still be cut."""
     cleaning: CleaningRules | None = None
@@ -81,8 +87,14 @@ class StorageParts:
     next_queue_offsets: Callable[[Iterable[ConsumeQueue], Iterable[MessageHeader]], dict[tuple[str, int], int]] = (
         next_queue_offsets
     )
+    select_messages: Callable[
+        [Iterable[tuple[int, int, int]], Callable[[int, int], bytes], int, int, MessageFilter | None],
+        tuple[list[bytes], int],
+    ] = select_messages
     commit_log: type[CommitLog] = CommitLog
     consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
+    key_index: Callable[[Disk, str, int, int], KeyIndex] = KeyIndex
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
+    delay_progress: Callable[[Disk, str], DelayProgress] = DelayProgress
     epoch_file: Callable[[Disk, str], EpochFile] = EpochFile
     file_cleaner: type[FileCleaner] = FileCleaner

@@ -17,8 +17,17 @@ class PutResult:
     store_timestamp_ms: int
 
 
+class Boundary(Enum):
+    """Which of two neighbours is meant where a time lies between them."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+
+
 class GetStatus(Enum):
     FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    """There are messages, but none so far that the reader wants: it reads on from `next_offset`."""
     NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
     OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
@@ -28,7 +37,8 @@ class GetStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetResult:
-    """Encoded messages of consecutive queue offsets, and where to read next."""
+    """Encoded messages in the order of their queue offsets, which are consecutive unless the reader wants only some of
+    them, and where to read next."""
 
     status: GetStatus
     messages: tuple[bytes, ...] = ()

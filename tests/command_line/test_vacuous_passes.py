@@ -122,6 +122,15 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("ok", "write", "[[:w x 1]]", "[[:w x 1]]"), ("fail", "read", "[[:r x nil] [:r y nil]]", "nil")],
         [[("ok", "read", "[[:r x nil] [:r y nil]]", "[[:r x 1] [:r y nil]]")]],
     ),
+    "pop": (
+        [("ok", "send", "{:message 1}", "{:message 1}"), ("fail", "pop", "nil", "nil")],
+        [
+            [
+                ("ok", "pop", "{:invisible_ms 9}", "{:deliveries [{:message 1 :times 0}]}"),
+                ("ok", "ack", "{:message 1}", "{:message 1}"),
+            ]
+        ],
+    ),
     "monotonic": (
         [("fail", "inc", "nil", "nil"), ("fail", "read", "nil", "nil")],
         [[("ok", "inc", "nil", "1"), ("ok", "read", "nil", "1")]],

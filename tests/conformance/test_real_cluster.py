@@ -55,6 +55,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     broker = {
+        "enableControllerMode": True,
         "namesrvAddr": "c1:9876",
         "controllerAddr": "c1:9878",
         "allAckInSyncStateSet": True,
@@ -67,6 +68,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     }
     controller = {
         "enableControllerInNamesrv": True,
+        "controllerPort": 9878,
         "controllerDLegerPeers": "c1-c1:9879",
         "controllerDLegerSelfId": "c1",
         "brokerHeartbeatTimeout": 1000,

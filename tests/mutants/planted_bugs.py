@@ -48,6 +48,10 @@ class PlantedBug:
         )
 
 
+ALTERNATELY = ("kill one of brokers every 9 for 7", "kill brokers every 8 for 1")
+"""With two brokers: often too few are in sync to write anything, and then the master starts anew."""
+LOST_ELEMENT = frozenset({"lost"})
+
 FORGETFUL_VOTERS = (
     "bridge in controllers every 10 for 9",
     "power off controllers every 2.1 for 0.05",
@@ -182,6 +186,33 @@ PLANTED_BUGS = (
         settings={"read_share": 0.9},
         concurrency=50,
     ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("partition", "kill"),
+            workload="pop",
+        )
+        for mutant, guarantee, anomalies in (
+            ("checkpoint-after-reply", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-drop", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-log-not-read", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            (
+                "revive-next",
+                "the message that was not acknowledged comes again (LA, DUP)",
+                {"lost", "redelivered-after-ack"},
+            ),
+            ("renew-after-ack", "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            ("ack-before-replicated", "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            (
+                "renewal-keeps-old",
+                "a changed invisible time counts (DUP)",
+                {"redelivered-early", "redelivered-after-ack"},
+            ),
+            ("retry-count-kept", "a message says how often it came", {"times-not-risen"}),
+        )
+    ),
     PlantedBug(
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",
@@ -190,5 +221,77 @@ PLANTED_BUGS = (
         nemesis=("power off primary every 10 for 2",),
         workload="queue",
         settings={"brokers": 1, "min_in_sync_replicas": 1},
+    ),
+    PlantedBug(
+        mutant="progress-first",
+        guarantee="acknowledged messages survive, delayed ones as well (LA)",
+        anomalies=LOST_ELEMENT,
+        first_seed=1,
+        nemesis=ALTERNATELY,
+        workload="delayed",
+        settings={"brokers": 2, "by": "level"},
+    ),
+    PlantedBug(
+        mutant="retry-cap",
+        guarantee="acknowledged messages survive, delayed ones as well (LA)",
+        anomalies=LOST_ELEMENT,
+        first_seed=1,
+        nemesis=("kill one of brokers every 6 for 3",),
+        workload="delayed",
+        settings={"brokers": 2},
+    ),
+    PlantedBug(
+        mutant="async-skip",
+        guarantee="acknowledged messages survive, delayed ones as well (LA)",
+        anomalies=LOST_ELEMENT,
+        first_seed=1,
+        nemesis=("kill one of brokers every 6 for 3",),
+        workload="delayed",
+        settings={"brokers": 2, "delay_delivery": "async"},
+    ),
+    PlantedBug(
+        mutant="slave-progress-old",
+        guarantee="what was delivered long ago is not delivered again (DUP)",
+        anomalies=frozenset({"delivered-again"}),
+        first_seed=1,
+        nemesis=("kill primary every 20 for 3",),
+        workload="delayed",
+    ),
+    PlantedBug(
+        mutant="wheel-wrap",
+        guarantee="no message comes out before it is due",
+        anomalies=frozenset({"delivered-early"}),
+        nemesis=(),
+        workload="delayed",
+    ),
+    PlantedBug(
+        mutant="half-visible",
+        guarantee="a message of a transaction is seen only if it commits",
+        anomalies=frozenset({"aborted-read"}),
+        nemesis=(),
+        workload="transactional",
+    ),
+    PlantedBug(
+        mutant="check-ignores-rollback",
+        guarantee="a message of a transaction is seen only if it commits",
+        anomalies=frozenset({"aborted-read"}),
+        nemesis=(),
+        workload="transactional",
+    ),
+    PlantedBug(
+        mutant="old-halves-unasked",
+        guarantee="a message that its producer commits is seen (LA)",
+        anomalies=LOST_ELEMENT,
+        first_seed=1,
+        nemesis=("kill primary every 8 for 3",),
+        workload="transactional",
+    ),
+    PlantedBug(
+        mutant="end-before-message",
+        guarantee="a message that its producer commits is seen (LA)",
+        anomalies=LOST_ELEMENT,
+        first_seed=1,
+        nemesis=("kill primary every 4 for 2",),
+        workload="transactional",
     ),
 )

@@ -21,6 +21,7 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.pop import POPPED, PopChecker
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
@@ -45,6 +46,7 @@ from tests.references.log_histories import random_history
 from tests.references.log_transactions import random_transactions
 from tests.references.node_histories import random_cluster, write_cluster
 from tests.references.outage_histories import MS, random_operations
+from tests.references.pop_histories import random_pops
 from tests.references.queue_histories import made_up_rows
 from tests.references.register_histories import random_register_rows
 from tests.references.transaction_histories import history_rows, parsed
@@ -140,6 +142,16 @@ def test_both_engines_give_the_same_verdict_of_delays(
     alone = check_history(CheckRequest(history=path), checkers, InProcessEngine())
     assert len(alone["delay"].anomalies) == 2
     assert check_history(CheckRequest(history=path), checkers, spark) == alone
+
+
+def test_both_engines_give_the_same_verdict_of_popped_messages(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    path = write(tmp_path / "h.parquet", random_pops(random.Random(5), 400), POPPED)
+    alone = check_history(CheckRequest(history=path), {"pop": PopChecker()}, InProcessEngine())
+    assert len(alone["pop"].anomalies) > 3
+    assert check_history(CheckRequest(history=path), {"pop": PopChecker()}, spark) == alone
 
 
 def test_both_engines_give_the_same_verdict_of_registers(

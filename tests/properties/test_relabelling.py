@@ -23,6 +23,7 @@ from harness.session.resolve import workload as workload_named
 from tests.references.delay_histories import random_delays
 from tests.references.element_histories import random_bank
 from tests.references.log_histories import random_history
+from tests.references.pop_histories import random_pops
 from tests.references.workload_cases import CASES, many
 
 Row = dict[str, Any]
@@ -57,6 +58,7 @@ HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
     "list-append": ("list-append", {"model": "causal"}, transactions(Values.LISTS)),
     "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
+    "pop": ("pop", {}, lambda seed: random_pops(random.Random(seed), 120)),
     "rw-register": ("rw-register", {"model": "causal", "assume": "wfr-keys"}, transactions(Values.REGISTERS)),
 } | {
     name: (case.workload, case.options, lambda seed, case=case: many(case, seed, 30)[0]) for name, case in CASES.items()

@@ -27,7 +27,11 @@
     4 ok contains s0 7 => false               objects of a model: what was asked => what was answered, as JSON
     4 ok dequeue q0 => 7
     0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
+    0 ok enqueue q0 1 delay=2                 message 1 is to be delivered when 2 s have passed
+    1 ok dequeue q0 [1,2] places=0,1          elements 1 and 2, which stood at places 0 and 1
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
+    1 ok pop - invisible=500 3*0 4*2          was given messages 3, for the first time, and 4, which came twice before
+    1 ok change - 3 invisible=900             message 3 is invisible for 900 ms from now on
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments; - is no key. Words missing from a value are null.
@@ -56,7 +60,10 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 }
 
 
-TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
+TELLING = (
+    *("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver"),
+    *("pop", "dead-letters"),
+)
 """Operations whose value comes with the answer."""
 
 UNANSWERED: dict[str, dict[str, Any]] = {
@@ -162,6 +169,14 @@ def parse_operation(line: str) -> dict[str, Any]:
             value["resumed"] = int(match[1])
         elif match := re.fullmatch(r"due=([\d.]+)", word):
             value["due"] = round(float(match[1]) * 1e9)
+        elif match := re.fullmatch(r"invisible=(\d+)", word):
+            value["invisible_ms"] = int(match[1])
+        elif match := re.fullmatch(r"(-?\d+)\*(\d+)", word):
+            value.setdefault("deliveries", []).append({"message": int(match[1]), "times": int(match[2])})
+        elif match := re.fullmatch(r"delay=([\d.]+)", word):
+            value["delay_ms"] = round(float(match[1]) * 1e3)
+        elif match := re.fullmatch(r"places=([\d,]+)", word):
+            value["places"] = [int(place) for place in match[1].split(",")]
         elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
             value["offset"] = int(match[1])
         elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
@@ -178,7 +193,8 @@ def parse_operation(line: str) -> dict[str, Any]:
         elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
             value |= {"expected": int(match[1]), "value": int(match[2])}
         else:
-            value["message" if f == "send" else "value"] = None if word == "null" else int(word)
+            is_message = f == "send" or (named is None and f in ("ack", "change"))
+            value["message" if is_message else "value"] = None if word == "null" else int(word)
     if kind == "ok" and f.endswith("poll"):
         value.setdefault("messages", [])
     row["value"] = value

@@ -15,21 +15,49 @@ import re
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
-from system_under_test.remoting.command import MalformedFrame, RemotingCommand, RemotingError, frame_length
+from system_under_test.remoting.command import (
+    MalformedFrame,
+    RemotingCommand,
+    RemotingError,
+    Serialization,
+    frame_length,
+)
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.broker.pop import records
+from system_under_test.rocketmq.client.admin_client import broker_groups_from_json, epochs_from_json
+from system_under_test.rocketmq.client.controller_client import group_states
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import (
+    ConsumerData,
+    Heartbeat,
+    MessageModel,
+    MessageQueue,
+    QueueLockRequest,
+    SendBackRequest,
+    Subscription,
+    locked_queues,
+    locked_queues_answer,
+    members,
+    members_answer,
+    noticed_offsets,
+    offsets_notice,
+)
 from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.changed_settings import parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
+from system_under_test.rocketmq.controller.membership import parse_member_request
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,
+    KnownControllers,
     MalformedRequest,
     ReplicaInfo,
     SyncStateSet,
@@ -39,9 +67,28 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.requests import parse_request
 from system_under_test.rocketmq.data_version import DataVersion
-from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest
+from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch, encode_batch
+from system_under_test.rocketmq.message_protocol import (
+    KeyQuery,
+    PullAnswer,
+    PullRequest,
+    QueueRequest,
+    SendAnswer,
+    SendRequest,
+    TimeQuery,
+)
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.pop_protocol import (
+    ChangedInvisibleTime,
+    HandleRequest,
+    PopAnswer,
+    PoppedQueue,
+    PopRequest,
+    ReceiptHandle,
+    decode_batch_ack,
+    encode_batch_ack,
+)
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
@@ -98,9 +145,14 @@ def _frame(parts: Parts) -> bytes:
     return struct.pack(">I", len(header) & 0xFF_FFFF) + header + body
 
 
+def _binary_frame(parts: Parts) -> bytes:
+    header, body = parts
+    return struct.pack(">I", 1 << 24 | len(header) & 0xFF_FFFF) + header + body
+
+
 def _parts_of(command: RemotingCommand) -> Parts:
     frame = command.encode()[4:]
-    end = 4 + struct.unpack_from(">I", frame)[0]
+    end = 4 + (struct.unpack_from(">I", frame)[0] & 0xFF_FFFF)
     return frame[4:end], frame[end:]
 
 
@@ -171,6 +223,17 @@ METADATA = ControllerMetadata(
 SEND = SendRequest(topic="T", queue_id=1, body=b"body", born_timestamp_ms=5, properties="TAGS\x01a\x02")
 PULL = PullRequest(topic="T", queue_id=1, queue_offset=41, max_count=32, consumer_group="G", suspend_timeout_ms=9)
 QUEUE = QueueRequest(topic="T", queue_id=1, consumer_group="G", commit_offset=12)
+HEARTBEAT = Heartbeat(
+    client_id="10.0.0.1@7",
+    consumers=(
+        ConsumerData(group="G", subscriptions=(Subscription(topic="T", tags=("a",), codes=(97,)),)),
+        ConsumerData(group="H", message_model=MessageModel.BROADCASTING),
+    ),
+    producer_groups=("P",),
+)
+QUEUE_LOCKS = QueueLockRequest(
+    group="G", client_id="10.0.0.1@7", queues=(MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1))
+)
 REGISTRATION = Registration(
     cluster="k",
     broker_name="g",
@@ -203,6 +266,23 @@ RAFT_MESSAGES: tuple[raft.Message, ...] = (
     raft.VoteRequest("c1", "c2", 3, 7, 3),
     raft.PreVoteReply("c1", "c2", 3, True),
 )
+
+
+HANDLE = ReceiptHandle(10, 1700000000000, 60000, 3, False, "g", 2, 12)
+POPPED = records.CheckpointKey("G", "T", 2, 10, 1700000000000)
+RECORDS: tuple[records.Record, ...] = (
+    records.Checkpoint(key=POPPED, invisible_ms=9, offsets=(10, 12), broker_name="g"),
+    records.Checkpoint(key=POPPED, invisible_ms=9, offsets=(10,), broker_name="g", replaces=POPPED),
+    records.Settlement(key=POPPED, offsets=(12,), broker_name="g"),
+    records.Settlement(key=POPPED, offsets=(10, 12), broker_name="g", again=records.Again("U", (0, 1))),
+)
+
+
+def _record(data: bytes) -> None:
+    tag, _, body = data.partition(b" ")
+    record = records.decode_record(tag.decode(errors="replace"), body)
+    if records.decode_record(*records.encode_record(record)) != record:
+        raise Undocumented("a record is not the same after it was written and read again")
 
 
 def _controller_requests() -> tuple[RemotingCommand, ...]:
@@ -247,6 +327,24 @@ _TOPICS = json_body(
 )
 
 
+def _plain_of_any(name: str, decode: Callable[[bytes], Any], sample: bytes) -> Codec:
+    """Of a decoder whose caller takes all of these for a malformed answer."""
+    refuses = (ValueError, KeyError, TypeError, AttributeError)
+    return Codec(name=name, decode=decode, refuses=refuses, samples=((sample,),), exact=False)
+
+
+def _shown(name: str, read: Callable[[Any], Any], sample: Any) -> Codec:
+    """Of JSON that administrators are shown."""
+    return _plain_of_any(name, lambda body: read(decode_json(body)), json_body(sample))
+
+
+def _settings_refused(body: bytes) -> None:
+    try:
+        CONFIG.changed(parse_changes(body))
+    except RemotingError as error:
+        raise MalformedRequest from error
+
+
 def _consumer_group(body: bytes) -> ConsumerGroup:
     """As brokers read it."""
     try:
@@ -267,9 +365,22 @@ def _topics(body: bytes) -> None:
         raise ValueError from error
 
 
+COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
+
 CODECS: tuple[Codec, ...] = (
-    _commands(
-        "command", _again, (), RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body"), _answer({})
+    _commands("command", _again, (), COMMAND, _answer({})),
+    Codec(
+        name="command in RocketMQ's serialization",
+        decode=lambda frame: _again(RemotingCommand.decode(frame)),
+        refuses=(MalformedFrame,),
+        samples=(_parts_of(replace(COMMAND, serialization=Serialization.ROCKETMQ)),),
+        join=_binary_frame,
+    ),
+    _plain(
+        "batch",
+        decode_batch,
+        RemotingError,
+        encode_batch([BatchedMessage(b"body", {"KEYS": "k"}), BatchedMessage(b"", {}, 7)]),
     ),
     _commands("send request", SendRequest.decode, (RemotingError,), SEND.encode()),
     _commands(
@@ -286,6 +397,38 @@ CODECS: tuple[Codec, ...] = (
         PullAnswer(next_offset=1, min_offset=0, max_offset=9, data=b"xy").encode(),
     ),
     _commands(
+        "pop request",
+        PopRequest.decode,
+        (RemotingError,),
+        PopRequest(topic="T", consumer_group="G", invisible_ms=9).encode(),
+    ),
+    _commands(
+        "pop answer",
+        PopAnswer.decode,
+        (RemotingError,),
+        PopAnswer(pop_time_ms=1, invisible_ms=2, revive_queue=3, queues=(PoppedQueue(True, 0, 5, (5, 6)),)).encode(),
+    ),
+    _commands(
+        "receipt handle",
+        HandleRequest.decode,
+        (RemotingError,),
+        HandleRequest(topic="T", consumer_group="G", handle=HANDLE).encode(),
+        HandleRequest(topic="T", consumer_group="G", handle=HANDLE, invisible_ms=9).encode(),
+    ),
+    _commands(
+        "changed invisible time",
+        ChangedInvisibleTime.decode,
+        (RemotingError,),
+        ChangedInvisibleTime(pop_time_ms=1, invisible_ms=2, revive_queue=3).encode(),
+    ),
+    _commands("batch of acks", decode_batch_ack, (RemotingError,), encode_batch_ack("G", "T", [HANDLE])),
+    _plain(
+        "record of the revive log",
+        _record,
+        ValueError,
+        *(b"%b %b" % (tag.encode(), body) for tag, body in map(records.encode_record, RECORDS)),
+    ),
+    _commands(
         "topic request",
         lambda command: TopicConfig.from_fields(command.ext_fields),
         (ValueError, KeyError),
@@ -294,6 +437,28 @@ CODECS: tuple[Codec, ...] = (
     _plain("consumer group", _consumer_group, ValueError, json_body(ConsumerGroup(name="G").as_json())),
     _plain("table of topics", _topics, ValueError, _TOPICS),
     _commands("queue request", QueueRequest.decode, (RemotingError,), QUEUE.encode(RequestCode.GET_MAX_OFFSET)),
+    _commands("query by key", KeyQuery.decode, (RemotingError,), KeyQuery(topic="T", key="k").encode()),
+    _commands(
+        "query by time", TimeQuery.decode, (RemotingError,), TimeQuery(topic="T", queue_id=1, time_ms=7).encode()
+    ),
+    _commands("heartbeat", Heartbeat.decode, (RemotingError,), HEARTBEAT.encode()),
+    _commands(
+        "queues to lock", QueueLockRequest.decode, (RemotingError,), QUEUE_LOCKS.encode(RequestCode.LOCK_BATCH_MQ)
+    ),
+    _commands(
+        "message sent back",
+        SendBackRequest.decode,
+        (RemotingError,),
+        SendBackRequest(offset=120, group="G", delay_level=3, max_reconsume_times=16).encode(),
+    ),
+    _commands("members", members, (ValueError,), members_answer(("a@1", "b@2"))),
+    _commands("locked queues", locked_queues, (ValueError,), locked_queues_answer(QUEUE_LOCKS.queues)),
+    _commands(
+        "offsets that were set",
+        noticed_offsets,
+        (ValueError,),
+        offsets_notice("T", "G", {queue: 7 for queue in QUEUE_LOCKS.queues}),
+    ),
     _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
     _commands(
@@ -314,13 +479,68 @@ CODECS: tuple[Codec, ...] = (
         (MalformedRequest,),
         _answer(METADATA.to_fields()),
     ),
+    _commands(
+        "controllers that come and go",
+        parse_member_request,
+        (MalformedRequest,),
+        *(
+            RemotingCommand.request(code, {"controllerId": "c4", "controllerAddress": "c4:9879"})
+            for code in (
+                RequestCode.CONTROLLER_ADD_MEMBER,
+                RequestCode.CONTROLLER_REMOVE_MEMBER,
+                RequestCode.CONTROLLER_TRANSFER_LEADERSHIP,
+            )
+        ),
+    ),
+    _commands(
+        "known controllers",
+        lambda command: KnownControllers.from_fields(command.ext_fields),
+        (MalformedRequest,),
+        _answer(KnownControllers(addresses=("c1:9878", "c4:9878"), version=7).to_fields()),
+    ),
+    _plain("properties", decode_properties, ValueError, encode_properties({"a =b": " c:\\\n", "é": "😀"})),
+    _shown(
+        "broker groups",
+        broker_groups_from_json,
+        {"brokerAddrTable": {"g": {"cluster": "c", "brokerAddrs": {"0": "b1:1"}}}},
+    ),
+    _shown(
+        "epochs",
+        epochs_from_json,
+        {
+            "clusterName": "c",
+            "brokerName": "g",
+            "brokerId": 1,
+            "epochList": [{"epoch": 1, "startOffset": 0}, {"epoch": 2, "startOffset": 9}],
+            "maxOffset": 20,
+            "confirmOffset": 20,
+        },
+    ),
+    _plain_of_any(
+        "state of groups",
+        group_states,
+        json_body(
+            {
+                "replicasInfoTable": {
+                    "g": {
+                        "masterBrokerId": 1,
+                        "masterAddress": "b1:1",
+                        "masterEpoch": 1,
+                        "syncStateSetEpoch": 2,
+                        "inSyncReplicas": [{"brokerId": 1, "brokerAddress": "b1:1", "alive": True}],
+                        "notInSyncReplicas": [],
+                    }
+                }
+            }
+        ),
+    ),
     _plain("json body", parse_json, MalformedRequest, json_body(["g", "h"])),
     _plain("names", lambda body: {}.keys() & parse_names(body), MalformedRequest, json_body(["g", "h"])),
     _plain(
         "controller settings",
-        lambda body: CONFIG.changed(parse_json(body)),
+        _settings_refused,
         MalformedRequest,
-        json_body({"enableElectUncleanMaster": "true"}),
+        encode_properties({"enableElectUncleanMaster": "true", "controllerApplyTimeout": "7"}),
     ),
     _plain(
         "key-value command",

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.environments.environment import Link
 from harness.environments.impairment import NarrowLink, SlowLink
@@ -23,6 +23,8 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.grpc.client import GrpcClient
+from system_under_test.grpc.protobuf import Message
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
@@ -32,13 +34,17 @@ from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
+from system_under_test.rocketmq.proxy.v2 import SERVICE
 from system_under_test.rocketmq.topic import TopicConfig, topics_from_json
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
+from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
 from system_under_test.storage.message import decode_message
 
 CONTROLLERS = ("c1", "c2", "c3")
 GROUP = "broker-a"
 TOPIC = "letters"
+
+M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ class Log:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The same for equal logs: of epochs with one start a slave learns only the newest."""
-        newest = {start: epoch for epoch, start in self.epochs.items()}
+        """The same for equal logs: of epochs with one start a slave learns only the newest, and epoch 0 means none."""
+        newest = {start: epoch for epoch, start in self.epochs.items() if epoch}
         return newest, self.max_offset, self.confirm_offset
 
 
@@ -67,11 +73,16 @@ class Cluster:
         self._impaired: list[tuple[list[Link], SlowLink | NarrowLink]] = []
         self._host = environment.client_host("client")
         self._remoting = RemotingClient(self._host, 1.0)
+        self.grpc = GrpcClient(self._host, 5.0)
         self._controllers = ControllerClient(self._host, [f"{name}:9878" for name in CONTROLLERS], 2.0)
 
     @property
     def now_s(self) -> float:
         return self._environment.timeline.now_ns() / 1e9
+
+    def host(self, name: str) -> Host:
+        """Of a client of this name."""
+        return self._environment.client_host(name)
 
     # the nemesis
 
@@ -89,6 +100,10 @@ class Cluster:
         assert process is not None and process.root is not None
         process.root.cancel()
         await self.until(self._is_down(node), 10)
+
+    async def wipe(self, node: str) -> None:
+        """Of a node that is down: it gets an empty disk."""
+        self._environment.disk_of(node).put_back({})
 
     async def boot(self, *nodes: str) -> None:
         assert (await self._environment.boot(nodes)).happened
@@ -120,6 +135,10 @@ class Cluster:
     async def isolate(self, node: str) -> None:
         """From all nodes; clients still reach it."""
         await self.cut(*((node, other) for other in (*CONTROLLERS, *self.brokers) if other != node))
+
+    async def set_clock(self, node: str, seconds: float) -> None:
+        """So far from the truth."""
+        assert (await self._environment.set_clock(node, offset_s=seconds, rate=1.0)).happened
 
     async def heal(self) -> None:
         assert (await self._environment.heal()).happened
@@ -200,7 +219,7 @@ class Cluster:
         return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else TopicRoute.decode(answer.body).groups[0]
 
     async def committed(self, node: str, group: str, topic: str = TOPIC) -> int | None:
-        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group)
+        request = QueueRequest(topic=topic, queue_id=0, consumer_group=group, is_zero_if_unknown=False)
         answer = await self.answer(f"{node}:10911", request.encode(RequestCode.QUERY_CONSUMER_OFFSET))
         return None if answer.code == ResponseCode.QUERY_NOT_FOUND else int(answer.ext_fields["offset"])
 
@@ -244,14 +263,32 @@ class Cluster:
         await self._host.network.listen(10912, accept)
         return lambda: bool(followers)
 
-    def told(self, node: str, event: str) -> list[dict[str, Any]]:
-        """What this node's event log says of these, in order."""
-        lines = (json.loads(line) for line in self._environment.events()[node])
-        return [line for line in lines if line["event"] == event]
+    def said(self, node: str, event: str) -> list[dict[str, Any]]:
+        """All events of this name that the node has reported."""
+        events = [json.loads(line) for line in self._environment.events()[node]]
+        return [each for each in events if each["event"] == event]
+
+    def file(self, node: str, path: str) -> bytes:
+        """What is on the node's disk under this path."""
+        return self._environment.disk_of(node).image()[path]
 
     def dead(self) -> dict[str, str]:
         """The last words of the nodes that died of themselves."""
         return {node: words.splitlines()[-1] for node, words in self._environment.panics().items()}
+
+    # clients that speak gRPC
+
+    async def call(self, proxy: str, method: str, request: Message, answer: type[M], client_id: str = "client-1") -> M:
+        """The one answer of a method of version 2."""
+        return (await self.calls(proxy, method, request, answer, client_id))[0]
+
+    async def calls(
+        self, proxy: str, method: str, request: Message, answer: type[M], client_id: str = "client-1"
+    ) -> list[M]:
+        """All answers of a method of version 2."""
+        metadata = {"x-mq-client-id": client_id}
+        datas = await self.grpc.call_for_all(f"{proxy}:8081", SERVICE + method, request.encode(), 60.0, metadata)
+        return [answer.decode(data) for data in datas]
 
     # what the controllers say
 
@@ -276,6 +313,10 @@ class Cluster:
 
     async def sleep(self, seconds: float) -> None:
         await self._environment.timeline.sleep(seconds)
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        """Raises TimeoutError."""
+        return await self._host.clock.within(seconds, awaitable)
 
     async def until(self, what: Callable[[], Awaitable[bool]], within_s: float) -> None:
         """Look every 50 ms until it is so; a question that gets no answer is a no."""
@@ -346,6 +387,7 @@ def play(
     notices: bool = True,
     mutant: str | None = None,
     learners: Sequence[str] = (),
+    proxies: Sequence[str] = (),
     seed: int = 1,
     **settings: object,
 ) -> None:
@@ -362,6 +404,7 @@ def play(
                 main="system_under_test.rocketmq.node:nameserver",
                 config={
                     "enableControllerInNamesrv": True,
+                    "controllerPort": 9878,
                     "controllerDLegerPeers": peers,
                     "controllerDLegerSelfId": name,
                     "enableElectUncleanMaster": unclean,
@@ -376,6 +419,7 @@ def play(
     def broker(name: str) -> NodeSpec:
         config = {
             "namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS),
+            "enableControllerMode": True,
             "controllerAddr": ";".join(f"{controller}:9878" for controller in CONTROLLERS),
             "allAckInSyncStateSet": True,
             "topics": {TOPIC: 1},
@@ -403,6 +447,7 @@ def play(
             await environment.start([broker(name)], Path(logs))
             await cluster.until_master("b1")
             await cluster.sleep(2)
+        await environment.start([_proxy(name) for name in proxies], Path(logs))
         await cluster.until_members(*(n for n, name in enumerate(names, 1) if name not in learners))
         # Controllers judge silence only after they have listened for a while.
         await cluster.sleep(12)
@@ -412,3 +457,12 @@ def play(
 
     with tempfile.TemporaryDirectory() as logs:
         run_simulation(whole, Seed(seed), Trace(), regime=Regime.calm())
+
+
+def _proxy(name: str) -> NodeSpec:
+    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS)}
+    return NodeSpec(
+        name=name,
+        groups=("proxies",),
+        program=PythonProgram(main="system_under_test.rocketmq.node:proxy", config=config),
+    )

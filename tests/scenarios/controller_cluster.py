@@ -86,9 +86,9 @@ class ScriptedBroker:
 
     async def _beat(self) -> None:
         while True:
-            for name in CONTROLLERS:
+            for controller in self.client.controllers:
                 try:
-                    await self.client.heartbeat(f"{name}:9878", self.report())
+                    await self.client.heartbeat(controller, self.report())
                 except ClientError:
                     continue
             await self.env.timeline.sleep(1.0)
@@ -153,8 +153,13 @@ class ScriptedBroker:
 
 
 class ControllerCluster:
-    def __init__(self, env: SimulatedEnvironment) -> None:
+    def __init__(self, env: SimulatedEnvironment, logs: Path) -> None:
         self.env = env
+        self._logs = logs
+
+    async def start_controller(self, name: str, **config: Any) -> None:
+        """One that was not there from the beginning; it waits to be added."""
+        await self.env.start([controller(name, **config)], self._logs)
 
     async def broker(self, number: int) -> ScriptedBroker:
         """Started, and not master."""
@@ -190,26 +195,33 @@ class ControllerCluster:
 Story = Callable[[ControllerCluster], Coroutine[Any, Any, None]]
 
 
+def controller(name: str, **config: Any) -> NodeSpec:
+    """One of the three, or one that is to join them."""
+    joins = {} if name in CONTROLLERS else {"controllerJoinsGroup": True}
+    peers = ";".join(f"{peer}-{peer}:9879" for peer in dict.fromkeys((*CONTROLLERS, name)))
+    return NodeSpec(
+        name=name,
+        groups=("controllers",),
+        program=PythonProgram(
+            main="system_under_test.rocketmq.node:controller",
+            config={
+                "controllerPort": 9878,
+                "controllerDLegerSelfId": name,
+                "controllerDLegerPeers": peers,
+                **joins,
+                **config,
+            },
+        ),
+    )
+
+
 def play(story: Story, **config: Any) -> None:
     """Tell a story to three controllers on a quiet network."""
-    peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)
-    specs = [
-        NodeSpec(
-            name=name,
-            groups=("controllers",),
-            program=PythonProgram(
-                main="system_under_test.rocketmq.node:controller",
-                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
-            ),
-        )
-        for name in CONTROLLERS
-    ]
-
     with tempfile.TemporaryDirectory() as logs:
 
         async def main(env: SimulatedEnvironment) -> None:
-            await env.start(specs, Path(logs))
-            await story(ControllerCluster(env))
+            await env.start([controller(name, **config) for name in CONTROLLERS], Path(logs))
+            await story(ControllerCluster(env, Path(logs)))
             assert not env.panics(), env.panics()
             await env.stop()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.ha import wire
+from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 
 OK = "SUCCESS"
@@ -125,14 +126,35 @@ def test_a_request_that_makes_no_sense_is_answered_with_a_code(command, code):
     play(story, brokers=1)
 
 
-def test_both_forms_of_a_send_are_understood_and_a_batch_is_refused():
+def test_both_forms_of_a_send_are_understood():
     async def story(cluster: Cluster) -> None:
         short = {"a": "p", "b": TOPIC, "e": "0", "f": "0", "g": "0", "h": "0", "i": "KEYS\x01k\x02"}
         assert await cluster.ask("b1", RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, short, b"a")) == OK
         assert await cluster.ask("b1", RemotingCommand.request(RequestCode.SEND_MESSAGE, SEND, b"b")) == OK
-        batch = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, {**short, "m": "true"}, b"x")
-        assert await cluster.ask("b1", batch) == "MESSAGE_ILLEGAL"
         assert await cluster.read("b1") == ["a", "b"]
+
+    play(story, brokers=1)
+
+
+def test_a_batch_comes_in_three_forms_and_is_stored_as_its_messages():
+    async def story(cluster: Cluster) -> None:
+        short = {"a": "p", "b": TOPIC, "e": "0", "f": "0", "g": "0", "h": "0", "m": "true"}
+        forms = [
+            (RequestCode.SEND_BATCH_MESSAGE, short, "ab"),
+            (RequestCode.SEND_MESSAGE_V2, short, "cd"),
+            (RequestCode.SEND_MESSAGE, {**SEND, "batch": "true"}, "ef"),
+        ]
+        for number, (code, fields, letters) in enumerate(forms):
+            body = encode_batch([BatchedMessage(letter.encode(), {"KEYS": letter}) for letter in letters])
+            answer = await cluster.answer("b1:10911", RemotingCommand.request(code, fields, body))
+            assert answer.code == ResponseCode.SUCCESS
+            assert answer.ext_fields["queueOffset"] == str(2 * number)
+            first, second = answer.ext_fields["msgId"].split(",")
+            assert len(first) == len(second) == 32 and int(first[16:], 16) < int(second[16:], 16)
+        assert await cluster.read("b1") == list("abcdef")
+        for body in (b"", b"x", encode_batch([BatchedMessage(b"a", {"DELAY": "1"})])):
+            answer = RemotingCommand.request(RequestCode.SEND_BATCH_MESSAGE, short, body)
+            assert await cluster.ask("b1", answer) == "MESSAGE_ILLEGAL"
 
     play(story, brokers=1)
 
@@ -143,11 +165,10 @@ def test_both_forms_of_a_send_are_understood_and_a_batch_is_refused():
         ({"sysFlag": "4"}, "prepared"),
         ({"sysFlag": "8"}, "committed"),
         ({"sysFlag": "12"}, "rolled back"),
-        ({"properties": "TRAN_MSG\x01true\x02"}, "half"),
-        ({"properties": "KEYS\x01k\x02DELAY\x013\x02"}, "by a level"),
         ({"properties": "DELAY\x01soon"}, "by no level at all"),
-        ({"properties": "TIMER_DELAY_SEC\x015"}, "by seconds"),
-        ({"properties": "TIMER_DELIVER_MS\x011700000000000"}, "to a time"),
+        ({"properties": "TIMER_DELAY_SEC\x01259201"}, "by more than three days"),
+        ({"properties": "TIMER_DELIVER_MS\x01noon"}, "to no time at all"),
+        ({"properties": "TIMER_DELAY_MS\x015\x02TIMER_DEL_UNIQKEY\x01k"}, "to take another one back"),
     ],
 )
 def test_what_consumers_must_not_see_yet_is_refused_and_never_read(fields, body):

@@ -227,6 +227,88 @@ def test_15_a_learner_that_comes_first_waits():
     play(story)
 
 
+def test_15_neither_a_learner_nor_a_broker_that_never_reported_can_be_designated_the_first_master():
+    async def story(cluster: ControllerCluster) -> None:
+        learner = ScriptedBroker(cluster.env, 1)
+        learner.is_learner = True
+        await learner.start()
+        silent = ScriptedBroker(cluster.env, 2)
+        await silent.client.apply_broker_id(CLUSTER, GROUP, 2, "code of b2")
+        for broker_id in (1, 2):
+            for ask in (silent.client.designate_master, silent.client.elect_master):
+                refused = await silent.refusal(lambda ask=ask, broker_id=broker_id: ask(CLUSTER, GROUP, broker_id))
+                assert refused == "CONTROLLER_ELECT_MASTER_FAILED"
+        assert await silent.refusal(lambda: silent.client.elect_master(CLUSTER, GROUP, None)) == (
+            "CONTROLLER_ELECT_MASTER_FAILED"
+        )
+        assert state(await learner.info()) == (None, 0, ())
+        third = await cluster.broker(3)
+        await third.insist(lambda: third.client.designate_master(CLUSTER, GROUP, 3))
+        assert state(await learner.info()) == (3, 1, (3,))
+        assert await third.refusal(lambda: third.client.designate_master(CLUSTER, GROUP, 1)) == (
+            "CONTROLLER_ELECT_MASTER_FAILED"
+        ), "a learner is never master, also not by an administrator's wish"
+
+    play(story)
+
+
+def test_an_administrator_designates_a_member_while_the_master_lives_and_nobody_else():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        await b1.alter(1, 2)
+        admin = b3.client
+        assert await b3.refusal(lambda: admin.elect_master(CLUSTER, GROUP, None)) == "CONTROLLER_MASTER_STILL_EXIST"
+        assert await b3.refusal(lambda: admin.designate_master(CLUSTER, GROUP, 1)) == "CONTROLLER_MASTER_STILL_EXIST"
+        assert await b3.refusal(lambda: admin.designate_master(CLUSTER, GROUP, 3)) == "CONTROLLER_ELECT_MASTER_FAILED"
+        assert await b3.refusal(lambda: admin.designate_master(CLUSTER, GROUP, 9)) == (
+            "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED"
+        )
+        assert await b3.refusal(lambda: admin.designate_master("elsewhere", GROUP, 2)) == (
+            "CONTROLLER_BROKER_METADATA_NOT_EXIST"
+        )
+        b2.fall_silent()
+        await cluster.pass_s(12)
+        assert await b3.refusal(lambda: admin.designate_master(CLUSTER, GROUP, 2)) == "CONTROLLER_ELECT_MASTER_FAILED"
+        await b2.start()
+        assert state(await b3.insist(lambda: admin.designate_master(CLUSTER, GROUP, 2))) == (2, 2, (2,))
+
+    play(story)
+
+
+def test_an_administrator_asks_about_several_groups_at_once():
+    async def story(cluster: ControllerCluster) -> None:
+        await cluster.three()
+        other = await cluster.broker(4)
+        await other.insist(lambda: other.client.apply_broker_id(CLUSTER, "broker-b", 1, "code of another"))
+        groups = await other.insist(lambda: other.client.sync_state_data([GROUP, "broker-b", "unknown"]))
+        assert {name: state(group.info) for name, group in groups.items()} == {
+            GROUP: (1, 1, (1, 2, 3)),
+            "broker-b": (None, 0, ()),
+        }
+
+    play(story)
+
+
+def test_a_changed_setting_holds_at_once_and_after_a_loss_of_power():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        for name in CONTROLLERS:
+            await b1.client.update_config(f"{name}:9878", {"brokerHeartbeatTimeout": "2500"})
+        b1.fall_silent()
+        assert await cluster.until(becomes(b2, 2), 9) < 8, "not after ten seconds any more"
+        await b1.client.update_config("c1:9878", {"scanInactiveMasterInterval": "200"})
+        await cluster.env.power_off(CONTROLLERS)
+        await cluster.env.boot(CONTROLLERS)
+        await cluster.pass_s(3)
+        b1.client.close()
+        b1.client = b1._new_client()
+        kept = await b1.client.get_config("c1:9878")
+        assert (kept["brokerHeartbeatTimeout"], kept["scanInactiveMasterInterval"]) == ("2500", "200")
+        assert (await b1.client.get_config("c2:9878"))["scanInactiveMasterInterval"] == "5000"
+
+    play(story)
+
+
 def test_15_an_id_is_given_once_and_asking_again_with_the_same_check_code_changes_nothing():
     async def story(cluster: ControllerCluster) -> None:
         b1 = await cluster.broker(1)

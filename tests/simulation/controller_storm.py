@@ -20,26 +20,30 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 
 CONTROLLERS = ("c1", "c2", "c3")
-ADDRESSES = tuple(f"{name}:9878" for name in CONTROLLERS)
 KEYS = ("x", "y")
 
 
-def specs(config: dict[str, Any]) -> tuple[NodeSpec, ...]:
-    peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)
-    return tuple(
-        NodeSpec(
-            name=name,
-            groups=("controllers",),
-            program=PythonProgram(
-                main="system_under_test.rocketmq.node:controller",
-                config={"controllerDLegerSelfId": name, "controllerDLegerPeers": peers, **config},
-            ),
-        )
-        for name in CONTROLLERS
+def _spec(name: str, config: dict[str, Any]) -> NodeSpec:
+    joins = {} if name in CONTROLLERS else {"controllerJoinsGroup": True}
+    peers = ";".join(f"{peer}-{peer}:9879" for peer in dict.fromkeys((*CONTROLLERS, name)))
+    return NodeSpec(
+        name=name,
+        groups=("controllers",),
+        program=PythonProgram(
+            main="system_under_test.rocketmq.node:controller",
+            config={
+                "controllerPort": 9878,
+                "controllerDLegerSelfId": name,
+                "controllerDLegerPeers": peers,
+                **joins,
+                **config,
+            },
+        ),
     )
 
 
@@ -54,6 +58,8 @@ class Storm:
     final: dict[str, list[int]] = field(default_factory=dict)
     panics: dict[str, str] = field(default_factory=dict)
     faults: int = 0
+    changes: int = 0
+    """Of the controllers' group, as far as they were answered with success."""
     trace: str = ""
 
     def anomalies(self) -> list[str]:
@@ -81,10 +87,12 @@ class Storm:
         return found
 
 
-async def _client(env: SimulatedEnvironment, storm: Storm, number: int, seed: Seed, until_ns: int) -> None:
+async def _client(
+    env: SimulatedEnvironment, storm: Storm, number: int, seed: Seed, until_ns: int, addresses: tuple[str, ...]
+) -> None:
     draw = seed.child("client", str(number)).stream()
-    home = ADDRESSES[number % len(ADDRESSES)]
-    client = KeyValueClient(env.client_host(f"client-{number}"), ADDRESSES, timeout_s=3.0, prefer=home)
+    home = addresses[number % len(addresses)]
+    client = KeyValueClient(env.client_host(f"client-{number}"), addresses, timeout_s=3.0, prefer=home)
     timeline = env.timeline
     element = number
     while timeline.now_ns() < until_ns:
@@ -103,17 +111,37 @@ async def _client(env: SimulatedEnvironment, storm: Storm, number: int, seed: Se
     client.close()
 
 
+async def _administrator(env: SimulatedEnvironment, storm: Storm, names: tuple[str, ...], draw: random.Random) -> None:
+    """Adds, removes and hands over at random; what is no member, or is one already, is refused."""
+    client = ControllerClient(env.client_host("administrator"), [f"{name}:9878" for name in names], timeout_s=6.0)
+    while True:
+        await env.timeline.sleep(draw.uniform(0.1, 1.0))
+        name = draw.choice(names)
+        change = draw.choice((client.add_controller, client.remove_controller, client.transfer_leadership))
+        arguments = (name, f"{name}:9879") if change == client.add_controller else (name,)
+        try:
+            await change(*arguments)
+            storm.changes += 1
+        except ClientError:
+            client.active = None
+
+
 async def _nemesis(
-    env: SimulatedEnvironment, storm: Storm, kinds: tuple[str, ...], longest_s: float, draw: random.Random
+    env: SimulatedEnvironment,
+    storm: Storm,
+    kinds: tuple[str, ...],
+    longest_s: float,
+    draw: random.Random,
+    names: tuple[str, ...],
 ) -> None:
     timeline = env.timeline
     while True:
         await timeline.sleep(draw.uniform(0.3, longest_s))
-        victims = draw.sample(CONTROLLERS, draw.choice((1, 1, 2)))
+        victims = draw.sample(names, draw.choice((1, 1, 2)))
         kind = draw.choice(kinds)
         if kind == "partition":
             alone, *_ = victims
-            others = [name for name in CONTROLLERS if name != alone]
+            others = [name for name in names if name != alone]
             if draw.random() < 0.3:
                 others = others[:1]
             links = [Link(alone, other) for other in others]
@@ -128,13 +156,13 @@ async def _nemesis(
             effect = await env.power_off(victims)
         storm.faults += effect.happened
         await timeline.sleep(draw.uniform(0.1, longest_s))
-        await _mend(env)
+        await _mend(env, names)
 
 
-async def _mend(env: SimulatedEnvironment) -> None:
+async def _mend(env: SimulatedEnvironment, names: tuple[str, ...]) -> None:
     await env.heal()
-    await env.resume(CONTROLLERS)
-    await env.boot(CONTROLLERS)
+    await env.resume(names)
+    await env.boot(names)
 
 
 def storm(
@@ -147,22 +175,31 @@ def storm(
     longest_s: float = 6.0,
     config: dict[str, Any] | None = None,
     regime: Regime | None = None,
+    newcomers: tuple[str, ...] = (),
 ) -> Storm:
+    """With `newcomers` the members of the group change all the time."""
+    names = (*CONTROLLERS, *newcomers)
+    addresses = tuple(f"{name}:9878" for name in names)
     seed = Seed(root)
     result = Storm()
     trace = Trace()
 
     async def main(env: SimulatedEnvironment) -> None:
-        await env.start(specs(config or {}), logs)
+        await env.start([_spec(name, config or {}) for name in names], logs)
         until_ns = seconds * 1_000_000_000
         async with asyncio.TaskGroup() as group:
-            nemesis = group.create_task(_nemesis(env, result, kinds, longest_s, seed.child("nemesis").stream()))
+            nemesis = group.create_task(_nemesis(env, result, kinds, longest_s, seed.child("nemesis").stream(), names))
+            others = [nemesis]
+            if newcomers:
+                wishes = seed.child("administrator").stream()
+                others.append(group.create_task(_administrator(env, result, names, wishes)))
             async with asyncio.TaskGroup() as clients_group:
                 for number in range(clients):
-                    clients_group.create_task(_client(env, result, number, seed, until_ns))
-            nemesis.cancel()
-        await _mend(env)
-        reader = KeyValueClient(env.client_host("reader"), ADDRESSES, timeout_s=10.0)
+                    clients_group.create_task(_client(env, result, number, seed, until_ns, addresses))
+            for task in others:
+                task.cancel()
+        await _mend(env, names)
+        reader = KeyValueClient(env.client_host("reader"), addresses, timeout_s=10.0)
         for key in KEYS:
             for _ in range(60):
                 try:

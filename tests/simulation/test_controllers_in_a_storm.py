@@ -33,6 +33,23 @@ def test_no_storm_makes_controllers_forget_that_take_a_snapshot_every_few_entrie
     assert acknowledged > 600
 
 
+@pytest.mark.parametrize(
+    "seeds", [pytest.param(range(3), id="3 storms"), pytest.param(range(3, 40), id="37 more", marks=pytest.mark.gate)]
+)
+def test_no_storm_makes_controllers_forget_that_come_and_go_meanwhile(tmp_path: Path, seeds: range) -> None:
+    acknowledged = changes = faults = 0
+    for seed in seeds:
+        threshold = {"raftSnapshotThreshold": 20} if seed % 2 else {}
+        seen = storm(seed, tmp_path / str(seed), kinds=ALL, newcomers=("c4", "c5"), config=threshold)
+        assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
+        acknowledged += len(seen.acknowledged)
+        changes += seen.changes
+        faults += seen.faults
+    assert acknowledged > 200 * len(seeds)
+    assert changes > 10 * len(seeds)
+    assert faults > 4 * len(seeds)
+
+
 def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
     first = storm(3, tmp_path / "first", kinds=ALL, seconds=10)
     again = storm(3, tmp_path / "again", kinds=ALL, seconds=10)

@@ -150,6 +150,80 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
             for number in (str(2**63), str(10**19), "-1")
         ),
     ),
+    "settings that are none": (
+        CONTROLLER_PORTS,
+        tuple(
+            raw({}, RequestCode.UPDATE_CONTROLLER_CONFIG, body)
+            for body in (
+                b"",
+                b"\\",
+                b"\xff\xfe",
+                b"a=\\u12",
+                b"a=\\ud800",
+                b"=\n:",
+                b"\\\n" * 20_000,
+                b"x" * 10_000_000,
+                b"enableElectUncleanMaster",
+                b"controllerApplyTimeout=" + b"9" * 60_000,
+                b"controllerApplyTimeout=-1",
+                b"electMasterMaxRetryCount=\\u0663",
+                b"configStorePath=/etc/passwd",
+                b"controllerDLegerPeers=x",
+                LONG[:20_000].encode() + b"=1",
+            )
+        ),
+    ),
+    "members that are none": (
+        CONTROLLER_PORTS,
+        tuple(
+            raw({"controllerId": node, "controllerAddress": at}, code)
+            for code in (
+                RequestCode.CONTROLLER_ADD_MEMBER,
+                RequestCode.CONTROLLER_REMOVE_MEMBER,
+                RequestCode.CONTROLLER_TRANSFER_LEADERSHIP,
+            )
+            for node, at in (
+                ("", ""),
+                ("c9", ""),
+                ("c9", "x"),
+                ("c9", "x:0"),
+                ("c9", "a:1;b:2"),
+                ("c9", "x:٣"),
+                ("c;9", "x:1"),
+                ("é", "x:1"),
+                (LONG[:400_000], "x:1"),
+                ("c9", LONG[:400_000] + ":1"),
+                ("c1\n", "c1:9879"),
+                *((f"c{number}", f"nowhere{number}:1") for number in range(9, 40)),
+            )
+        ),
+    ),
+    "questions and wishes of administrators that make no sense": (
+        (*CONTROLLER_PORTS, *BROKERS),
+        (
+            *(
+                raw({}, code, body)
+                for code in (
+                    RequestCode.CONTROLLER_GET_SYNC_STATE_DATA,
+                    RequestCode.CONTROLLER_GET_METADATA_INFO,
+                    RequestCode.GET_CONTROLLER_CONFIG,
+                    RequestCode.GET_BROKER_EPOCH_CACHE,
+                    RequestCode.GET_BROKER_RUNTIME_INFO,
+                )
+                for body in (b"", b"{}", b"[1]", b"[" * 100_000, b'["\\ud800"]', LONG[:400_000].encode())
+            ),
+            raw({}, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, json.dumps([GROUP] * 20_000).encode()),
+            *(
+                controller(RequestCode.CLEAN_BROKER_DATA, brokerControllerIdsToClean=ids, isCleanLivingBroker=living)
+                for ids in (";", "x", "-1", "1;" + "9" * 5_000, "9", "1;" * 100_000, LONG[:400_000])
+                for living in ("true", "false", LONG[:1_000])
+            ),
+            *(
+                controller(RequestCode.CONTROLLER_ELECT_MASTER, brokerId=number, designateElect="true")
+                for number in ("", "-1", "0", "9", str(2**63), "9" * 5_000)
+            ),
+        ),
+    ),
     "entries of Raft that nobody wrote": (
         RAFT_PORTS,
         forged(*(raft.Append("c2", "c1", 2**40, 1, 0, 0, 2**40, (raft.Entry(1, 2**40, data),)) for data in GARBAGE)),

@@ -25,6 +25,7 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 from tests.references.malformed_inputs import CODECS, ODD_VALUES, Codec, drawn, harmed
 
 BROKER = {
+    "enableControllerMode": True,
     "namesrvAddr": "c1:9876",
     "controllerAddr": "c1:9878",
     "topics": {"T": 2, "kept": 1},
@@ -33,6 +34,7 @@ BROKER = {
 }
 CONTROLLER = {
     "enableControllerInNamesrv": True,
+    "controllerPort": 9878,
     "controllerDLegerPeers": "c1-c1:9879",
     "controllerDLegerSelfId": "c1",
 }
@@ -55,11 +57,37 @@ FIELDS = (
     *("producerGroup", "bornTimestamp", "suspendTimeoutMillis", "key", "pulse", "epoch", "maxOffset", "clusterName"),
     *("brokerAddr", "heartbeatTimeoutMillis", "masterEpoch", "masterBrokerId", "appliedBrokerId", "registerCheckCode"),
     *("haServerAddr", "properties", "sysFlag", "flag", "syncStateSetEpoch", "masterAddress", "readQueueNums"),
-    *("writeQueueNums", "perm", "topicSysFlag", "groupName", "cleanOffset", "knownVersion"),
+    *(
+        "subscription",
+        "expressionType",
+        "batch",
+        "writeQueueNums",
+        "perm",
+        "topicSysFlag",
+        "groupName",
+        "cleanOffset",
+        "knownVersion",
+    ),
+    *("invisibleTime", "pollTime", "bornTime", "initMode", "exp", "expType", "order", "extraInfo", "offset"),
 )
 VALUES = (
     *("", "T", "g", "0", "1", "-1", "7", "2147483648", "9223372036854775807", "-9223372036854775809", "9" * 20),
-    *("9" * 400, "1e9", "NaN", "true", "null", "\0", "a" * 300, "ü", "b1:10911", ":", "b1:x", "x" * 70_000),
+    *(
+        "9" * 400,
+        "1e9",
+        "NaN",
+        "true",
+        "null",
+        "\0",
+        "a" * 300,
+        "ü",
+        "SQL92",
+        "a = 1 OR",
+        "b1:10911",
+        ":",
+        "b1:x",
+        "x" * 70_000,
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from harness.record.scenario import Scenario
 from harness.session import resolve
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry
-from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
+from system_under_test.rocketmq.broker.ha.following import Following
 
 BY_TIMES = "kill b3 every 4 for 1"
 
@@ -56,13 +56,13 @@ def test_a_nemesis_that_heals_nothing_at_all(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_node_whose_disk_is_damaged_for_good_does_not_hide_another_that_is_stuck(
     is_stuck: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    follow: Callable[[SlaveClient], Any] = SlaveClient._run
+    follow: Callable[[Following], Any] = Following._run
 
-    async def run(self: SlaveClient) -> None:
+    async def run(self: Following) -> None:
         if not (is_stuck and self._store.unclean_start and self._host.name == "b3"):
             await follow(self)
 
-    monkeypatch.setattr(SlaveClient, "_run", run)
+    monkeypatch.setattr(Following, "_run", run)
     scenario = Scenario(
         system="rocketmq",
         workload="log",
@@ -78,13 +78,13 @@ def test_a_node_whose_disk_is_damaged_for_good_does_not_hide_another_that_is_stu
 
 
 def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
-    follow: Callable[[SlaveClient], Any] = SlaveClient._run
+    follow: Callable[[Following], Any] = Following._run
 
-    async def run(self: SlaveClient) -> None:
+    async def run(self: Following) -> None:
         if not self._store.unclean_start:
             await follow(self)
 
-    monkeypatch.setattr(SlaveClient, "_run", run)
+    monkeypatch.setattr(Following, "_run", run)
     storm = judged(BY_TIMES)
     assert storm.verdict is Verdict.INVALID
     assert set(storm.anomalies) == {"no-progress"}

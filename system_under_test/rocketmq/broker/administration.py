@@ -15,14 +15,14 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
+from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import encode_checkpoint
 
 KNOWN_VERSION = "knownVersion"
 """Header field: the version that whoever asks has already; the answer then has no body where nothing has changed."""
@@ -37,7 +37,7 @@ class Administration:
     """`on_topics` is called when the topics have changed."""
 
     def __init__(
-        self, host: Host, store: MessageStore, tables: Tables, ha: HAService, on_topics: Callable[[], None]
+        self, host: Host, store: MessageStore, tables: Tables, ha: Replication, on_topics: Callable[[], None]
     ) -> None:
         self._host = host
         self._store = store
@@ -56,6 +56,8 @@ class Administration:
             RequestCode.GET_ALL_TOPIC_CONFIG: self._list_topics,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._list_groups,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._list_offsets,
+            RequestCode.GET_ALL_DELAY_OFFSET: self._list_delay_progress,
+            RequestCode.GET_TIMER_CHECK_POINT: self._show_timer_progress,
         }
 
     def topic(self, name: str) -> TopicConfig:
@@ -64,6 +66,9 @@ class Administration:
         if topic is None or name in self._being_deleted:
             raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"topic {name!r} does not exist")
         return topic
+
+    def group(self, name: str) -> ConsumerGroup | None:
+        return self._tables.group(name)
 
     async def make_topic_after(self, default_topic: str, name: str, queues: int) -> None:
         """Where that one lets topics be made after it and there is none of this name yet. Raises RemotingError."""
@@ -74,6 +79,21 @@ class Administration:
             raise _wrong(f"topic {name} belongs to the system")
         try:
             topic = topic_after(default, name, queues)
+        except ValueError as error:
+            raise _wrong(str(error)) from error
+        await self._put_topic(topic)
+
+    async def ensure_topic(self, topic: TopicConfig) -> None:
+        """Have this topic of the broker's own, durably, unless there is one of its name. Raises RemotingError."""
+        if topic.name not in self._tables.topics.entries:
+            await self._put_topic(topic)
+
+    async def make_topic_of_group(self, name: str, queues: int) -> None:
+        """A group's own topic, for what comes again or is a dead letter, unless it is there. Raises RemotingError."""
+        if name in self._tables.topics.entries:
+            return
+        try:
+            topic = TopicConfig.of(name, queues)
         except ValueError as error:
             raise _wrong(str(error)) from error
         await self._put_topic(topic)
@@ -105,7 +125,7 @@ class Administration:
         self._on_topics()
 
     async def _delete_topic(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        name = _text(command, "topic")
+        name = text_field(command, "topic")
         mastership = self._mastership()
         if is_system_topic(name):
             raise _wrong(f"topic {name} belongs to the system")
@@ -121,7 +141,7 @@ class Administration:
             self._on_topics()
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
-    async def _forget_and_remove(self, mastership: Mastership, name: str) -> None:
+    async def _forget_and_remove(self, mastership: AnyMastership, name: str) -> None:
         """In this order: a topic that is gone with its messages left would show them when it is made again."""
         await self._store.forget_topic(name)
         await self._tables.topics.remove(name, mastership.master_epoch)
@@ -141,7 +161,7 @@ class Administration:
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     async def _delete_group(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        name = _text(command, "groupName")
+        name = text_field(command, "groupName")
         mastership = self._mastership()
         if name in self._tables.groups.entries:
             await self._done(mastership, self._tables.groups.remove(name, mastership.master_epoch))
@@ -153,15 +173,16 @@ class Administration:
 
     def _list_topics(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         topics, forgotten = self._tables.topics, self._store.forgotten_topics
-        return self._listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
+        return self.listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
 
     def _list_groups(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        return self._listed(command, str(self._tables.groups.version), self._tables.groups.encode)
+        return self.listed(command, str(self._tables.groups.version), self._tables.groups.encode)
 
     def _list_offsets(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        return self._listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
+        return self.listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
 
-    def _listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+    def listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+        """A table for whoever asks; for a slave only if this is the master that it follows. Raises RemotingError."""
         fields = command.ext_fields
         mastership = self._ha.mastership
         wanted_epoch = fields.get(MASTER_EPOCH)
@@ -169,6 +190,16 @@ class Administration:
             raise RemotingError(ResponseCode.NOT_MASTER, f"this broker is not the master of epoch {wanted_epoch}")
         body = b"" if fields.get(KNOWN_VERSION) == version else encode()
         return RemotingCommand.response(ResponseCode.SUCCESS, {VERSION: version}, body)
+
+    def _list_delay_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        self._store.settle_delay_progress()
+        progress = self._store.delay_progress
+        return self.listed(command, str(progress.version), lambda: json.dumps(progress.as_json()).encode())
+
+    def _show_timer_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        self._store.settle_delay_progress()
+        progress = self._store.timer_progress
+        return self.listed(command, str(progress.version), lambda: encode_checkpoint(progress.checkpoint))
 
     def _encoded_offsets(self) -> bytes:
         table: dict[str, dict[str, int]] = {}
@@ -178,26 +209,19 @@ class Administration:
 
     # both
 
-    def _mastership(self) -> Mastership:
+    def _mastership(self) -> AnyMastership:
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         return mastership
 
-    async def _done(self, mastership: Mastership, change: Coroutine[Any, Any, None]) -> None:
+    async def _done(self, mastership: AnyMastership, change: Coroutine[Any, Any, None]) -> None:
         try:
             await change
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
         if mastership.ended:
             raise RemotingError(ResponseCode.SYSTEM_ERROR, "the role was lost meanwhile: the change may be lost, too")
-
-
-def _text(command: RemotingCommand, name: str) -> str:
-    value = command.ext_fields.get(name)
-    if not value:
-        raise _wrong(f"{name} is missing")
-    return value
 
 
 def _wrong(remark: str) -> RemotingError:

@@ -1,24 +1,29 @@
-"""One broker in controller mode: its parts put together, started and stopped in order."""
+"""One broker: its parts put together, started and stopped in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from system_under_test.remoting.server import RemotingServer
+from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
+from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
+from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
+from system_under_test.rocketmq.broker.role import Role, Roles
+from system_under_test.rocketmq.broker.services import Services
 from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore, StoreConfig
 
 
 class Broker:
-    """`start` returns when requests are taken; the role comes later, when the controller has announced it."""
+    """`start` returns when requests are taken; the role comes later, in controller mode when it is announced."""
 
     def __init__(self, host: Host, config: BrokerConfig, parts: BrokerParts) -> None:
         self._host = host
@@ -33,14 +38,24 @@ class Broker:
                 flush_mode=config.flush_mode,
                 reads_uncommitted=config.reads_uncommitted,
                 cleaning=config.cleaning,
+                index_slots=config.index_slots,
+                index_entries=config.index_entries,
+                store_host=host_bytes(f"{config.ip}:{config.listen_port}" if config.ip else self._address),
             ),
             parts.storage,
         )
         self.tables = Tables(host, config)
-        self.ha = HAService(host, self.store, config, parts)
-        self.manager = ReplicasManager(
-            host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
-        )
+        self.ha = HAService(host, config)
+        answered: Callable[[Mapping[str, str]], bool] = contented
+        if config.role is None:
+            self.roles: Roles = ReplicasManager(
+                host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
+            )
+        else:
+            configured = ConfiguredRoles(
+                host, self.store, config, parts, self.ha, self.tables, on_role=self._role_taken
+            )
+            self.roles, answered = configured, configured.registered
         self._name_servers = NameServerRegistrations(
             host,
             config.name_servers,
@@ -48,11 +63,13 @@ class Broker:
             period_s=config.register_name_server_s,
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
+            answered=answered,
         )
-        self._processor = Processor(
-            host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
+        self._services = Services(
+            host, self.store, self.tables, config, self.ha, parts, self.roles, self._name_servers.changed
         )
-        self._server = RemotingServer(host, self._processor.handle)
+        processor = Processor(host, self.store, self.tables, config, self.roles, self._services.handlers)
+        self._server = RemotingServer(host, processor.handle, self._services.closed)
         self._opened = False
 
     async def start(self) -> None:
@@ -63,23 +80,26 @@ class Broker:
         await self.ha.start()
         await self._server.start(self._config.listen_port)
         self._name_servers.start()
-        self.manager.start()
+        self._services.start()
+        self.roles.start()
 
     async def stop(self) -> None:
         """A clean stop: nothing is taken any more, then all that was taken is made durable."""
         self._server.close()
+        self._services.stop()
         await self._name_servers.stop()
-        await self.manager.stop()
+        await self.roles.stop()
         await self.ha.stop()
         if self._opened:
             await self.store.stop()
 
     def _role_taken(self) -> None:
+        self._services.role_taken()
         self._name_servers.changed()
 
     def _registration(self) -> Registration | None:
         """None until the first role is taken: before that the broker is not open for clients."""
-        role_id = self.manager.role_id
+        role_id = self.roles.role_id
         if role_id is None or not self._has_had_role():
             return None
         name, _, _ = self._address.rpartition(":")
@@ -89,9 +109,10 @@ class Broker:
             broker_id=role_id,
             address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
-            version=replace(self.tables.topics.version, state_version=self.manager.acted_master_epoch),
+            version=replace(self.tables.topics.version, state_version=self.roles.acted_master_epoch),
             topics=self.tables.topics.entries,
+            version_of_broker=self._config.version,
         )
 
     def _has_had_role(self) -> bool:
-        return self.manager.role is not Role.NONE
+        return self.roles.role is not Role.NONE

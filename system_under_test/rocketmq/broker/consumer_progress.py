@@ -6,17 +6,21 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.consumer_group import MAX_NAME
 from system_under_test.rocketmq.message_protocol import QueueRequest
+from system_under_test.storage.message import decode_header
 from system_under_test.storage.message_store import MessageStore
+
+RECENT_BYTES = 1 << 30
+"""Messages of which the log has not grown by more since are young: RocketMQ has them in memory."""
 
 
 class ConsumerProgress:
     """The requests about one queue and one group."""
 
-    def __init__(self, store: MessageStore, ha: HAService, administration: Administration) -> None:
+    def __init__(self, store: MessageStore, ha: Replication, administration: Administration) -> None:
         self._store = store
         self._ha = ha
         self._administration = administration
@@ -33,6 +37,8 @@ class ConsumerProgress:
     def _query(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         request = QueueRequest.decode(command)
         offset = self._store.consumer_offsets.get(request.consumer_group, request.topic, request.queue_id)
+        if offset is None and request.is_zero_if_unknown and self._begins_recently(request.topic, request.queue_id):
+            return _offset(0)
         if offset is None:
             raise RemotingError(ResponseCode.QUERY_NOT_FOUND, "the group has reported no offset for this queue")
         return _offset(offset)
@@ -57,6 +63,13 @@ class ConsumerProgress:
             # Beyond the end the group would pass over what is written there next.
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"offset {offset} is outside of the queue, 0 to {end}")
         self._store.consumer_offsets.commit(group, topic, queue_id, offset)
+
+    def _begins_recently(self, topic: str, queue_id: int) -> bool:
+        """Whether the queue's first message is still there and young. A group whose offset was lost in a failover
+        begins there even if it wants to begin at the end: it reads again what it has read, and passes nothing over."""
+        least, _ = self._store.queue_range(topic, queue_id)
+        found = self._store.get_messages(topic, queue_id, 0, 1).messages if least == 0 else ()
+        return bool(found) and self._store.max_offset - decode_header(found[0], 0).physical_offset <= RECENT_BYTES
 
     def _queue_range(self, command: RemotingCommand) -> tuple[int, int]:
         request = QueueRequest.decode(command)

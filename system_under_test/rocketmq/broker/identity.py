@@ -74,11 +74,16 @@ async def obtain_identity(
                 # Another broker was faster; its check code stands beside this id.
                 temporary.remove()
             else:
-                await host.clock.sleep(retry_s)
-        except ClientError:
-            await host.clock.sleep(retry_s)
+                await _wait(host, retry_s, refusal)
+        except ClientError as error:
+            await _wait(host, retry_s, error)
         else:
             await permanent.save(candidate)
             temporary.remove()
             identity = candidate
     return identity
+
+
+async def _wait(host: Host, retry_s: float, error: ClientError) -> None:
+    host.log("cannot_come_online", reason=str(error))
+    await host.clock.sleep(retry_s)

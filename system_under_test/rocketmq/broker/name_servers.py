@@ -6,7 +6,7 @@ NameServers know nothing of each other, so one that is cut off must not hold up 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from system_under_test.remoting.client import RemotingClient
@@ -15,8 +15,14 @@ from system_under_test.rocketmq.nameserver.registration import Registration, unr
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 
+def contented(answer: Mapping[str, str]) -> bool:
+    """Of who has nothing to learn from the answer to its registration."""
+    return True
+
+
 class NameServerRegistrations:
-    """`registration` gives what holds now, or None while there is nothing to register."""
+    """`registration` gives what holds now, or None while there is nothing to register. `answered` is given the fields
+    of each NameServer's answer, and says whether that will do until the next period."""
 
     def __init__(
         self,
@@ -27,12 +33,14 @@ class NameServerRegistrations:
         period_s: float,
         timeout_s: float,
         retry_s: float,
+        answered: Callable[[Mapping[str, str]], bool] = contented,
     ) -> None:
         self._host = host
         self._registration = registration
         self._period_s = period_s
         self._timeout_s = timeout_s
         self._retry_s = retry_s
+        self._answered = answered
         self._remoting = RemotingClient(host, timeout_s)
         self._due = {name_server: asyncio.Event() for name_server in name_servers}
         self._tasks: list[asyncio.Task[None]] = []
@@ -76,7 +84,7 @@ class NameServerRegistrations:
             return False
         self._host.reached("name-server-answered")
         # Refused: somebody with a newer claim has this id there; the role will change soon.
-        return answer.code == ResponseCode.SUCCESS
+        return answer.code == ResponseCode.SUCCESS and self._answered(answer.ext_fields)
 
     async def _leave(self, name_server: str, registration: Registration) -> None:
         try:

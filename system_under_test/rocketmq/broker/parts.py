@@ -6,16 +6,26 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
+from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
+from system_under_test.rocketmq.broker.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.pop.service import PopService
+from system_under_test.rocketmq.broker.queue_locks import QueueLocks
+from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
+from system_under_test.storage.timer_wheel import Place, place
 
 
 def own_acked_offset(store: MessageStore, config: BrokerConfig) -> int:
@@ -100,3 +110,12 @@ class BrokerParts:
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership
+    delay_level: type[DelayLevel] = DelayLevel
+    timer_place: Place = place
+    transactions: type[Transactions] = Transactions
+    pop_service: type[PopService] = PopService
+    group_members: type[GroupMembers] = GroupMembers
+    queue_locks: type[QueueLocks] = QueueLocks
+    what_becomes_of: WhatBecomes = what_becomes_of
+    end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
+    classic_mastership: type[ClassicMastership] = ClassicMastership

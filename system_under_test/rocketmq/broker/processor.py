@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.ha.service import HAService
-from system_under_test.rocketmq.broker.log_beginnings import LogBeginnings
-from system_under_test.rocketmq.broker.pulling import Pulls
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
-from system_under_test.rocketmq.broker.sending import Sends
+from system_under_test.rocketmq.broker.role import Roles
+from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
 from system_under_test.rocketmq.broker.tables import Tables
-from system_under_test.rocketmq.controller.protocol import MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
 
 class Processor:
-    """`on_topics` is called when the topics have changed."""
+    """`services` is who answers what the broker does for its clients; what it says of itself is answered here."""
 
     def __init__(
         self,
@@ -32,27 +25,17 @@ class Processor:
         store: MessageStore,
         tables: Tables,
         config: BrokerConfig,
-        ha: HAService,
-        manager: ReplicasManager,
-        *,
-        on_topics: Callable[[], None],
+        roles: Roles,
+        services: Handlers,
     ) -> None:
         self._store = store
         self._config = config
-        self._manager = manager
-        self._on_topics = on_topics
-        administration = Administration(host, store, tables, ha, self._topics_changed)
-        progress = ConsumerProgress(store, ha, administration)
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, lambda: manager.role_id)
+        self._roles = roles
         self._handlers: Handlers = {
-            **administration.handlers,
-            **Sends(host, store, config, ha, administration).handlers,
-            **self._pulls.handlers,
-            **progress.handlers,
-            **LogBeginnings(store, ha).handlers,
+            **services,
+            **RuntimeInfo(host, store, tables, config, roles).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
-            RequestCode.HEART_BEAT: lambda command, _: RemotingCommand.response(ResponseCode.SUCCESS),
-            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
+            **roles.handlers,
         }
 
     def handle(self, command: RemotingCommand, peer: Peer) -> Answer:
@@ -65,27 +48,18 @@ class Processor:
             raise RemotingError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {command.code} not supported")
         return handler(command, peer)
 
-    def _topics_changed(self) -> None:
-        """Pulls that wait look once more: their topic may be gone."""
-        self._pulls.look_again()
-        self._on_topics()
-
     def _epochs(self) -> RemotingCommand:
         entries = self._store.epochs.map.entries
+        ends = [*(entry.start_offset for entry in entries[1:]), self._store.max_offset]
         body = {
             "clusterName": self._config.cluster,
             "brokerName": self._config.group,
-            "brokerId": self._manager.broker_id,
-            "epochList": [{"epoch": entry.master_epoch, "startOffset": entry.start_offset} for entry in entries],
+            "brokerId": self._roles.broker_id,
+            "epochList": [
+                {"epoch": entry.master_epoch, "startOffset": entry.start_offset, "endOffset": end}
+                for entry, end in zip(entries, ends, strict=False)
+            ],
             "maxOffset": self._store.max_offset,
             "confirmOffset": self._store.confirm_offset,
         }
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(body).encode())
-
-    def _role_notice(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        try:
-            info = ReplicaInfo.from_answer(command.ext_fields, command.body)
-        except MalformedRequest as error:
-            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from error
-        self._manager.notified(info)
-        return RemotingCommand.response(ResponseCode.SUCCESS)

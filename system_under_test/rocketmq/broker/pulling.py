@@ -1,8 +1,9 @@
 """Gives messages to consumers; a pull may wait until there is something to read.
 
-What it shows is dispatched, so confirmed. A slave that does not hear its master answers: consumers go on from there.
-One that does refuses, unless slaves are to be read (`slaveReadEnable`); then it answers at once, and sends a consumer
-that finds nothing back to the master. A master sends one that is far behind to the slave that its group names.
+What it shows is dispatched, so confirmed. A reader that wants only some of the messages is also told how far there is
+nothing for it. A slave that does not hear its master answers: consumers go on from there. One that does refuses, unless
+slaves are to be read (`slaveReadEnable`); then it answers at once, and sends a consumer that finds nothing back to the
+master. A master sends one that is far behind to the slave that its group names.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
+from system_under_test.rocketmq.filter.subscription import filter_of
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
+from system_under_test.storage.message_filter import MessageFilter
 from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
 
 MAX_PULL_COUNT = 1024
@@ -40,7 +43,7 @@ class Pulls:
         store: MessageStore,
         groups: VersionedTable[ConsumerGroup],
         config: BrokerConfig,
-        ha: HAService,
+        ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
         own_role_id: Callable[[], int | None],
@@ -53,9 +56,11 @@ class Pulls:
         self._administration = administration
         self._progress = progress
         self._own_role_id = own_role_id
+        self.subscription_of: Callable[[str, str], MessageFilter | None] = lambda group, topic: None
+        """Group, topic -> what the group has said in its heartbeats that it wants; None: everything."""
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
-        store.on_dispatched = self._dispatched
+        store.on_dispatched.append(self._dispatched)
 
     @property
     def handlers(self) -> Handlers:
@@ -77,42 +82,64 @@ class Pulls:
             # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
             with suppress(RemotingError):
                 self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
-        result = self._read(request)
+        wanted = self._wanted(request)
+        answer = self._pull_answer(request, self._read(request, wanted))
         may_wait = request.suspend_timeout_ms > 0 and self._suspended_count < MAX_SUSPENDED_PULLS
-        if result.messages or not may_wait or self._ha.hears_master:
-            return self._pull_answer(request, result)
-        return self._pull_later(request)
+        return self._pull_later(request, wanted) if answer.code == ResponseCode.PULL_NOT_FOUND and may_wait else answer
 
-    async def _pull_later(self, request: PullRequest) -> RemotingCommand:
-        """Wait until the queue has grown, or the request's time is over, and read once more."""
+    async def _pull_later(self, request: PullRequest, wanted: MessageFilter | None) -> RemotingCommand:
+        """Wait until there is something to read, or the request's time is over; messages that the reader does not want
+        wake nobody, until there are so many that one read does not pass all of them."""
+        clock = self._host.clock
+        deadline_ns = clock.monotonic_ns() + min(request.suspend_timeout_ms, MAX_SUSPEND_MS) * 1_000_000
+        while True:
+            await self._grown(request, (deadline_ns - clock.monotonic_ns()) / 1e9)
+            self._check_readable(request)
+            result = self._read(request, wanted)
+            passes_all = result.status is GetStatus.NO_MATCHED_MESSAGE and result.next_offset == result.max_offset
+            if not passes_all or clock.monotonic_ns() >= deadline_ns:
+                return self._pull_answer(request, result)
+
+    async def _grown(self, request: PullRequest, timeout_s: float) -> None:
+        """Wait for the queue to grow, or for the topics to change."""
         key = request.topic, request.queue_id
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._suspended.setdefault(key, []).append(future)
         self._suspended_count += 1
         try:
             with suppress(TimeoutError):
-                await self._host.clock.within(min(request.suspend_timeout_ms, MAX_SUSPEND_MS) / 1000, future)
+                await self._host.clock.within(timeout_s, future)
         finally:
             self._suspended_count -= 1
             waiting = self._suspended.get(key)
             if waiting is not None and future in waiting:
                 waiting.remove(future)
-        self._check_readable(request)
-        return self._pull_answer(request, self._read(request))
 
     def _dispatched(self, topic: str, queue_id: int, end: int) -> None:
         for future in self._suspended.pop((topic, queue_id), ()):
             if not future.done():
                 future.set_result(None)
 
-    def _read(self, request: PullRequest) -> GetResult:
+    def _wanted(self, request: PullRequest) -> MessageFilter | None:
+        """Raises RemotingError (SUBSCRIPTION_PARSE_FAILED)."""
+        if request.subscription is None:
+            return self.subscription_of(request.consumer_group, request.topic)
+        try:
+            return filter_of(request.subscription, request.expression_type)
+        except ValueError as error:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"the subscription is none: {error}") from error
+
+    def _read(self, request: PullRequest, wanted: MessageFilter | None) -> GetResult:
         count = min(request.max_count, MAX_PULL_COUNT)
-        return self._store.get_messages(request.topic, request.queue_id, request.queue_offset, count)
+        topic, queue_id, offset = request.topic, request.queue_id, request.queue_offset
+        return self._store.get_messages(topic, queue_id, offset, count, wanted=wanted)
 
     def _pull_answer(self, request: PullRequest, result: GetResult) -> RemotingCommand:
         next_offset = result.next_offset
         if result.messages:
             code = ResponseCode.SUCCESS
+        elif result.status is GetStatus.NO_MATCHED_MESSAGE:
+            code = ResponseCode.PULL_RETRY_IMMEDIATELY
         elif self._ha.hears_master:
             code, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, request.queue_offset
         elif (result.status is GetStatus.OFFSET_TOO_SMALL and not self._store.is_part) or (

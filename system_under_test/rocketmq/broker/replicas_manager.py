@@ -16,32 +16,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from enum import Enum
 from typing import Any
 
-from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.ha.master_connection import ElectedOffice
+from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
-from system_under_test.rocketmq.broker.log_beginnings import MastersBeginnings
+from system_under_test.rocketmq.broker.log_beginnings import LogBeginnings, MastersBeginnings
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
+from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.role import Role
 from system_under_test.rocketmq.broker.set_keeper import SetKeeper
 from system_under_test.rocketmq.broker.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.sync_state_set import controller_says
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
-from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
+from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import FlushMode, MessageStore
-
-
-class Role(Enum):
-    NONE = "none"
-    """No role announced yet, or between two roles, or no master is known to follow."""
-    MASTER = "master"
-    SLAVE = "slave"
 
 
 class ReplicasManager:
@@ -71,11 +69,14 @@ class ReplicasManager:
         self._address = address
         self._on_role = on_role
         self._controllers = ControllerClient(host, config.controllers, config.controller_timeout_s)
+        self._beating: set[str] = set()
+        """Controllers to which heartbeats go."""
         self._keeper = SetKeeper(host, config, parts, self._controllers, self.observe)
         self._identity: Identity | None = None
         self._incarnation = f"{host.clock.wall_ns()}-{host.random.getrandbits(64):016x}"
         self._registered_master_epoch = 0
         self._known: ReplicaInfo | None = None
+        self._mastership: Mastership | None = None
         self._role_due = asyncio.Event()
         self._poll_due = asyncio.Event()
         self._log_in_hand = asyncio.Lock()
@@ -118,7 +119,7 @@ class ReplicasManager:
         if known is not None and info.master_epoch == known.master_epoch and info.master_id is None:
             return
         self._known = info
-        mastership = self._ha.mastership
+        mastership = self._mastership
         if mastership is not None and info.master_epoch == mastership.master_epoch:
             view = controller_says(mastership.view, info.sync_state_set)
             if view is not mastership.view:
@@ -127,6 +128,22 @@ class ReplicasManager:
             self._host.reached("role-due")
             self._depose()
             self._role_due.set()
+
+    @property
+    def handlers(self) -> Handlers:
+        """What controllers ask of brokers, and slaves of their masters."""
+        return {
+            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
+            **LogBeginnings(self._store, self._ha).handlers,
+        }
+
+    def _role_notice(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        try:
+            info = ReplicaInfo.from_answer(command.ext_fields, command.body)
+        except MalformedRequest as error:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, str(error)) from error
+        self.notified(info)
+        return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def notified(self, info: ReplicaInfo) -> None:
         """A role notice. Before the first word of the controller it is ignored: it may be from an earlier life."""
@@ -144,6 +161,7 @@ class ReplicasManager:
             self._keeping.cancel()
             self._keeping = None
         self._ha.end_mastership()
+        self._mastership = None
         if self.role is Role.MASTER:
             self.role = Role.NONE
 
@@ -163,8 +181,7 @@ class ReplicasManager:
         self._spawn(self._change_roles(), "roles")
         info = await self._register()
         self._registered_master_epoch = info.master_epoch
-        for controller in config.controllers:
-            self._spawn(self._beat(controller), f"heartbeats to {controller}")
+        self._beat_to_all()
         self._spawn(self._keep_looking_for_controller(), "active controller")
         self.observe(info)
         await self._poll()
@@ -193,13 +210,22 @@ class ReplicasManager:
             self._host.reached("registered-with-controller", end=self._store.max_offset)
             return info
 
+    def _beat_to_all(self) -> None:
+        """Controllers may come and go; who is gone is sent nothing any more."""
+        for controller in self._controllers.controllers:
+            if controller not in self._beating:
+                self._beating.add(controller)
+                self._spawn(self._beat(controller), f"heartbeats to {controller}")
+
     async def _beat(self, controller: str) -> None:
-        while True:
+        while controller in self._controllers.controllers:
             with suppress(ClientError):
                 if not await self._controllers.heartbeat(controller, self._report()):
                     # What an earlier process of this broker sent when it registered came only now.
                     self.observe(await self._register())
+            self._beat_to_all()
             await self._host.clock.sleep(self._config.controller_heartbeat_s)
+        self._beating.discard(controller)
 
     async def _poll(self) -> None:
         """Ask what holds, often until there is a role, then in case a notice was lost."""
@@ -256,8 +282,19 @@ class ReplicasManager:
             beginnings = MastersBeginnings(
                 self._host, master_address, info.master_epoch, self._config.controller_timeout_s
             )
-            ha_address = self._ha_address(master_address)
-            await self._ha.follow(broker_id, ha_address, info.master_epoch, beginnings, self.poll_soon)
+            await self._ha.follow(
+                SlaveClient(
+                    self._host,
+                    self._store,
+                    self._config,
+                    self._parts,
+                    own_id=broker_id,
+                    master_address=self._ha_address(master_address),
+                    master_epoch=info.master_epoch,
+                    beginnings=beginnings,
+                    on_other_epoch=self.poll_soon,
+                )
+            )
             self._sync = SlaveSync(
                 self._host, self._config, self._store, self._tables, master_address, info.master_epoch
             )
@@ -283,7 +320,7 @@ class ReplicasManager:
                 return
             entry = await self._parts.enter_epoch(self._host, store.epochs, info.master_epoch, store.max_offset)
             store.rebuild_queue_offset_table()
-            await self._keep_topics_with_messages(info.master_epoch)
+            await self._tables.keep_topics_with_messages(store, info.master_epoch)
         if self._superseded(info):
             return
         known = self._known
@@ -298,18 +335,16 @@ class ReplicasManager:
             view=self._parts.first_view(broker_id, announced),
             own_acked_offset=self._parts.own_acked_offset,
         )
-        self._ha.begin_mastership(mastership)
+        office = ElectedOffice(
+            mastership,
+            self._parts.batch_end,
+            holds_a_part=self._parts.holds_a_part,
+            is_possible_ack=self._parts.is_possible_ack,
+        )
+        self._ha.begin_mastership(office)
+        self._mastership = mastership
         self._keeping = self._spawn(self._keeper.keep(mastership), "SyncStateSet")
         self._taken(Role.MASTER, info)
-
-    async def _keep_topics_with_messages(self, master_epoch: int) -> None:
-        """A topic that the last master made, and nobody copied, may have acknowledged messages."""
-        topics = self._tables.topics
-        held = self._store.topics_with_messages()
-        missing = [TopicConfig.of(name, queues) for name, queues in held.items() if name not in topics.entries]
-        if missing:
-            room = MAX_TOPICS - len(topics.entries)
-            await topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)
 
     async def _flush_all(self, info: ReplicaInfo) -> bool:
         """What becomes confirmed by taking the role must be durable; False if a newer epoch came meanwhile."""
@@ -383,6 +418,7 @@ class ReplicasManager:
             confirm_offset=store.confirm_offset,
             priority=self._config.priority,
             is_learner=self._config.async_learner,
+            timeout_ms=self._config.controller_patience_ms,
         )
 
     def _ha_address(self, address: str) -> str:

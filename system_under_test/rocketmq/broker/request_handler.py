@@ -16,6 +16,14 @@ Handlers = Mapping[int, Callable[[RemotingCommand, Peer], Answer]]
 """Request code -> what answers it; it raises RemotingError for whatever is wrong with the request."""
 
 
+def text_field(command: RemotingCommand, name: str) -> str:
+    """Raises RemotingError (INVALID_PARAMETER) unless the header has it."""
+    value = command.ext_fields.get(name)
+    if not value:
+        raise RemotingError(ResponseCode.INVALID_PARAMETER, f"{name} is missing")
+    return value
+
+
 def check_queue(topic: TopicConfig, queue_id: int, queues: int) -> None:
     """Raises RemotingError (INVALID_PARAMETER) unless it is one of the topic's first `queues`."""
     if not 0 <= queue_id < queues:

@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from dataclasses import replace
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.replication import Replication
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.retries import topic_after_tries
+from system_under_test.rocketmq.broker.transactions import Transactions, is_half
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
+from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch
+from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
-from system_under_test.runtime.host import DiskFull, Host
-from system_under_test.storage.errors import LogTruncated, MessageTooLarge
+from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
 from system_under_test.storage.message import decode_properties
-from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
-
-HALF_MESSAGE = "TRAN_MSG"
-"""The property of a message whose transaction is still open."""
-DELAYS = ("DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
-"""Properties by which a message is to be shown later: a level, spans of time, a time."""
+from system_under_test.storage.new_message import NewMessage
 
 
 class Sends:
-    """SEND_MESSAGE in both forms."""
+    """SEND_MESSAGE in both forms, and batches in either."""
 
     def __init__(
-        self, host: Host, store: MessageStore, config: BrokerConfig, ha: HAService, administration: Administration
+        self,
+        config: BrokerConfig,
+        puts: Puts,
+        waiting: WaitingRooms,
+        transactions: Transactions,
+        ha: Replication,
+        administration: Administration,
     ) -> None:
-        self._host = host
-        self._store = store
         self._config = config
+        self._puts = puts
+        self._waiting = waiting
+        self._transactions = transactions
         self._ha = ha
         self._administration = administration
 
     @property
     def handlers(self) -> Handlers:
-        return {RequestCode.SEND_MESSAGE: self._send, RequestCode.SEND_MESSAGE_V2: self._send}
+        codes = RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE
+        return dict.fromkeys(codes, self._send)
 
-    async def _send(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+    async def _send(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         # All of it is in the coroutine, for the server may refuse to run it, and says then that nothing was done.
         request = SendRequest.decode(command)
         if self._config.auto_create_topics and self._ha.mastership is not None:
             await self._administration.make_topic_after(request.default_topic, request.topic, request.default_queues)
+        if request.topic.startswith(RETRY_PREFIX):
+            request = await self._for_another_try(request)
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
@@ -53,81 +62,75 @@ class Sends:
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
         check_queue(topic, request.queue_id, topic.write_queues)
-        properties = decode_properties(request.properties.encode())
-        _check_message(request, properties)
-        if not mastership.enough_in_sync():
-            raise RemotingError(
-                ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"in-sync replicas {list(mastership.view.members)}, at least "
-                f"{self._config.min_in_sync_replicas} are needed",
-            )
-        try:
-            put = self._store.put(
-                request.topic,
-                request.queue_id,
-                request.body,
-                properties,
-                born_timestamp_ms=request.born_timestamp_ms,
-                flag=request.flag,
-                sys_flag=request.sys_flag,
-            )
-        except MessageTooLarge as error:
-            raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
-        except DiskFull as error:
-            raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
-        self._host.reached("put-appended", end=put.end_offset, in_sync=len(mastership.view.members))
-        replicated = mastership.replicated(put.end_offset)
-        mastership.appended()
-        self._host.reached("put-sent-on")
-        code, remark = await self._acknowledged(mastership, put, replicated)
-        if code is ResponseCode.SUCCESS:
-            self._host.reached("put-confirmed", end=put.end_offset, in_sync=len(mastership.view.members))
-        else:
-            self._host.reached("put-unconfirmed")
-        answer = SendAnswer(message_id=f"{put.offset:032X}", queue_id=request.queue_id, queue_offset=put.queue_offset)
+        messages = [_new_message(request, each, host_bytes(peer.remote)) for each in _batched(request)]
+        pending = self._puts.put(mastership, *(self._placed(request, message) for message in messages))
+        code, remark = await self._puts.acknowledged(pending)
+        answer = SendAnswer(
+            message_id=",".join(self._puts.message_id(put) for put in pending.puts),
+            queue_id=request.queue_id,
+            queue_offset=pending.puts[0].queue_offset,
+            transaction_id=messages[0].properties.get(UNIQUE_KEY, ""),
+        )
         return answer.encode(code, remark)
 
-    async def _acknowledged(
-        self, mastership: Mastership, put: PutResult, replicated: asyncio.Future[bool]
-    ) -> tuple[ResponseCode, str | None]:
-        """SUCCESS, or a code that leaves open whether the message will stay."""
-        if self._config.flush_mode is FlushMode.SYNC:
-            try:
-                await self._store.flush_to(put.end_offset, self._config.flush_wait_s)
-            except TimeoutError:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "not durable in time"
-            except LogTruncated:
-                replicated.cancel()
-                return ResponseCode.FLUSH_DISK_TIMEOUT, "the role was lost and the log cut"
-            self._host.reached("put-flushed")
-            mastership.advance()
-        try:
-            if not replicated.done():
-                await self._host.clock.within(self._config.replication_wait_s, replicated)
-        except TimeoutError:
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
-        if not replicated.result():
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
-        return ResponseCode.SUCCESS, None
+    async def _for_another_try(self, request: SendRequest) -> SendRequest:
+        """What a consumer sends to be tried again goes to the dead letters if it was tried often enough."""
+        name = request.topic.removeprefix(RETRY_PREFIX)
+        group = self._administration.group(name)
+        if group is None:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {name!r} does not exist")
+        most = group.retry_max_times if request.max_reconsume_times is None else request.max_reconsume_times
+        topic = topic_after_tries(request.topic, request.reconsume_times, most)
+        if topic == request.topic:
+            return request
+        await self._administration.make_topic_of_group(topic, 1)
+        return replace(request, topic=topic, queue_id=0)
+
+    def _placed(self, request: SendRequest, message: NewMessage) -> NewMessage:
+        """As it is to be written now. Raises RemotingError."""
+        if is_half(message):
+            return self._transactions.half(message, request.producer_group)
+        placed = self._waiting.place(message)
+        if request.is_batch and placed.topic != request.topic:
+            raise _illegal("messages of a batch cannot be delayed")
+        return placed
 
 
-def _check_message(request: SendRequest, properties: Mapping[str, str]) -> None:
+def _batched(request: SendRequest) -> tuple[BatchedMessage, ...]:
+    """Raises RemotingError (MESSAGE_ILLEGAL)."""
+    if request.is_batch:
+        return decode_batch(request.body)
+    return (BatchedMessage(request.body, decode_properties(request.properties.encode()), request.flag),)
+
+
+def _new_message(request: SendRequest, message: BatchedMessage, born_host: bytes) -> NewMessage:
     """What the message's layout has no room for is refused before anything is written, and what consumers would get
-    to see at once although it says that they must not."""
+    to see at once although it says that they must not. Raises RemotingError (MESSAGE_ILLEGAL)."""
     if not (
         -(2**63) <= request.born_timestamp_ms < 2**63
-        and -(2**31) <= request.flag < 2**31
+        and -(2**31) <= message.flag < 2**31
         and -(2**31) <= request.sys_flag < 2**31
+        and 0 <= request.reconsume_times < 2**31
     ):
-        raise _illegal("bornTimestamp, flag or sysFlag is out of range")
+        raise _illegal("bornTimestamp, flag, sysFlag or reconsumeTimes is out of range")
     if request.sys_flag & IPV6_FLAGS:
         raise _illegal("sysFlag says that the message's hosts have IPv6 addresses, which are not supported")
-    if request.sys_flag & TRANSACTION_FLAGS or properties.get(HALF_MESSAGE, "").lower() == "true":
-        raise _illegal("half messages, so transactions, are not supported yet")
-    for name in DELAYS:
-        if properties.get(name, "0") != "0":
-            raise _illegal(f"delayed messages ({name}={properties[name]}) are not supported yet")
+    is_said_half = message.properties.get(HALF_MESSAGE, "").lower() == "true"
+    if request.sys_flag & TRANSACTION_FLAGS and not is_said_half:
+        raise _illegal(f"sysFlag says that the message is of a transaction, but it has no property {HALF_MESSAGE}")
+    if request.is_batch and is_said_half:
+        raise _illegal("messages of a batch cannot be of a transaction")
+    return NewMessage(
+        topic=request.topic,
+        queue_id=request.queue_id,
+        body=message.body,
+        properties=message.properties,
+        born_timestamp_ms=request.born_timestamp_ms,
+        born_host=born_host,
+        flag=message.flag,
+        sys_flag=request.sys_flag,
+        reconsume_times=request.reconsume_times,
+    )
 
 
 def _illegal(remark: str) -> RemotingError:

@@ -1,4 +1,5 @@
-"""A slave's copy of what its master keeps beside its log: topics, groups of consumers, and how far these have read.
+"""A slave's copy of what its master keeps beside its log: topics, groups of consumers, how far these have read, and
+how far delayed messages are delivered.
 
 Asked for when the slave begins to follow and periodically from then on; a table travels only if its version is not the
 one that was copied last, or if something else than copying has changed the own one since: a cut of the log lowers
@@ -28,8 +29,10 @@ from system_under_test.rocketmq.broker.administration import (
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, DiskFull, Host
+from system_under_test.storage.delay_progress import decode_progress
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import decode_checkpoint
 
 
 class NotTheMaster(Exception):
@@ -85,6 +88,8 @@ class SlaveSync:
         await self._copy_one(RequestCode.GET_ALL_TOPIC_CONFIG, self._take_topics)
         await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
         await self._copy_one(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_offsets)
+        await self._copy_one(RequestCode.GET_ALL_DELAY_OFFSET, self._take_delay_progress)
+        await self._copy_one(RequestCode.GET_TIMER_CHECK_POINT, self._take_timer_progress)
 
     async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> None:
         known, left = self._copied.get(code, (None, None))
@@ -112,6 +117,10 @@ class SlaveSync:
             return self._tables.topics.version, self._store.forgotten_topics
         if code is RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
             return self._tables.groups.version
+        if code is RequestCode.GET_ALL_DELAY_OFFSET:
+            return self._store.delay_progress.version
+        if code is RequestCode.GET_TIMER_CHECK_POINT:
+            return self._store.timer_progress.version
         return self._store.consumer_offsets.version
 
     async def _take_topics(self, body: bytes) -> bool:
@@ -135,3 +144,11 @@ class SlaveSync:
         is_whole = self._store.consumer_offsets.take(offsets, self._store.queue_end)
         self._host.reached("consumer-offsets-copied")
         return is_whole
+
+    async def _take_timer_progress(self, body: bytes) -> bool:
+        store = self._store
+        return store.timer_progress.take(decode_checkpoint(body), store.max_offset, store.queue_end)
+
+    async def _take_delay_progress(self, body: bytes) -> bool:
+        store = self._store
+        return store.delay_progress.take(decode_progress(decode_json(body)), store.max_offset, store.queue_end)

@@ -8,12 +8,15 @@ from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_as_j
 from system_under_test.rocketmq.topic import (
     DEFAULT_TOPIC,
     INHERIT,
+    MAX_TOPICS,
     READ_WRITE,
     TopicConfig,
+    is_internal_topic,
     topics_as_json,
     topics_from_json,
 )
 from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore
 
 _DEFAULT = TopicConfig(name=DEFAULT_TOPIC, read_queues=8, write_queues=8, permission=READ_WRITE | INHERIT)
 
@@ -21,6 +24,7 @@ _DEFAULT = TopicConfig(name=DEFAULT_TOPIC, read_queues=8, write_queues=8, permis
 class Tables:
     def __init__(self, host: Host, config: BrokerConfig) -> None:
         self._auto_create_topics = config.auto_create_topics
+        self._auto_create_groups = config.auto_create_groups
         self.topics = VersionedTable[TopicConfig](
             host,
             f"{config.store_path}/config/topics.json",
@@ -38,9 +42,30 @@ class Tables:
             initial={},
         )
 
+    def group(self, name: str) -> ConsumerGroup | None:
+        """What was made of this name, or what one is that nobody made, if there may be such; None if not."""
+        made = self.groups.get(name)
+        if made is not None or not self._auto_create_groups:
+            return made
+        try:
+            return ConsumerGroup(name=name)
+        except ValueError:
+            return None
+
     def load(self) -> None:
         """Raises StorageCorrupt."""
         self.topics.load()
         self.groups.load()
         if self._auto_create_topics:
             self.topics.assume({DEFAULT_TOPIC: _DEFAULT})
+
+    async def keep_topics_with_messages(self, store: MessageStore, master_epoch: int) -> None:
+        """A topic that the last master made, and nobody copied, may have acknowledged messages."""
+        missing = [
+            TopicConfig.of(name, queues)
+            for name, queues in store.topics_with_messages().items()
+            if name not in self.topics.entries and not is_internal_topic(name)
+        ]
+        if missing:
+            room = MAX_TOPICS - len(self.topics.entries)
+            await self.topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)

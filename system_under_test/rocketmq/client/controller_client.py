@@ -7,17 +7,19 @@ looks for the active controller again. Errors say whether the request may have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.properties import decode_properties, encode_properties
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,
     GroupState,
-    MalformedRequest,
+    KnownControllers,
     ReplicaInfo,
     ReplicaState,
     SyncStateSet,
@@ -27,6 +29,8 @@ from system_under_test.rocketmq.controller.protocol import (
     parse_json,
 )
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
+
+T = TypeVar("T")
 
 _INDEFINITE = frozenset(
     {ResponseCode.CONTROLLER_APPLY_TIMEOUT, ResponseCode.SYSTEM_ERROR, ResponseCode.FLUSH_DISK_TIMEOUT}
@@ -48,12 +52,15 @@ class ControllerRefusal(ClientError):
 
 
 class ControllerClient:
-    """`controllers`: addresses `name:port` of all of them."""
+    """`controllers`: addresses `name:port` of all of them, or of some from which the others can be learned."""
 
     def __init__(self, host: Host, controllers: Sequence[str], timeout_s: float = 3.0) -> None:
         if not controllers:
             raise ValueError("at least one controller address is needed")
         self.controllers = tuple(controllers)
+        """As far as controllers have told."""
+        self._version = -1
+        self._configured = self.controllers
         self.active: str | None = None
         """The address that is believed to be the active controller's."""
         self._timeout_s = timeout_s
@@ -68,7 +75,9 @@ class ControllerClient:
         """Answered by any controller."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
         answer = await self._invoke(controller, command)
-        return ControllerMetadata.from_fields(answer.ext_fields)
+        metadata = _decoded(lambda: ControllerMetadata.from_fields(answer.ext_fields))
+        self._learn(metadata.controllers)
+        return metadata
 
     async def find_active(self) -> str:
         """The active controller's address, by asking each in turn. Raises ClientError `not-leader`."""
@@ -80,27 +89,40 @@ class ControllerClient:
         """As `find_active`, and also where one is believed to be it. Raises ClientError `not-leader`; then whoever was
         believed to be it is so still."""
         hint: str | None = None
-        for _ in self.controllers:
-            controller = self.controllers[self._asked % len(self.controllers)]
+        unanswered = ""
+        candidates = [*self.controllers, *(one for one in self._configured if one not in self.controllers)]
+        for _ in candidates:
+            controller = candidates[self._asked % len(candidates)]
             self._asked += 1
             try:
                 metadata = await self.metadata(controller)
-            except ClientError:
+            except ClientError as error:
+                unanswered = f"; {controller}: {error}"
                 continue
             if metadata.is_active:
                 self.active = controller
                 return controller
             hint = metadata.leader_address or hint
-        if hint is not None and hint in self.controllers:
+        if hint is not None and hint in candidates:
             self.active = hint
             return hint
-        raise ClientError("not-leader", True, "no controller says it is active")
+        if hint is not None and await self._leads(hint):
+            # It was added since this client was started.
+            self.active = hint
+            return hint
+        raise ClientError("not-leader", True, f"no controller says it is active{unanswered}")
+
+    async def _leads(self, controller: str) -> bool:
+        try:
+            return (await self.metadata(controller)).is_active
+        except ClientError:
+            return False
 
     async def get_next_broker_id(self, cluster: str, group: str) -> int:
         """Step 1 of registration: the id to apply for."""
         fields = {"clusterName": cluster, "brokerName": group}
         answer = await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, fields))
-        return number(answer.ext_fields, "nextBrokerId")
+        return _decoded(lambda: number(answer.ext_fields, "nextBrokerId"))
 
     async def apply_broker_id(self, cluster: str, group: str, broker_id: int, check_code: str) -> None:
         """Step 2, after (id, check code) is durable. Raises ControllerRefusal CONTROLLER_BROKER_ID_INVALID
@@ -132,7 +154,8 @@ class ControllerClient:
         speaker = (controller, report.group, report.broker_id)
         fields["pulse"] = str(self._pulses.get(speaker, 0))
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
-        self._pulses[speaker] = number(answer.ext_fields, "pulse", 0)
+        self._learn(_decoded(lambda: KnownControllers.from_fields(answer.ext_fields)))
+        self._pulses[speaker] = _decoded(lambda: number(answer.ext_fields, "pulse", 0))
         return not flag(answer.ext_fields, "unregistered")
 
     async def get_replica_info(self, group: str) -> ReplicaInfo:
@@ -184,8 +207,8 @@ class ControllerClient:
     async def sync_state_data(self, groups: Iterable[str]) -> dict[str, GroupState]:
         """For administrators: everything about these broker groups; unknown ones are left out."""
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, {}, json_body(sorted(groups)))
-        table = parse_json((await self._ask(command)).body)["replicasInfoTable"]
-        return {group: _group_state(group, value) for group, value in sorted(table.items())}
+        answer = await self._ask(command)
+        return _decoded(lambda: group_states(answer.body))
 
     async def clean_broker_data(self, cluster: str, group: str, broker_ids: Iterable[int] | None) -> None:
         """Forget these replicas (None: the whole group). Refused while one of them lives."""
@@ -196,13 +219,30 @@ class ControllerClient:
         await self._clean(cluster, group, broker_ids, {"isCleanLivingBroker": "true"})
 
     async def get_config(self, controller: str) -> dict[str, str]:
+        """This controller's settings, by name."""
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.GET_CONTROLLER_CONFIG))
-        return {str(key): str(value) for key, value in parse_json(answer.body).items()}
+        return _decoded(lambda: decode_properties(answer.body))
 
     async def update_config(self, controller: str, settings: Mapping[str, str]) -> None:
-        """Settings that may change while it runs: enableElectUncleanMaster, notifyBrokerRoleChanged."""
-        command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, json_body(dict(settings)))
+        """Change settings of this controller alone; it keeps them over restarts."""
+        command = RemotingCommand.request(RequestCode.UPDATE_CONTROLLER_CONFIG, {}, encode_properties(settings))
         await self._invoke(controller, command)
+
+    async def add_controller(self, node: str, raft_address: str) -> None:
+        """Have this one, which has to be running, catch up and vote. Repeating it is waiting for the same."""
+        fields = {"controllerId": node, "controllerAddress": raft_address}
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_ADD_MEMBER, fields))
+
+    async def remove_controller(self, node: str) -> None:
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_REMOVE_MEMBER, {"controllerId": node}))
+
+    async def transfer_leadership(self, node: str) -> None:
+        """Have this controller be the active one."""
+        await self._ask(RemotingCommand.request(RequestCode.CONTROLLER_TRANSFER_LEADERSHIP, {"controllerId": node}))
+
+    def _learn(self, controllers: KnownControllers | None) -> None:
+        if controllers is not None and controllers.version > self._version:
+            self.controllers, self._version = controllers.addresses, controllers.version
 
     async def _clean(
         self, cluster: str, group: str, broker_ids: Iterable[int] | None, extra: Mapping[str, str]
@@ -245,36 +285,42 @@ class ControllerClient:
         return answer
 
 
-def _replica_info(answer: RemotingCommand) -> ReplicaInfo:
+def _decoded(read: Callable[[], T]) -> T:
     try:
-        return ReplicaInfo.from_answer(answer.ext_fields, answer.body)
-    except MalformedRequest as error:
-        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+        return read()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ClientError("outcome-unknown", False, f"malformed answer: {error!r}") from error
+
+
+def _replica_info(answer: RemotingCommand) -> ReplicaInfo:
+    return _decoded(lambda: ReplicaInfo.from_answer(answer.ext_fields, answer.body))
 
 
 def _sync_state_set(answer: RemotingCommand) -> SyncStateSet:
-    try:
-        return SyncStateSet.from_body(answer.body)
-    except MalformedRequest as error:
-        raise ClientError("outcome-unknown", False, f"malformed answer: {error}") from error
+    return _decoded(lambda: SyncStateSet.from_body(answer.body))
 
 
-def _group_state(group: str, value: Mapping[str, object]) -> GroupState:
+def group_states(body: bytes) -> dict[str, GroupState]:
+    """The answer to getSyncStateSet. Raises ValueError, KeyError, TypeError, AttributeError."""
+    table = parse_json(body)["replicasInfoTable"]
+    return {group: _group_state(group, value) for group, value in sorted(table.items())}
+
+
+def _group_state(group: str, value: Mapping[str, Any]) -> GroupState:
     def replicas(name: str) -> tuple[ReplicaState, ...]:
-        rows = value[name]
-        assert isinstance(rows, list)
         return tuple(
-            ReplicaState(broker_id=row["brokerId"], address=row["brokerAddress"], is_alive=row["alive"]) for row in rows
+            ReplicaState(
+                broker_id=int(row["brokerId"]), address=str(row["brokerAddress"]), is_alive=row["alive"] is True
+            )
+            for row in value[name]
         )
 
     in_sync = replicas("inSyncReplicas")
     master, address = value.get("masterBrokerId"), value.get("masterAddress")
     info = ReplicaInfo(
-        master_id=None if master is None else int(str(master)),
+        master_id=None if master is None else int(master),
         master_address=None if address is None else str(address),
-        master_epoch=int(str(value["masterEpoch"])),
-        sync_state_set=SyncStateSet.of(
-            (replica.broker_id for replica in in_sync), int(str(value["syncStateSetEpoch"]))
-        ),
+        master_epoch=int(value["masterEpoch"]),
+        sync_state_set=SyncStateSet.of((replica.broker_id for replica in in_sync), int(value["syncStateSetEpoch"])),
     )
     return GroupState(group=group, info=info, in_sync=in_sync, not_in_sync=replicas("notInSyncReplicas"))

@@ -10,14 +10,17 @@ Every failure is a ClientError that says whether the request may have taken effe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
+from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
     PullAnswer,
     PullRequest,
@@ -47,6 +50,8 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.DISK_FULL: ("disk-full", True),
     ResponseCode.TOPIC_NOT_EXIST: ("no-route", True),
     ResponseCode.QUERY_NOT_FOUND: ("not-found", True),
+    ResponseCode.NO_MESSAGE: ("not-held", True),
+    ResponseCode.SUBSCRIPTION_PARSE_FAILED: ("service-not-available", True),
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: ("service-not-available", True),
 }
 """Response code → (error code, definite). What is not here may have taken effect."""
@@ -63,7 +68,10 @@ _PULL_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """The message is at `queue_offset` of its queue. `broker` is the address that said so."""
+    """The message is at `queue_offset` of its queue. `broker` is the address that said so.
+
+    Of a batch `message_id` has the ids of all messages, with commas between.
+    """
 
     queue_id: int
     queue_offset: int
@@ -75,7 +83,8 @@ class SendResult:
 class PullResult:
     """`messages` are (queue offset, body), none where there is nothing yet.
 
-    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue.
+    Without messages a `next_offset` other than the one asked for says that this lay outside of the queue, or that the
+    subscription names none of those before `next_offset`.
     """
 
     messages: tuple[tuple[int, bytes], ...]
@@ -121,8 +130,23 @@ class MessageClient:
         """The route as far as known, looked up if it is not. Raises ClientError `no-route`, definite."""
         return await self._route(topic, self._deadline_ns())
 
+    def forget_route(self, topic: str) -> None:
+        """The next call looks it up again."""
+        self._routes.pop(topic, None)
+
+    def forget_routes(self) -> None:
+        """Look them up again at the next call."""
+        self._routes.clear()
+
     async def send(
-        self, topic: str, queue_id: int, body: bytes, *, properties: str = "", broker_name: str | None = None
+        self,
+        topic: str,
+        queue_id: int,
+        body: bytes,
+        *,
+        properties: str = "",
+        sys_flag: int = 0,
+        broker_name: str | None = None,
     ) -> SendResult:
         request = SendRequest(
             topic=topic,
@@ -130,7 +154,25 @@ class MessageClient:
             body=body,
             born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
             properties=properties,
+            sys_flag=sys_flag,
         )
+        return await self._sent(request, broker_name)
+
+    async def send_batch(
+        self, topic: str, queue_id: int, messages: Sequence[BatchedMessage], *, broker_name: str | None = None
+    ) -> SendResult:
+        """All of them or none. The result is of the first; the others follow it in the queue."""
+        request = SendRequest(
+            topic=topic,
+            queue_id=queue_id,
+            body=encode_batch(messages),
+            born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
+            is_batch=True,
+        )
+        return await self._sent(request, broker_name)
+
+    async def _sent(self, request: SendRequest, broker_name: str | None) -> SendResult:
+        topic = request.topic
         broker, response = await self._ask(topic, request.encode(), broker_name, None, self._default_topic)
         self._expect_success(topic, broker, response)
         try:
@@ -151,10 +193,19 @@ class MessageClient:
         address: str | None = None,
         *,
         broker_name: str | None = None,
+        subscription: str = "*",
+        expression_type: str = "TAG",
     ) -> PullResult:
-        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`."""
+        """Messages from `offset` on, at most `max_count`, from the master or from the replica at `address`; with a
+        subscription only those that it names."""
         request = PullRequest(
-            topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_count=max_count,
+            consumer_group=group,
+            subscription=subscription,
+            expression_type=expression_type,
         )
         return await self._pull(request, broker_name, address, self._deadline_ns())
 
@@ -203,12 +254,26 @@ class MessageClient:
             suggested_broker_id=answer.suggested_broker_id,
         )
 
+    async def ha_status(self, broker: str) -> Mapping[str, Any]:
+        """How replication goes at a broker outside of controller mode, as its administrators are told."""
+        command = RemotingCommand.request(RequestCode.GET_BROKER_HA_STATUS)
+        try:
+            response = await self._remoting.invoke(broker, command, self._timeout_s)
+            if response.code == ResponseCode.SUCCESS:
+                status: Mapping[str, Any] = decode_json(response.body)
+                return status
+        except (ConnectFailed, ConnectionClosed, TimeoutError, ValueError) as error:
+            raise ClientError("outcome-unknown", False, str(error), broker) from error
+        raise ClientError("service-not-available", True, f"{response.code} {response.remark}", broker)
+
     async def query_offset(
-        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None
+        self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None, address: str | None = None
     ) -> int | None:
-        """The offset the group has committed at the master, None if it never did."""
-        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group)
-        broker, response = await self._ask(topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, None)
+        """The offset the group has committed at the master, or as the replica at `address` knows; None for none."""
+        request = QueueRequest(topic=topic, queue_id=queue_id, consumer_group=group, is_zero_if_unknown=False)
+        broker, response = await self._ask(
+            topic, request.encode(RequestCode.QUERY_CONSUMER_OFFSET), broker_name, address
+        )
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         return self._offset(topic, broker, response)
@@ -232,6 +297,22 @@ class MessageClient:
         broker, response = await self._ask(topic, request.encode(RequestCode.GET_MIN_OFFSET), broker_name, None)
         return self._offset(topic, broker, response)
 
+    async def request(
+        self,
+        topic: str,
+        command: RemotingCommand,
+        *,
+        broker_name: str | None = None,
+        expected: frozenset[int] = frozenset({ResponseCode.SUCCESS}),
+        waits_s: float = 0.0,
+    ) -> tuple[str, RemotingCommand]:
+        """One request to the master of a topic, for what this client does not know itself; who answered, and what,
+        if the response code is an expected one. So much longer than usual the answer may wait. Raises ClientError."""
+        broker, response = await self._ask(topic, command, broker_name, None, waits_s=waits_s)
+        if response.code not in expected:
+            raise self._refused(topic, broker, response)
+        return broker, response
+
     def _deadline_ns(self) -> int:
         return self._host.clock.monotonic_ns() + int(self._timeout_s * 1e9)
 
@@ -246,9 +327,10 @@ class MessageClient:
         address: str | None,
         default_topic: str | None = None,
         deadline_ns: int | None = None,
+        waits_s: float = 0.0,
     ) -> tuple[str, RemotingCommand]:
         """The one request of a call: to `address`, or else to the master. Returns who answered, and the answer."""
-        deadline_ns = self._deadline_ns() if deadline_ns is None else deadline_ns
+        deadline_ns = (self._deadline_ns() if deadline_ns is None else deadline_ns) + int(waits_s * 1e9)
         if address is None:
             try:
                 route = await self._route(topic, deadline_ns)
@@ -306,16 +388,22 @@ class MessageClient:
             raise self._refused(topic, broker, response)
 
     def _refused(self, topic: str, broker: str, response: RemotingCommand) -> ClientError:
-        remark = response.remark or ""
-        code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
-        if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
-            # RocketMQ's own way to say it; it refuses before it appends.
-            code, definite = "in-sync-replicas-not-enough", True
-        return self._failed(topic, code, definite, f"{response.code} {remark}".rstrip(), broker)
+        self.forget_route(topic)
+        return refusal(response, broker)
 
     def _failed(self, topic: str, code: str, definite: bool, detail: str, node: str | None) -> ClientError:
-        self._routes.pop(topic, None)
+        self.forget_route(topic)
         return ClientError(code, definite, detail, node)
+
+
+def refusal(response: RemotingCommand, broker: str) -> ClientError:
+    """What a broker's answer other than SUCCESS means."""
+    remark = response.remark or ""
+    code, definite = _REFUSALS.get(response.code, ("outcome-unknown", False))
+    if response.code == ResponseCode.SYSTEM_ERROR and "in-sync replicas not enough" in remark:
+        # RocketMQ's own way to say it; it refuses before it appends.
+        code, definite = "in-sync-replicas-not-enough", True
+    return ClientError(code, definite, f"{response.code} {remark}".rstrip(), broker)
 
 
 def _group(route: TopicRoute, topic: str, broker_name: str | None) -> GroupRoute:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from system_under_test.raft.driver import RaftConfig
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
 from system_under_test.rocketmq.settings import Settings
 
-_CHANGEABLE = {
-    "enableElectUncleanMaster": "enable_elect_unclean_master",
-    "notifyBrokerRoleChanged": "notify_broker_role_changed",
-}
-"""Field names by setting names."""
+MAX_NUMBER: Final = 2**31 - 1
+"""Of a setting that is changed while the controller runs; of milliseconds these are 24 days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +22,22 @@ class ControllerConfig:
     group: str = "group1"
     self_id: str
     peers: Mapping[str, str] = field(default_factory=dict)
-    """Raft address of each controller by id."""
-    listen_port: int = 9878
-    """Where requests are taken; the same on all controllers."""
+    """Raft address of each controller by id, until members come and go."""
+    joins: bool = False
+    """This one belongs to no group until an administrator adds it to one; the others are already there."""
+    listen_port: int | None = None
+    """Where requests are taken, the same on all controllers; None: where each takes those of Raft."""
     store_path: str = "controller"
     enable_elect_unclean_master: bool = False
     notify_broker_role_changed: bool = True
     broker_timeout_s: float = 10.0
     """A broker silent for so long is dead."""
     scan_interval_s: float = 5.0
+    """How often masters that are dead are looked for."""
+    expiry_interval_s: float = 5.0
+    """How often brokers that are silent are looked for; where one is a master, it is replaced at once."""
+    election_tries: int = 3
+    """Of the controller itself, for each master that it finds dead."""
     apply_timeout_s: float = 5.0
     """How long a request waits for its event to be applied; after that its outcome is unknown."""
     raft_heartbeat_s: float = 0.1
@@ -51,12 +58,15 @@ class ControllerConfig:
             group=settings.text("controllerDLegerGroup", "group1"),
             self_id=self_id,
             peers=peers,
-            listen_port=settings.port("controllerPort", 9878),
-            store_path=settings.text("controllerStorePath", "controller"),
+            joins=settings.flag("controllerJoinsGroup", False),
+            listen_port=settings.optional_port("controllerPort"),
+            store_path=settings.path("controllerStorePath", "controller"),
             enable_elect_unclean_master=settings.flag("enableElectUncleanMaster", False),
             notify_broker_role_changed=settings.flag("notifyBrokerRoleChanged", True),
             broker_timeout_s=settings.seconds_from_ms("brokerHeartbeatTimeout", 10_000),
             scan_interval_s=settings.seconds_from_ms("scanInactiveMasterInterval", 5_000),
+            expiry_interval_s=settings.seconds_from_ms("scanNotActiveBrokerInterval", 5_000),
+            election_tries=settings.integer("electMasterMaxRetryCount", 3, minimum=1),
             apply_timeout_s=settings.seconds_from_ms("controllerApplyTimeout", 5_000),
             raft_heartbeat_s=settings.seconds_from_ms("raftHeartbeatInterval", 100),
             raft_min_election_timeout_s=settings.seconds_from_ms("raftMinElectionTimeout", 1_000),
@@ -70,7 +80,7 @@ class ControllerConfig:
         """Raises ValueError for timings that cannot work together."""
         return RaftConfig(
             node=self.self_id,
-            members=self.peers,
+            members={peer: at for peer, at in self.peers.items() if not self.joins or peer != self.self_id},
             directory=f"{self.store_path}/raft",
             heartbeat_s=self.raft_heartbeat_s,
             min_election_timeout_s=self.raft_min_election_timeout_s,
@@ -83,33 +93,50 @@ class ControllerConfig:
         return port_of(self.peers[self.self_id])
 
     def public(self) -> dict[str, str]:
-        """What getControllerConfig answers."""
-        return {
-            "controllerDLegerGroup": self.group,
-            "controllerDLegerPeers": self.peers_text,
-            "controllerDLegerSelfId": self.self_id,
-            "controllerStorePath": self.store_path,
-            "enableElectUncleanMaster": "true" if self.enable_elect_unclean_master else "false",
-            "notifyBrokerRoleChanged": "true" if self.notify_broker_role_changed else "false",
-        }
+        """All settings by their names, as getControllerConfig answers them."""
+        return {name: setting.shown(getattr(self, setting.field)) for name, setting in _SETTINGS.items()}
 
-    def changed(self, changes: Any) -> ControllerConfig:
-        """By updateControllerConfig. Raises MalformedRequest for what cannot change while it runs."""
-        if not isinstance(changes, dict) or any(value not in ("true", "false") for value in changes.values()):
-            raise MalformedRequest("expected settings with the values true or false")
-        fixed = sorted(name for name in changes if name not in _CHANGEABLE)
-        if fixed:
-            raise MalformedRequest(f"cannot be changed while running: {', '.join(fixed)}")
-        return replace(self, **{_CHANGEABLE[name]: value == "true" for name, value in changes.items()})
+    def changed(self, changes: Mapping[str, str]) -> ControllerConfig:
+        """With other values for some settings. Raises MalformedRequest for what is no setting or no value of it,
+        RemotingError (NO_PERMISSION) for what cannot change while the controller runs."""
+        if not changes:
+            raise MalformedRequest("expected at least one setting, as name=value")
+        values = {}
+        for name, text in changes.items():
+            setting = _SETTINGS.get(name)
+            if name in _NEVER or (setting is not None and setting.read is None):
+                changeable = ", ".join(known for known, setting in _SETTINGS.items() if setting.read)
+                raise RemotingError(
+                    ResponseCode.NO_PERMISSION, f"{name} cannot be changed while the controller runs, only {changeable}"
+                )
+            if setting is None or setting.read is None:
+                near = difflib.get_close_matches(name, _SETTINGS, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise MalformedRequest(f"there is no setting {name[:MAX_SHOWN]!r}{hint}")
+            try:
+                values[setting.field] = setting.read(text)
+            except ValueError as error:
+                raise MalformedRequest(f"{name}: {error}, got {text[:MAX_SHOWN]!r}") from error
+        return replace(self, **values)
 
     @property
     def peers_text(self) -> str:
-        return ";".join(f"{peer}-{address}" for peer, address in sorted(self.peers.items()))
+        return peers_text(self.peers)
 
-    def request_address(self, peer: str | None) -> str | None:
-        """Where this controller takes requests."""
-        address = self.peers.get(peer or "")
-        return None if address is None else f"{address.rpartition(':')[0]}:{self.listen_port}"
+    @property
+    def request_port(self) -> int:
+        """Where this one takes requests."""
+        return self.raft_port if self.listen_port is None else self.listen_port
+
+    def request_address(self, raft_address: str) -> str:
+        """Where the controller with this Raft address takes requests."""
+        if self.listen_port is None:
+            return raft_address
+        return f"{raft_address.rpartition(':')[0]}:{self.listen_port}"
+
+
+def peers_text(peers: Mapping[str, str]) -> str:
+    return ";".join(f"{peer}-{address}" for peer, address in sorted(peers.items()))
 
 
 def parse_peers(text: str) -> dict[str, str]:
@@ -125,3 +152,64 @@ def parse_peers(text: str) -> dict[str, str]:
 
 def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
+
+
+MAX_SHOWN: Final = 100
+"""Characters of a wrong name or value that its error repeats."""
+_NEVER: Final = ("configBlackList", "configStorePath", "rocketmqHome")
+"""Settings of RocketMQ's controllers that it lets nobody change; they are none of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    field: str
+    shown: Callable[[Any], str] = str
+    read: Callable[[str], Any] | None = None
+    """Of those that may change while the controller runs. Raises ValueError that says what was expected."""
+
+
+def _flag_text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(round(seconds * 1000))
+
+
+def _seconds(text: str) -> float:
+    return _number(text) / 1000
+
+
+def _number(text: str) -> int:
+    digits = text if text.isascii() and text.isdigit() and len(text) <= len(str(MAX_NUMBER)) else "0"
+    if not 1 <= int(digits) <= MAX_NUMBER:
+        raise ValueError(f"expected a whole number from 1 to {MAX_NUMBER}")
+    return int(digits)
+
+
+_SETTINGS: Final = {
+    "controllerDLegerGroup": _Setting(field="group"),
+    "controllerDLegerPeers": _Setting(field="peers_text"),
+    "controllerDLegerSelfId": _Setting(field="self_id"),
+    "controllerJoinsGroup": _Setting(field="joins", shown=_flag_text),
+    "controllerPort": _Setting(field="request_port"),
+    "controllerStorePath": _Setting(field="store_path"),
+    "enableElectUncleanMaster": _Setting(field="enable_elect_unclean_master", shown=_flag_text, read=_flag),
+    "notifyBrokerRoleChanged": _Setting(field="notify_broker_role_changed", shown=_flag_text, read=_flag),
+    "brokerHeartbeatTimeout": _Setting(field="broker_timeout_s", shown=_milliseconds, read=_seconds),
+    "scanInactiveMasterInterval": _Setting(field="scan_interval_s", shown=_milliseconds, read=_seconds),
+    "scanNotActiveBrokerInterval": _Setting(field="expiry_interval_s", shown=_milliseconds, read=_seconds),
+    "electMasterMaxRetryCount": _Setting(field="election_tries", read=_number),
+    "controllerApplyTimeout": _Setting(field="apply_timeout_s", shown=_milliseconds, read=_seconds),
+    "raftHeartbeatInterval": _Setting(field="raft_heartbeat_s", shown=_milliseconds),
+    "raftMinElectionTimeout": _Setting(field="raft_min_election_timeout_s", shown=_milliseconds),
+    "raftMaxElectionTimeout": _Setting(field="raft_max_election_timeout_s", shown=_milliseconds),
+    "raftSnapshotThreshold": _Setting(field="raft_snapshot_threshold"),
+}
+"""By name. All others that `ControllerConfig.from_json` reads take effect at a start alone."""

@@ -12,37 +12,46 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
+from system_under_test.raft.membership import UnfitChange
 from system_under_test.raft.message import Entry
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.transport import PeerTransport
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.remoting.server import Answer, Peer
+from system_under_test.remoting.properties import encode_properties
+from system_under_test.remoting.server import Answer, Peer, RemotingServer
 from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.key_value import MalformedCommand
+from system_under_test.rocketmq.controller.membership import (
+    AddController,
+    ControllerMembership,
+    MemberRequest,
+    NotTakenOver,
+    parse_member_request,
+)
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
-    ControllerMetadata,
     MalformedRequest,
     ReplicaInfo,
     json_body,
     number,
-    parse_json,
     parse_names,
     text,
 )
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, check, command_entry, event_entry
 from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.controller.shared_port import SharedPort
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     Group,
@@ -53,13 +62,12 @@ from system_under_test.rocketmq.controller.state_machine import (
     Request,
     group_of,
 )
-from system_under_test.runtime.host import ConnectFailed, Host
+from system_under_test.runtime.host import ConnectFailed, DiskFull, Host
 
 MAX_QUEUED = 1024
 """Requests that wait to be decided; those beyond are answered SYSTEM_BUSY."""
 MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
-ELECTION_TRIES = 3
 
 _KEY_VALUE_COMMANDS = frozenset(
     {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
@@ -81,7 +89,7 @@ class Controller:
 
     def __init__(self, host: Host, config: ControllerConfig, parts: ControllerParts) -> None:
         self._host = host
-        self._config = config
+        self._settings = ChangedSettings(host.disk, config)
         self._parts = parts
         self._replicated = ReplicatedState(parts.rules)
         self._state = self._replicated.brokers
@@ -112,6 +120,7 @@ class Controller:
             on_leadership=self._on_leadership,
         )
         self._remoting = RemotingClient(host)
+        self._membership = ControllerMembership(host, self._raft, config, self._remoting)
         self._queue: deque[_Undecided] = deque()
         self._asked = asyncio.Event()
         self._look_now = asyncio.Event()
@@ -125,18 +134,27 @@ class Controller:
         """Group -> its master and SyncStateSet as they were told last."""
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self) -> None:
-        """Recover and take part in Raft. Raises OSError if the Raft port is taken."""
+    async def start(self, requests: RemotingServer) -> None:
+        """Recover, take part in Raft, and take requests. Raises OSError if a port is taken, StorageCorrupt."""
+        self._settings.load()
+        self._go_by_settings()
         await self._raft.start()
-        await self._raft_transport.start(self._config.raft_port)
+        config = self._config
+        if config.listen_port is None:
+            await SharedPort(self._host, requests, self._raft_transport).start(config.raft_port)
+        else:
+            await self._raft_transport.start(config.raft_port)
         self._tasks = [
             self._host.spawn(self._decide_in_turn(), "controller decisions"),
             self._host.spawn(self._scan(), "controller scan"),
         ]
+        if config.listen_port is not None:
+            await requests.start(config.listen_port)
 
     async def stop(self) -> None:
         for task in [*self._tasks, *self._notices.values()]:
             task.cancel()
+        self._membership.stop()
         await self._raft.stop()
         self._raft_transport.stop()
         self._remoting.close()
@@ -161,18 +179,20 @@ class Controller:
             if code == RequestCode.BROKER_HEARTBEAT:
                 return self._on_heartbeat(command, peer)
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
-                return RemotingCommand.response(ResponseCode.SUCCESS, self.metadata().to_fields())
+                return RemotingCommand.response(ResponseCode.SUCCESS, self._membership.metadata().to_fields())
             if code == RequestCode.GET_CONTROLLER_CONFIG:
-                return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body(self._config.public()))
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=encode_properties(self._config.public()))
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
-                self._config = self._config.changed(parse_json(command.body))
-                return RemotingCommand.response(ResponseCode.SUCCESS)
+                return self._update_config(parse_changes(command.body))
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
                 return self._get_replica_info(text(command.ext_fields, "brokerName"))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
                 return self._get_sync_state_data(parse_names(command.body))
             if code == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
                 return self._get_next_broker_id(text(command.ext_fields, "brokerName"))
+            member_request = parse_member_request(command)
+            if member_request is not None:
+                return self._change_members(member_request)
             request = parse_request(command)
         except (MalformedRequest, MalformedCommand) as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_INVALID_REQUEST, remark=str(error))
@@ -192,16 +212,38 @@ class Controller:
             self._host.reached("broker-connection-closed")
             self._look_now.set()
 
-    def metadata(self) -> ControllerMetadata:
-        leader = self._raft.leader
-        return ControllerMetadata(
-            group=self._config.group,
-            leader_id=leader,
-            leader_address=self._config.request_address(leader),
-            is_active=self._raft.is_active,
-            peers=self._config.peers_text,
-            term=self._raft.term,
-        )
+    @property
+    def _config(self) -> ControllerConfig:
+        return self._settings.config
+
+    async def _update_config(self, changes: Mapping[str, str]) -> RemotingCommand:
+        try:
+            await self._settings.update(changes)
+        except MalformedRequest as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_INVALID_REQUEST, remark=str(error))
+        except DiskFull as error:
+            return RemotingCommand.response(ResponseCode.DISK_FULL, remark=str(error))
+        self._host.log("settings_changed", **changes)
+        self._go_by_settings()
+        self._look_now.set()
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _go_by_settings(self) -> None:
+        self._liveness.timeout_ns = int(self._config.broker_timeout_s * 1e9)
+
+    async def _change_members(self, request: MemberRequest) -> RemotingCommand:
+        try:
+            refusal = await self._wait(self._membership.carry_out, request)
+        except UnfitChange as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_UNFIT_CHANGE, remark=str(error))
+        except NotTakenOver as error:
+            return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_TAKEN_OVER, remark=str(error))
+        is_learner = isinstance(request, AddController) and request.node in self._raft.membership.learners
+        if is_learner and refusal and refusal.code == ResponseCode.CONTROLLER_APPLY_TIMEOUT:
+            return _unknown(
+                f"{request.node} has not caught up yet: it votes as soon as it has; ask again to wait for it"
+            )
+        return refusal or RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         report = BrokerReport.from_fields(command.ext_fields)
@@ -209,6 +251,9 @@ class Controller:
         fields = {"pulse": str(pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
+        controllers = self._membership.other_than_configured()
+        if controllers is not None:
+            fields |= controllers.to_fields()
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
     def _registered(self, report: BrokerReport) -> str | None:
@@ -314,11 +359,9 @@ class Controller:
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
         fields = {}
-        if leader is not None and leader != self._config.self_id:
-            fields = {
-                "controllerLeaderId": leader,
-                "controllerLeaderAddress": str(self._config.request_address(leader)),
-            }
+        address = self._membership.request_address(leader)
+        if leader is not None and address is not None and leader != self._config.self_id:
+            fields = {"controllerLeaderId": leader, "controllerLeaderAddress": address}
         return RemotingCommand.response(
             ResponseCode.CONTROLLER_NOT_LEADER, fields, remark=f"{self._config.self_id} is not the active controller"
         )
@@ -454,14 +497,19 @@ class Controller:
     def _on_leadership(self, is_active: bool) -> None:
         if is_active:
             self._leading_since_ns = self._host.clock.monotonic_ns()
+            self._membership.promote_learners()
         self._host.log("leader" if is_active else "follower", term=self._raft.term)
         self._look_now.set()
 
     async def _scan(self) -> None:
-        """Look for dead masters, at once when a channel closed, otherwise now and then."""
+        """Look for dead masters, at once when a channel closed, otherwise now and then; silent brokers are found on the
+        way, so this is done as often as the one or the other is to be."""
         while True:
+            config = self._config
             try:
-                await self._host.clock.within(self._config.scan_interval_s, self._look_now.wait())
+                await self._host.clock.within(
+                    min(config.scan_interval_s, config.expiry_interval_s), self._look_now.wait()
+                )
             except TimeoutError:
                 self._host.reached("looked-for-dead-masters")
             self._look_now.clear()
@@ -477,7 +525,7 @@ class Controller:
 
     async def _replace_dead_master(self, name: str) -> None:
         self._host.reached("found-master-dead")
-        for _ in range(ELECTION_TRIES):
+        for _ in range(self._config.election_tries):
             try:
                 await self._host.clock.within(
                     self._config.apply_timeout_s, self._enqueue(ReplaceDeadMaster(group=name))

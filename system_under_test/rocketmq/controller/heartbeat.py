@@ -52,10 +52,11 @@ def newest_report(before: BrokerReport | None, report: BrokerReport) -> BrokerRe
 
 
 class LivenessTable:
-    """Who is silent for `timeout_ns` is dead, once `expire` is called: do so before every decision."""
+    """Who is silent for `timeout_ns` (it may be changed), or for the time that it named itself, is dead, once `expire`
+    is called: do so before every decision."""
 
     def __init__(self, *, timeout_ns: int, started_ns: int, noted_report: NotedReport = newest_report) -> None:
-        self._timeout_ns = timeout_ns
+        self.timeout_ns = timeout_ns
         self._started_ns = started_ns
         self._noted_report = noted_report
         self._accounts: dict[tuple[str, int], _Account] = {}
@@ -94,16 +95,19 @@ class LivenessTable:
         silent = [
             account
             for account in self._accounts.values()
-            if account.is_alive and now_ns - account.heard_ns > self._timeout_ns
+            if account.is_alive and now_ns - account.heard_ns > self._patience_ns(account.report)
         ]
         for account in silent:
             account.is_alive = False
         return bool(silent)
 
+    def _patience_ns(self, report: BrokerReport) -> int:
+        return self.timeout_ns if report.timeout_ms is None else report.timeout_ms * 1_000_000
+
     def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
         """May this broker's silence be taken for death? Not by a controller that never heard it and has only
         just started: the next heartbeat may be under way."""
-        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self._timeout_ns
+        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self.timeout_ns
 
     def heard_ns(self, group: str, broker_id: int) -> int | None:
         """When this broker was heard of last; None: never."""

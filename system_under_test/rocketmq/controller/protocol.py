@@ -2,7 +2,8 @@
 
 Header fields have RocketMQ's names. Our own additions are `incarnation` (which process of a broker speaks),
 `pulse` (which of the controller's answers it has seen), `learner`, `giveUp` and `withdraws`; a broker that leaves them
-out is taken for an only incarnation that never gives up.
+out is taken for an only incarnation that never gives up. Controllers add `controllers`, `controllersVersion` and
+`learners` once members have come or gone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ MAX_DIGITS = 20
 MAX_MASTER_EPOCH = 2**31 - 1
 """Replicas keep epochs in four bytes."""
 MAX_ADDRESS = 255
+MAX_TIMEOUT_MS = 2**31 - 1
 
 
 class MalformedRequest(ValueError):
@@ -122,9 +124,13 @@ class BrokerReport:
     priority: int = 2**31 - 1
     """The lower, the sooner it is elected among equals."""
     is_learner: bool = False
+    timeout_ms: int | None = None
+    """After so long a silence it is to be taken for dead; None: after the controller's own time."""
 
     def to_fields(self) -> dict[str, str]:
+        timeout = {} if self.timeout_ms is None else {"heartbeatTimeoutMills": str(self.timeout_ms)}
         return {
+            **timeout,
             "clusterName": self.cluster,
             "brokerName": self.group,
             "brokerId": str(self.broker_id),
@@ -151,7 +157,17 @@ class BrokerReport:
             confirm_offset=number(fields, "confirmOffset", 0),
             priority=number(fields, "electionPriority", 2**31 - 1),
             is_learner=flag(fields, "learner"),
+            timeout_ms=_timeout_ms(fields),
         )
+
+
+def _timeout_ms(fields: Fields) -> int | None:
+    if "heartbeatTimeoutMills" not in fields:
+        return None
+    timeout_ms = number(fields, "heartbeatTimeoutMills")
+    if not 0 < timeout_ms <= MAX_TIMEOUT_MS:
+        raise MalformedRequest(f"field 'heartbeatTimeoutMills' is {timeout_ms}, not from 1 to {MAX_TIMEOUT_MS}")
+    return timeout_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +208,27 @@ class ReplicaInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownControllers:
+    """Which controllers there are, in answers of theirs once members have come or gone."""
+
+    addresses: tuple[str, ...]
+    """Where they take requests."""
+    version: int
+    """Of two such lists the one with the greater version is the newer one, whoever said it."""
+
+    def to_fields(self) -> dict[str, str]:
+        return {"controllers": ";".join(self.addresses), "controllersVersion": str(self.version)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> KnownControllers | None:
+        parts = tuple(filter(None, fields.get("controllers", "").split(";")))
+        if not parts:
+            return None
+        addresses = tuple(address({"controllers": part}, "controllers") for part in parts)
+        return cls(addresses=addresses, version=number(fields, "controllersVersion"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerMetadata:
     """What any controller, active or not, says of its group."""
 
@@ -202,6 +239,10 @@ class ControllerMetadata:
     """The one that answered is the leader and has applied its own no-op: it serves."""
     peers: str
     term: int
+    learners: tuple[str, ...] = ()
+    """Ids of those that were added and do not vote yet."""
+    controllers: KnownControllers | None = None
+    """None: those of the configuration, as far as this one knows."""
 
     def to_fields(self) -> dict[str, str]:
         fields = {
@@ -210,6 +251,10 @@ class ControllerMetadata:
             "peers": self.peers,
             "term": str(self.term),
         }
+        if self.learners:
+            fields["learners"] = ";".join(self.learners)
+        if self.controllers:
+            fields |= self.controllers.to_fields()
         if self.leader_id is not None:
             fields["controllerLeaderId"] = self.leader_id
             fields["controllerLeaderAddress"] = self.leader_address or ""
@@ -224,6 +269,8 @@ class ControllerMetadata:
             is_active=flag(fields, "isLeader"),
             peers=fields.get("peers", ""),
             term=number(fields, "term", 0),
+            learners=tuple(filter(None, fields.get("learners", "").split(";"))),
+            controllers=KnownControllers.from_fields(fields),
         )
 
 

@@ -53,6 +53,7 @@ def parse_request(command: RemotingCommand) -> Request | None:
             group=text(fields, "brokerName"),
             broker_ids=_broker_ids(fields),
             protects_living=not flag(fields, "isCleanLivingBroker"),
+            cluster=fields.get("clusterName", ""),
         )
     return None
 
@@ -63,15 +64,16 @@ def _election(fields: Fields) -> Request:
     if flag(fields, "giveUp"):
         return GiveUpMastership(group=group, broker_id=broker_id, master_epoch=number(fields, "masterEpoch"))
     if flag(fields, "designateElect"):
-        return DesignateMaster(group=group, broker_id=broker_id)
+        return DesignateMaster(group=group, broker_id=broker_id, cluster=fields.get("clusterName", ""))
     return ElectMaster(group=group, broker_id=None if broker_id < 0 else broker_id)
 
 
 def _broker_ids(fields: Fields) -> tuple[int, ...] | None:
-    wanted = fields.get("brokerControllerIdsToClean")
+    name = "brokerControllerIdsToClean"
+    wanted = fields.get(name)
     if not wanted:
         return None
     try:
-        return tuple(sorted({int(part) for part in wanted.split(";") if part}))
-    except ValueError as error:
-        raise MalformedRequest(f"brokerControllerIdsToClean: expected ids with semicolons, got {wanted!r}") from error
+        return tuple(sorted({number({name: part.strip()}, name) for part in wanted.split(";")}))
+    except MalformedRequest as error:
+        raise MalformedRequest(f"{name}: expected ids with semicolons, got {wanted[:100]!r}") from error

@@ -100,8 +100,12 @@ class ElectMaster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignateMaster:
+    """By an administrator."""
+
     group: str
     broker_id: int
+    cluster: str = ""
+    """To which the group is to belong; empty: to any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +130,8 @@ class CleanBrokerData:
     broker_ids: tuple[int, ...] | None
     """None: the whole group."""
     protects_living: bool
+    cluster: str = ""
+    """To which the group is to belong; empty: to any."""
 
 
 Request = (
@@ -294,6 +300,11 @@ class ControllerStateMachine:
             return self._alter(group, request, liveness)
         if isinstance(request, ElectMaster):
             return self._elect(group, request, liveness, unclean)
+        if isinstance(request, DesignateMaster | CleanBrokerData) and request.cluster not in ("", group.cluster):
+            return _refuse(
+                ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
+                f"broker group {name!r} belongs to cluster {group.cluster!r}, not {request.cluster!r}",
+            )
         if isinstance(request, DesignateMaster):
             return self._designate(group, request, liveness, unclean)
         if isinstance(request, GiveUpMastership):
@@ -434,7 +445,10 @@ def _first_master(group: Group, broker_id: int | None, liveness: Liveness) -> De
     if broker_id is None:
         return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "no broker has asked to be the first master yet")
     report = group.living(broker_id, liveness)
-    if report is not None and report.is_learner:
+    if report is None:
+        # It may be a learner, too: only a report says so.
+        return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"broker {broker_id} is not alive")
+    if report.is_learner:
         return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"broker {broker_id} is a learner")
     return MasterElected(group=group.name, master=broker_id)
 
@@ -469,4 +483,11 @@ def _clean(group: Group, request: CleanBrokerData, liveness: Liveness) -> Decisi
             return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} is unknown")
         if request.protects_living and group.living(broker_id, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} lives")
+    is_last = bool(group.sync_state_set) and set(group.sync_state_set) <= set(broker_ids) < set(group.replicas)
+    if request.protects_living and is_last:
+        # Nobody could be elected any more, as if all that was acknowledged had never been.
+        return _refuse(
+            ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA,
+            "no member of the SyncStateSet would be left: clean the whole group, or living brokers, too",
+        )
     return BrokerDataCleaned(group=group.name, broker_ids=request.broker_ids)

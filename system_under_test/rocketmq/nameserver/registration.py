@@ -11,6 +11,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
+from system_under_test.rocketmq.version import Version
 
 MASTER_ID = 0
 
@@ -31,6 +32,7 @@ class Registration:
     version: DataVersion
     topics: Mapping[str, TopicConfig]
     expiry_ms: int | None = None
+    version_of_broker: Version = Version.V5
 
     @property
     def state_version(self) -> int:
@@ -45,12 +47,17 @@ class Registration:
             "haServerAddr": self.ha_address,
             "compressed": "false",
         }
+        version = self.version.as_json()
+        if self.version_of_broker is Version.V4:
+            del version["stateVersion"]
+        else:
+            fields["enableActingMaster"] = "false"
         if self.expiry_ms is not None:
             fields["heartbeatTimeoutMillis"] = str(self.expiry_ms)
         body = {
             "filterServerList": [],
             "topicConfigSerializeWrapper": {
-                "dataVersion": self.version.as_json(),
+                "dataVersion": version,
                 "topicConfigTable": topics_as_json(self.topics),
             },
         }
@@ -74,6 +81,7 @@ class Registration:
                 version=DataVersion.from_json(wrapper["dataVersion"]),
                 topics=topics_from_json(wrapper["topicConfigTable"]),
                 expiry_ms=None if expiry is None else int(expiry),
+                version_of_broker=Version.V5 if "enableActingMaster" in fields else Version.V4,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"not a registration: {error!r}") from error

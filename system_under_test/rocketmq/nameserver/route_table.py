@@ -2,7 +2,8 @@
 
 Of two addresses that claim one id in a group the claim with the larger state version stays, whichever
 comes first; with equal versions the later one stays. A group's topics are those its master registered last, and
-are kept for as long as any broker of the group is known, so that slaves can be read when the master is gone.
+are kept for as long as any broker of the group is known, so that slaves can be read when the master is gone; where no
+master has registered yet, they are those of the slave that came first.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute, encode_json, group_as_json
 from system_under_test.rocketmq.topic import TopicConfig
+from system_under_test.rocketmq.version import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,14 @@ def outranks(holder: Registration, claim: Registration) -> bool:
 
 
 class RouteTable:
-    def __init__(self, expiry_s: float, outranks: Callable[[Registration, Registration], bool] = outranks) -> None:
+    def __init__(
+        self,
+        expiry_s: float,
+        outranks: Callable[[Registration, Registration], bool] = outranks,
+        version: Version = Version.V5,
+    ) -> None:
         self._outranks = outranks
+        self._version = version
         self._expiry_ns = int(expiry_s * 1e9)
         self._records: dict[str, _Record] = {}
         self._topics: dict[str, dict[str, TopicConfig]] = {}
@@ -39,7 +47,8 @@ class RouteTable:
         """Take over a broker's claim, received over the connection `peer`. False if a better claim stands."""
         rival = self._holder(registration.broker_name, registration.broker_id)
         if rival is not None and rival.address != registration.address:
-            loser = registration if self._outranks(rival, registration) else rival
+            is_refused = self._version is not Version.V4 and self._outranks(rival, registration)
+            loser = registration if is_refused else rival
             self._drop(loser.address)
             if loser is registration:
                 return False
@@ -47,11 +56,17 @@ class RouteTable:
         if before is not None and before.registration.broker_name != registration.broker_name:
             self._drop(registration.address)
         self._records[registration.address] = _Record(registration, peer, now_ns + self._expiry(registration))
-        if registration.broker_id == MASTER_ID:
+        if registration.broker_id == MASTER_ID or self._counts_of_slave(registration):
             self._topics[registration.broker_name] = dict(registration.topics)
         if before is None or before.registration != registration:
             self._encoded_routes.clear()
         return True
+
+    def _counts_of_slave(self, registration: Registration) -> bool:
+        """Whether a slave's topics are those of its group for now."""
+        return Version.V4 not in (self._version, registration.version_of_broker) and (
+            registration.broker_name not in self._topics
+        )
 
     def heartbeat(self, address: str, now_ns: int) -> None:
         """A sign of life between registrations; of an unknown broker it means nothing."""
@@ -131,7 +146,9 @@ class RouteTable:
         )
 
     def _expiry(self, registration: Registration) -> int:
-        return self._expiry_ns if registration.expiry_ms is None else registration.expiry_ms * 1_000_000
+        if registration.expiry_ms is None or self._version is Version.V4:
+            return self._expiry_ns
+        return registration.expiry_ms * 1_000_000
 
     def _drop_all(self, addresses: list[str]) -> list[str]:
         for address in addresses:

@@ -12,6 +12,7 @@ from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import encode_json
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
+from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import Host
 
 
@@ -19,7 +20,7 @@ class NameServer:
     def __init__(self, host: Host, config: NameServerConfig, parts: NameServerParts | None = None) -> None:
         self._host = host
         self._config = config
-        self._table = RouteTable(config.broker_expiry_s, (parts or NameServerParts()).outranks)
+        self._table = RouteTable(config.broker_expiry_s, (parts or NameServerParts()).outranks, config.version)
         self._server = RemotingServer(host, self.handle, self.on_close)
         self._scan: asyncio.Task[None] | None = None
         self._told: dict[str, Registration | None] = {}
@@ -46,7 +47,7 @@ class NameServer:
                 return RemotingCommand.response(ResponseCode.SUCCESS, body=body)
             case RequestCode.REGISTER_BROKER:
                 return self._register(Registration.decode(command), peer, now_ns)
-            case RequestCode.BROKER_HEARTBEAT:
+            case RequestCode.BROKER_HEARTBEAT if self._config.version is not Version.V4:
                 self._table.heartbeat(_field(command, "brokerAddr"), now_ns)
                 return RemotingCommand.response(ResponseCode.SUCCESS)
             case RequestCode.UNREGISTER_BROKER:

@@ -16,11 +16,15 @@ from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json
 from system_under_test.runtime.host import ConnectionClosed
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.timer_progress import encode_checkpoint
+from system_under_test.storage.timer_wheel import TimerCheckpoint
 from tests.unit.storage.storage_machine import Machine, async_config, simulate
 
 TOPICS = RequestCode.GET_ALL_TOPIC_CONFIG
 GROUPS = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG
 OFFSETS = RequestCode.GET_ALL_CONSUMER_OFFSET
+DELAYS = RequestCode.GET_ALL_DELAY_OFFSET
+TIMERS = RequestCode.GET_TIMER_CHECK_POINT
 PERIOD_S = 10.0
 
 
@@ -33,6 +37,8 @@ class PlayedMaster:
         self.topics = {"T": TopicConfig.of("T", 4)}
         self.forgotten: dict[str, int] = {}
         self.offsets: dict[str, dict[str, int]] = {}
+        self.progress: dict[str, object] = {}
+        self.timers = TimerCheckpoint()
         self.asked: list[tuple[int, dict[str, str]]] = []
         self.bodies: list[int] = []
         self.held: asyncio.Event | None = None
@@ -47,12 +53,14 @@ class PlayedMaster:
         if command.ext_fields.get("knownVersion") == version:
             return RemotingCommand.response(ResponseCode.SUCCESS, {"version": version})
         self.bodies.append(command.code)
+        if command.code == TIMERS:
+            return RemotingCommand.response(ResponseCode.SUCCESS, {"version": version}, encode_checkpoint(self.timers))
         body = {
             "dataVersion": DataVersion(counter=self.counter).as_json(),
             "topicConfigTable": topics_as_json(self.topics),
             "forgottenTopics": self.forgotten,
             "subscriptionGroupTable": {},
-            "offsetTable": self.offsets,
+            "offsetTable": self.progress if command.code == DELAYS else self.offsets,
         }
         return RemotingCommand.response(ResponseCode.SUCCESS, {"version": version}, json.dumps(body).encode())
 
@@ -84,10 +92,10 @@ def test_a_table_travels_only_when_it_has_changed() -> None:
         slave = await slave_of(loop, master)
         await asyncio.sleep(3 * PERIOD_S)
         assert slave.tables.topics.entries == master.topics
-        assert [code for code, _ in master.asked[:3]] == [TOPICS, GROUPS, OFFSETS]
-        assert len(master.asked) >= 6
+        assert [code for code, _ in master.asked[:5]] == [TOPICS, GROUPS, OFFSETS, DELAYS, TIMERS]
+        assert len(master.asked) >= 10
         assert all(fields["masterEpoch"] == "7" for _, fields in master.asked)
-        assert master.bodies == [TOPICS, GROUPS, OFFSETS]
+        assert master.bodies == [TOPICS, GROUPS, OFFSETS, DELAYS, TIMERS]
         master.counter, master.topics = 2, {}
         await asyncio.sleep(PERIOD_S)
         assert slave.tables.topics.entries == {}
@@ -125,6 +133,28 @@ def test_offsets_beyond_the_own_queues_come_again_when_the_queues_have_grown() -
         await asyncio.sleep(PERIOD_S)
         assert store.consumer_offsets.get("readers@work", "T", 0) == 2
         assert master.bodies.count(OFFSETS) == 2
+        await slave.sync.stop()
+
+    simulate(body)
+
+
+def test_progress_of_delayed_messages_is_copied_as_far_as_the_own_queues_reach() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = PlayedMaster()
+        master.progress = {"1": 1, "3": 2}
+        slave = await slave_of(loop, master)
+        store = slave.store
+        for _ in range(3):
+            store.put("SCHEDULE_TOPIC_XXXX", 0, b"a")
+        store.put("SCHEDULE_TOPIC_XXXX", 2, b"c")
+        await asyncio.sleep(PERIOD_S / 2)
+        assert store.delay_progress.offset(1) == 0, "the log that has the copies is not confirmed"
+        store.advance_confirm_offset(store.max_offset)
+        await asyncio.sleep(2 * PERIOD_S)
+        assert [store.delay_progress.offset(level) for level in (1, 2, 3)] == [1, 0, 1]
+        master.progress, master.counter = {"1": "two"}, 2
+        await asyncio.sleep(PERIOD_S)
+        assert store.delay_progress.offset(1) == 1, "nonsense is not taken"
         await slave.sync.stop()
 
     simulate(body)

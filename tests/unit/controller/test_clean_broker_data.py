@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.events import (
     BrokerDataCleaned,
@@ -13,8 +16,14 @@ from system_under_test.rocketmq.controller.events import (
     MasterElected,
     SyncStateSetAltered,
 )
-from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.controller.state_machine import CleanBrokerData, ControllerStateMachine, Refusal
+from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest
+from system_under_test.rocketmq.controller.requests import parse_request
+from system_under_test.rocketmq.controller.state_machine import (
+    CleanBrokerData,
+    ControllerStateMachine,
+    DesignateMaster,
+    Refusal,
+)
 
 HISTORY = (
     *(BrokerIdApplied(cluster="c", group="g", broker_id=n, check_code=f"code {n}") for n in (1, 2, 3)),
@@ -70,6 +79,49 @@ def test_a_master_cleaned_by_force_is_master_no_more_and_epochs_do_not_fall():
     group = state.apply(state.evaluate(clean(1, protects_living=False), Living(1, 2, 3), unclean=False))
     assert group is not None
     assert (group.master, group.master_epoch, group.sync_state_set) == (None, 1, (2, 3))
+
+
+def test_the_last_member_of_the_set_is_cleaned_by_force_alone_or_with_the_whole_group():
+    state = machine()
+    state.apply(SyncStateSetAltered(group="g", members=(1,)))
+    refusal = state.evaluate(clean(1), Living(2), unclean=False)
+    assert isinstance(refusal, Refusal)
+    assert "no member of the SyncStateSet would be left" in refusal.remark
+    assert isinstance(state.evaluate(clean(1, protects_living=False), Living(2), unclean=False), BrokerDataCleaned)
+    assert isinstance(state.evaluate(clean(), Living(), unclean=False), BrokerDataCleaned)
+    assert isinstance(state.evaluate(clean(1, 2, 3), Living(), unclean=False), BrokerDataCleaned)
+    assert isinstance(state.evaluate(clean(2, 3), Living(), unclean=False), BrokerDataCleaned)
+
+
+@pytest.mark.parametrize("request_", [clean(3), DesignateMaster(group="g", broker_id=2)])
+def test_a_group_of_another_cluster_is_left_alone(request_):
+    refusal = machine().evaluate(replace(request_, cluster="other"), Living(1, 2), unclean=False)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
+    assert "'other'" in refusal.remark
+    assert not isinstance(machine().evaluate(replace(request_, cluster="c"), Living(1, 2), unclean=False), Refusal)
+
+
+@pytest.mark.parametrize("ids", ["1;x", "1;;2", ";", "1;" + "9" * 5_000, "1;2.0"])
+def test_ids_that_are_none_are_refused(ids):
+    command = RemotingCommand.request(
+        RequestCode.CLEAN_BROKER_DATA, {"brokerName": "g", "brokerControllerIdsToClean": ids}
+    )
+    with pytest.raises(MalformedRequest, match="expected ids with semicolons"):
+        parse_request(command)
+
+
+def test_the_public_header_is_understood():
+    fields = {
+        "clusterName": "c",
+        "brokerName": "g",
+        "brokerControllerIdsToClean": "3; 1",
+        "isCleanLivingBroker": "true",
+        "invokeTime": "1700000000000",
+    }
+    assert parse_request(RemotingCommand.request(1011, fields)) == CleanBrokerData(
+        group="g", broker_ids=(1, 3), protects_living=False, cluster="c"
+    )
 
 
 def test_a_whole_group_can_be_forgotten():

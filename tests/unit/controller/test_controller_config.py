@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
 
@@ -27,7 +31,7 @@ def test_the_seeds_example_is_understood():
     assert config.enable_elect_unclean_master
     assert not config.notify_broker_role_changed
     assert config.peers_text == PEERS
-    assert config.request_address("n1") == "127.0.0.1:9878"
+    assert config.request_address("127.0.0.1:9878") == "127.0.0.1:9878"
 
 
 @pytest.mark.parametrize(
@@ -47,14 +51,61 @@ def test_a_wrong_setting_is_named(wrong, named):
         ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0", **wrong})
 
 
-def test_two_settings_may_change_while_it_runs_and_all_others_are_refused():
-    config = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"})
-    changed = config.changed({"enableElectUncleanMaster": "true"})
-    assert changed.public() == {**config.public(), "enableElectUncleanMaster": "true"}
-    for wrong in (
-        {"controllerStorePath": "true"},
-        {"enableElectUncleanMaster": "perhaps"},
-        ["enableElectUncleanMaster"],
-    ):
-        with pytest.raises(MalformedRequest):
-            config.changed(wrong)
+CONFIG = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("enableElectUncleanMaster", "TRUE", "true"),
+        ("notifyBrokerRoleChanged", "false", "false"),
+        ("brokerHeartbeatTimeout", "2500", "2500"),
+        ("scanInactiveMasterInterval", "1", "1"),
+        ("scanNotActiveBrokerInterval", "2147483647", "2147483647"),
+        ("electMasterMaxRetryCount", "5", "5"),
+        ("controllerApplyTimeout", "0700", "700"),
+    ],
+)
+def test_some_settings_may_change_while_it_runs(name, text, shown):
+    changed = CONFIG.changed({name: text})
+    assert CONFIG.public()[name] != shown
+    assert changed.public() == {**CONFIG.public(), name: shown}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "at least one"),
+        ({"enableElectUncleanMaster": "perhaps"}, "enableElectUncleanMaster: expected true or false, got 'perhaps'"),
+        ({"controllerApplyTimeout": "0"}, "from 1"),
+        ({"controllerApplyTimeout": "2147483648"}, "to 2147483647"),
+        ({"controllerApplyTimeout": "9" * 5_000}, "controllerApplyTimeout"),
+        ({"electMasterMaxRetryCount": "٣"}, "whole number"),
+        ({"notifyBrokerRoleChanged": "false", "": "x"}, "no setting ''"),
+        ({"enableElectUncleanMasters": "true"}, "did you mean enableElectUncleanMaster"),
+    ],
+)
+def test_what_is_no_setting_or_no_value_is_refused_with_what_was_expected(changes, why):
+    with pytest.raises(MalformedRequest, match=why):
+        CONFIG.changed(changes)
+
+
+@pytest.mark.parametrize(
+    "name", ["controllerStorePath", "controllerPort", "raftHeartbeatInterval", "configBlackList", "rocketmqHome"]
+)
+def test_what_takes_effect_only_at_a_start_is_refused_by_another_code(name):
+    with pytest.raises(RemotingError, match="cannot be changed while the controller runs") as refused:
+        CONFIG.changed({"notifyBrokerRoleChanged": "false", name: "1"})
+    assert refused.value.code == ResponseCode.NO_PERMISSION
+
+
+def test_every_setting_that_is_read_is_shown():
+    class Asked(dict[str, object]):
+        names: ClassVar[set[str]] = set()
+
+        def get(self, name: str, default: object = None) -> object:
+            self.names.add(name)
+            return super().get(name, default)
+
+    ControllerConfig.from_json(Asked({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"}))
+    assert set(CONFIG.public()) == Asked.names

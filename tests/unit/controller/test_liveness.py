@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
-from system_under_test.rocketmq.controller.protocol import BrokerReport
+from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest
 
 SECOND = 1_000_000_000
 FIRST_LIFE = BrokerReport(cluster="c", group="g", broker_id=1, address="b1:10911", incarnation="1st", max_offset=1000)
@@ -73,3 +75,27 @@ def test_a_controller_that_has_only_just_started_does_not_take_silence_for_death
     assert liveness.may_judge("g", 1, 10 * SECOND + 1)
     heard(liveness, OTHER, registered="other", channel=Channel())
     assert liveness.may_judge("g", 2, SECOND)
+
+
+def test_a_broker_that_names_a_time_of_its_own_is_dead_after_that():
+    liveness = table()
+    patient, hasty = (
+        dataclasses.replace(report, timeout_ms=timeout_ms)
+        for report, timeout_ms in ((FIRST_LIFE, 60_000), (OTHER, 500))
+    )
+    for report in (patient, hasty):
+        heard(liveness, report, registered=report.incarnation, channel=Channel())
+    liveness.expire(SECOND)
+    assert (liveness.living("g", 1, "1st"), liveness.living("g", 2, "other")) == (patient, None)
+    liveness.expire(60 * SECOND)
+    assert liveness.living("g", 1, "1st") == patient
+    liveness.expire(60 * SECOND + 1)
+    assert liveness.living("g", 1, "1st") is None
+
+
+@pytest.mark.parametrize("milliseconds", ["0", "-1", "x", str(2**31), "9" * 100])
+def test_a_time_that_is_none_is_refused(milliseconds):
+    fields = {**FIRST_LIFE.to_fields(), "heartbeatTimeoutMills": milliseconds}
+    with pytest.raises(MalformedRequest, match="heartbeatTimeoutMills"):
+        BrokerReport.from_fields(fields)
+    assert BrokerReport.from_fields({**fields, "heartbeatTimeoutMills": "250"}).timeout_ms == 250

@@ -51,10 +51,12 @@ def test_a_route_shows_the_master_as_0_and_slaves_under_their_own_ids(table):
     assert table.route("unheard of") is None
 
 
-def test_only_the_masters_topics_count(table):
+def test_once_a_master_has_registered_only_its_topics_count(table):
+    table.register(claim("b2", 2, 1, topics={"stray": TopicConfig.of("stray", 1)}), PEER_2, 0)
+    assert brokers(table, "stray") == {2: "b2"}
+    table.register(claim("b1", 0, 1), PEER_1, 0)
     table.register(claim("b2", 2, 1, topics={"stray": TopicConfig.of("stray", 1)}), PEER_2, 0)
     assert table.route("stray") is None
-    table.register(claim("b1", 0, 1), PEER_1, 0)
     assert brokers(table) == {0: "b1", 2: "b2"}
     table.register(claim("b1", 0, 1, topics={"U": TopicConfig.of("U", 2)}), PEER_1, 1)
     assert table.route("T") is None
@@ -120,7 +122,7 @@ def test_topics_stay_while_any_broker_of_the_group_is_known(table):
     table.unregister("b2")
     assert table.route("T") is None
     table.register(claim("b2", 2, 1), PEER_2, 1)
-    assert table.route("T") is None
+    assert brokers(table) == {2: "b2"}
 
 
 def test_a_closed_connection_takes_only_brokers_that_registered_over_it_last(table):

@@ -10,6 +10,7 @@ from system_under_test.remoting.command import (
     MAX_FRAME_BYTES,
     MAX_HEADER_BYTES,
     FrameTooLong,
+    Language,
     MalformedFrame,
     RemotingCommand,
     frame_length,
@@ -56,7 +57,18 @@ def test_what_is_encoded_is_decoded_the_same():
 
 def test_a_header_without_fields_and_body_is_whole():
     command = RemotingCommand.decode(with_lengths(b'{"code":34,"opaque":1,"extFields":null}')[4:])
-    assert command == RemotingCommand(34, 1)
+    assert command == RemotingCommand(34, 1, version=0)
+
+
+def test_fields_that_the_c_client_writes_as_numbers_become_text():
+    header = b'{"code":10,"opaque":1,"extFields":{"queueId":3,"unitMode":false,"batch":true,"properties":null}}'
+    command = RemotingCommand.decode(with_lengths(header)[4:])
+    assert command.ext_fields == {"queueId": "3", "unitMode": "false", "batch": "true"}
+
+
+def test_a_language_that_nobody_knows_counts_as_another_one():
+    command = RemotingCommand.decode(with_lengths(b'{"code":10,"opaque":1,"language":"COBOL"}')[4:])
+    assert command.language is Language.OTHER
 
 
 @pytest.mark.parametrize(
@@ -65,7 +77,7 @@ def test_a_header_without_fields_and_body_is_whole():
         b"",
         b"\x00\x00\x00",
         with_lengths(b'{"code":1,"opaque":1}')[4:-1],
-        with_lengths(b'{"code":1,"opaque":1}', serialization=1)[4:],
+        with_lengths(b'{"code":1,"opaque":1}', serialization=2)[4:],
         with_lengths(b"{")[4:],
         with_lengths(b"[]")[4:],
         with_lengths(b"7")[4:],
@@ -73,8 +85,10 @@ def test_a_header_without_fields_and_body_is_whole():
         with_lengths(b'{"opaque":1}')[4:],
         with_lengths(b'{"code":"1","opaque":1}')[4:],
         with_lengths(b'{"code":1,"opaque":1,"extFields":[1]}')[4:],
-        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":1}}')[4:],
-        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":null}}')[4:],
+        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":1.5}}')[4:],
+        with_lengths(b'{"code":1,"opaque":1,"extFields":{"queueId":[1]}}')[4:],
+        with_lengths(b'{"code":2147483648,"opaque":1}')[4:],
+        with_lengths(b'{"code":1,"opaque":-2147483649}')[4:],
         with_lengths(b'{"code":1,"opaque":true}')[4:],
         with_lengths(b'{"code":1,"opaque":1,"remark":7}')[4:],
         with_lengths(b"[" * 100_000)[4:],

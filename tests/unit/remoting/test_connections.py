@@ -12,7 +12,7 @@ import pytest
 
 from system_under_test.remoting import client as client_module
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.command import RemotingCommand, RemotingError, Serialization
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed
 from system_under_test.runtime.real import RealHost
@@ -261,5 +261,17 @@ def test_closing_the_server_ends_what_it_was_still_answering(tmp_path):
         world.server.close()
         with pytest.raises(ConnectionClosed):
             await pending
+
+    in_world(tmp_path, body)
+
+
+def test_an_answer_comes_in_the_serialization_of_its_request(tmp_path):
+    async def body(world: World) -> None:
+        for serialization in Serialization:
+            for code, expected in ((ECHO, 0), (REFUSE, 16)):
+                request = RemotingCommand.request(code, {"a": "b"}, b"body")
+                request.serialization = serialization
+                answer = await world.client.invoke(world.address, request, 5.0)
+                assert (answer.code, answer.serialization) == (expected, serialization)
 
     in_world(tmp_path, body)

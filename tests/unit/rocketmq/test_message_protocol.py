@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -97,14 +99,17 @@ def test_the_short_form_of_a_send_means_the_same():
         "n": "broker-a",
         "unheardOf": "x",
     }
-    assert SendRequest.decode(RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, fields, b"body")) == SEND
+    decoded = SendRequest.decode(RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, fields, b"body"))
+    assert decoded == replace(SEND, max_reconsume_times=16)
 
 
-def test_a_batch_is_refused_as_illegal_rather_than_stored_as_one_message():
+def test_a_batch_goes_out_with_short_names_and_is_understood_with_long_ones():
+    batch = replace(SEND, is_batch=True)
+    command = batch.encode()
+    assert command.code == RequestCode.SEND_BATCH_MESSAGE and command.ext_fields["m"] == "true"
+    assert SendRequest.decode(command) == batch
     fields = {**SEND.encode().ext_fields, "batch": "true"}
-    with pytest.raises(RemotingError) as refusal:
-        SendRequest.decode(RemotingCommand.request(RequestCode.SEND_MESSAGE, fields))
-    assert refusal.value.code == ResponseCode.MESSAGE_ILLEGAL
+    assert SendRequest.decode(RemotingCommand.request(RequestCode.SEND_MESSAGE, fields, SEND.body)) == batch
 
 
 @pytest.mark.parametrize("decode", [SendRequest.decode, PullRequest.decode, QueueRequest.decode])

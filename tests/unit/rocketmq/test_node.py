@@ -24,9 +24,11 @@ CONTROLLERS = ("c1", "c2", "c3")
 BROKERS = ("b1", "b2", "b3")
 NAMESERVER: Mapping[str, Any] = {
     "enableControllerInNamesrv": True,
+    "controllerPort": 9878,
     "controllerDLegerPeers": ";".join(f"{name}-{name}:9879" for name in CONTROLLERS),
 }
 BROKER: Mapping[str, Any] = {
+    "enableControllerMode": True,
     "namesrvAddr": ";".join(f"{name}:9876" for name in CONTROLLERS),
     "controllerAddr": ";".join(f"{name}:9878" for name in CONTROLLERS),
     "allAckInSyncStateSet": True,
@@ -84,11 +86,20 @@ def test_a_cluster_takes_messages_and_keeps_them_when_its_master_is_killed(tmp_p
 
 
 def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
-    peers = {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1"}
+    peers = {"controllerPort": 9878, "controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1"}
     nodes = [
         program("n1", "nameserver", {}),
         program("c1", "controller", peers),
-        program("b1", "broker", {"namesrvAddr": "n1:9876", "controllerAddr": "c1:9878", "topics": {"T": 1}}),
+        program(
+            "b1",
+            "broker",
+            {
+                "enableControllerMode": True,
+                "namesrvAddr": "n1:9876",
+                "controllerAddr": "c1:9878",
+                "topics": {"T": 1},
+            },
+        ),
     ]
 
     async def main(environment: SimulatedEnvironment) -> None:
@@ -109,7 +120,10 @@ def test_controllers_may_run_apart_from_the_nameserver(tmp_path: Path) -> None:
         (node.nameserver, {"enableControllerInNamesrv": 1}, "enableControllerInNamesrv: expected true or false"),
         (node.nameserver, {"enableControllerInNamesrv": True}, "controllerDLegerSelfId: expected text"),
         (node.controller, {**NAMESERVER, "controllerDLegerSelfId": "c9"}, "controllerDLegerSelfId: expected one of"),
-        (node.broker, {}, "controllerAddr: "),
+        (node.broker, {"enableControllerMode": True}, "controllerAddr: "),
+        (node.broker, {"brokerRole": "MASTER"}, "brokerRole: expected ASYNC_MASTER, SYNC_MASTER, SLAVE, got 'MASTER'"),
+        (node.broker, {"brokerRole": "SLAVE"}, "brokerId: a slave's is greater than 0, got 0"),
+        (node.broker, {"brokerId": 2}, "brokerId: a master's is 0, got 2 with brokerRole ASYNC_MASTER"),
         (node.broker, {**BROKER, "minInSyncReplicas": 0}, "minInSyncReplicas: expected"),
         (node.broker, {**BROKER, "deleteWhen": "04;24"}, "deleteWhen: expected hours of the day, 00 to 23"),
         (node.broker, {**BROKER, "fileReservedTime": -1}, "fileReservedTime: expected a whole number from 0 on"),

@@ -134,11 +134,11 @@ class Machine:
 
 
 def sync_config(segment_bytes: int = 2000) -> StoreConfig:
-    return StoreConfig(segment_bytes=segment_bytes, flush_mode=FlushMode.SYNC)
+    return StoreConfig(segment_bytes=segment_bytes, flush_mode=FlushMode.SYNC, index_slots=4, index_entries=8)
 
 
 def async_config(segment_bytes: int = 2000) -> StoreConfig:
-    return StoreConfig(segment_bytes=segment_bytes)
+    return StoreConfig(segment_bytes=segment_bytes, index_slots=4, index_entries=8)
 
 
 def simulate(body: Callable[[VirtualTimeLoop], Coroutine[Any, Any, T]]) -> T:

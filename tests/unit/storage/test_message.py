@@ -79,7 +79,17 @@ def test_a_decoded_message_is_what_was_encoded_wherever_it_stands() -> None:
 
 def test_the_header_alone_gives_what_dispatch_needs() -> None:
     header = decode_header(b"xyz" + encoded(), 3)
-    assert header == (4096, 139, "orders", 3, 7, 2598919)  # the last is Java's "TagA".hashCode()
+    assert header == (
+        4096,
+        139,
+        "orders",
+        3,
+        7,
+        2598919,
+        2,
+        1_700_000_000_456,
+        ("k",),
+    )  # 2598919 is Java's "TagA".hashCode()
 
 
 def test_the_size_is_known_before_encoding() -> None:

@@ -38,7 +38,7 @@ def test_readers_see_nothing_beyond_the_confirm_offset() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         store = await Machine(loop, 1, async_config()).boot()
         arrivals: list[tuple[str, int, int]] = []
-        store.on_dispatched = lambda *arrival: arrivals.append(arrival)
+        store.on_dispatched.append(lambda *arrival: arrivals.append(arrival))
         first, second = store.put("t", 0, b"one"), store.put("t", 1, b"two")
         assert store.get_messages("t", 0, 0, 10).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
         store.advance_confirm_offset(second.end_offset - 1)

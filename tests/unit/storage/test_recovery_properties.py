@@ -15,12 +15,19 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.file_ages import FileAges
+from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
+from system_under_test.storage.new_message import NewMessage
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
 SEGMENT_BYTES = 1000
+KEYS = 3
+
+
+def key_of(body: bytes) -> str:
+    return f"k{int(body[:6]) % KEYS}"
 
 
 @dataclass
@@ -39,16 +46,36 @@ class Model:
     """Start of a message -> when it was put, by that clock."""
     written_under: dict[int, int] = field(default_factory=dict)
     """Start of a message -> the master epoch in which it was put."""
+    whole_at: dict[int, int] = field(default_factory=dict)
+    """Start of a message of a batch -> the end of the batch: before the log reaches it, the message is not there."""
 
     def put(self, store: MessageStore, queue_id: int, size: int) -> None:
         self.count += 1
         body = b"%06d" % self.count + b"x" * size
-        result = store.put("t", queue_id, body, {"TAGS": "a"})
+        result = store.put("t", queue_id, body, {"TAGS": "a", "KEYS": key_of(body)})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
         self.written_s[result.offset] = self.clock_s
+        self.whole_at[result.offset] = result.end_offset
         if self.epochs:
             self.written_under[result.offset] = self.epochs[-1][0]
+
+    def put_batch(self, store: MessageStore, queue_id: int, count: int, size: int) -> None:
+        bodies = [b"%06d" % (self.count + 1 + number) + b"x" * size for number in range(count)]
+        self.count += count
+        new = [
+            NewMessage(topic="t", queue_id=queue_id, body=body, properties={"TAGS": "a", "KEYS": key_of(body)})
+            for body in bodies
+        ]
+        results = store.put_all(new)
+        assert [result.end_offset for result in results[:-1]] == [result.offset for result in results[1:]]
+        for body, result in zip(bodies, results, strict=True):
+            assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
+            self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+            self.written_s[result.offset] = self.clock_s
+            self.whole_at[result.offset] = results[-1].end_offset
+            if self.epochs:
+                self.written_under[result.offset] = self.epochs[-1][0]
 
     def begin_epoch(self, store: MessageStore) -> tuple[int, int]:
         """The entry that a new master would add now."""
@@ -56,7 +83,7 @@ class Model:
         return self.newest_epoch, store.max_offset
 
     def cut(self, offset: int) -> None:
-        self.messages = [message for message in self.messages if message[4] <= offset]
+        self.messages = [message for message in self.messages if self.whole_at[message[3]] <= offset]
         self.confirmed = min(self.confirmed, offset)
         self.epochs = [entry for entry in self.epochs if entry[1] <= offset]
         self.written_s = {start: at_s for start, at_s in self.written_s.items() if start < offset}
@@ -85,11 +112,19 @@ class Model:
             assert (store.consumer_offsets.get("g", "t", queue_id) or 0) <= put, "a group has read what is not there"
             expected = [
                 body
-                for own_id, _, body, start, end in self.messages
-                if own_id == queue_id and start >= store.min_offset and end <= store.confirm_offset
+                for own_id, _, body, start, _ in self.messages
+                if own_id == queue_id and start >= store.min_offset and self.whole_at[start] <= store.confirm_offset
             ]
             seen = store.get_messages("t", queue_id, store.queue_range("t", queue_id)[0], 1000)
             assert [decode_message(raw, 0).body for raw in seen.messages] == expected
+        for key in (f"k{number}" for number in range(KEYS)):
+            expected = [
+                body
+                for _, _, body, start, _ in self.messages
+                if key_of(body) == key and start >= store.min_offset and self.whole_at[start] <= store.confirm_offset
+            ]
+            found = store.lookups.by_key("t", key, 1000, 0, 1 << 62)
+            assert [decode_message(raw, 0).body for raw in found] == expected
 
 
 share = st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.99, 1.0])
@@ -97,6 +132,7 @@ put = st.tuples(st.just("put"), st.integers(0, QUEUES - 1), st.integers(0, 300))
 step = st.one_of(
     put,
     st.tuples(st.just("burst"), st.integers(2, 20), st.integers(0, 300)),
+    st.tuples(st.just("batch"), st.integers(1, 4), st.integers(0, 60)),
     st.tuples(st.just("confirm"), share, st.none()),
     st.tuples(st.just("flush"), st.none(), st.none()),
     st.tuples(st.just("sleep"), st.sampled_from([0.0005, 0.003, 0.6, 3.1]), st.none()),
@@ -157,6 +193,8 @@ def live_and_recover(
             elif name == "burst":
                 for number in range(first):
                     model.put(store, number % QUEUES, second)
+            elif name == "batch":
+                model.put_batch(store, first % QUEUES, first, second)
             elif name == "confirm":
                 offset = int(first * store.max_offset)
                 store.advance_confirm_offset(offset)
@@ -213,7 +251,11 @@ def live_and_recover(
                     await machine.lose_power()
                 store = await machine.boot(parts)
                 assert store.unclean_start
-                assert all(message[4] <= store.max_offset for message in model.messages if message[4] <= durable)
+                assert all(
+                    message[4] <= store.max_offset
+                    for message in model.messages
+                    if model.whole_at[message[3]] <= durable
+                )
                 model.cut(store.max_offset)
                 if name == "epoch-power" and begun in store.epochs.map.entries:
                     model.epochs.append(begun)
@@ -240,6 +282,18 @@ class EpochsBeyondTheLog(EpochFile):
         return None
 
 
+class UncutIndex(KeyIndex):
+    def truncate(self, offset: int) -> None:
+        return None
+
+
+class IndexInMemory(KeyIndex):
+    """It says of itself that it is durable."""
+
+    async def persist(self) -> dict[str, int]:
+        return {}
+
+
 class OffsetsBeyondTheQueue(ConsumerOffsets):
     def clamp(self, end_of: Callable[[str, int], int]) -> None:
         return None
@@ -264,13 +318,16 @@ def test_ages_that_outlive_what_was_in_a_file_are_noticed(monkeypatch: pytest.Mo
         StorageParts(epoch_file=EpochsInMemory),
         StorageParts(epoch_file=EpochsBeyondTheLog),
         StorageParts(consumer_offsets=OffsetsBeyondTheQueue),
+        StorageParts(key_index=UncutIndex),
+        StorageParts(key_index=IndexInMemory),
     ],
-    ids=["epochs in memory", "epochs beyond the log", "offsets beyond the queue"],
+    ids=["epochs in memory", "epochs beyond the log", "offsets beyond the queue", "uncut index", "index in memory"],
 )
 def test_a_store_with_a_planted_mistake_is_noticed(parts: StorageParts) -> None:
-    put, power = ("put", 0, 10), ("power", None, None)
+    put, power, wait = ("put", 0, 10), ("power", None, None), ("sleep", 3.1, None)
     life = [put, ("epoch", None, None), put, ("confirm", 1.0, None), ("sleep", 0.6, None), ("flush", None, None)]
-    ends = [[("consume", 0, 1.0), ("truncate", 0.25, None)], [power]]
+    again = [put, put, put, ("confirm", 1.0, None)]
+    ends = [[("consume", 0, 1.0), ("truncate", 0.25, None), *again], [power], [wait, power]]
 
     def live(parts: StorageParts | None) -> None:
         for end in ends:
@@ -306,7 +363,10 @@ def test_a_replica_fed_in_pieces_cut_anywhere_recovers_a_prefix_of_its_master(
         master = await Machine(loop, seed, async_config(1000)).boot()
         model = Model()
         for number, size in enumerate(sizes):
-            model.put(master, number % QUEUES, size)
+            if size % 3:
+                model.put(master, number % QUEUES, size)
+            else:
+                model.put_batch(master, number % QUEUES, 1 + size % 4, size % 80)
         master.advance_confirm_offset(master.max_offset)
         await master.flush_to(master.max_offset, 5.0)
         await master.delete_files_before(deleted)

@@ -1,7 +1,8 @@
-"""RocketMQ in controller mode, shown to the harness.
+"""RocketMQ, shown to the harness, in each of its deployments (`RocketmqSettings.deployment`).
 
-Nodes: `controllers` NameServers c1… with an embedded controller each, `brokers` brokers b1… of one group.
-Workloads: `log` and `queue` on the brokers, all others on the key-value store that the controllers replicate.
+Nodes: controllers c1…, in a NameServer each or alone; NameServers n1… without a controller; brokers b1… of one group or
+several. Workloads: those in `ON_BROKERS` on the brokers, all others on the key-value store that the controllers
+replicate.
 """
 
 from __future__ import annotations
@@ -17,29 +18,38 @@ from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
+from system_under_test.rocketmq.nameserver.route import GroupRoute
 from workloads.systems.rocketmq.clients.connect import message_client
+from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
+from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
+from workloads.systems.rocketmq.clients.pop import PopWorkloadClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
+from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
-    BROKER_GROUP,
+    BROKER_PORT,
     CONTROLLER_PORT,
     EXPLORED,
+    EXPLORED_WITHOUT_CONTROLLERS,
     PACES,
     TOPIC,
+    BrokerGroup,
     RocketmqSettings,
     addresses,
-    broker_names,
+    broker_groups,
     controller_names,
+    lone_name_servers,
     node_of,
 )
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
@@ -47,7 +57,7 @@ from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-ON_BROKERS = ("log", "queue")
+ON_BROKERS = ("log", "queue", "consumption", "pop", "delayed", "transactional")
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
@@ -64,7 +74,7 @@ CONTAGIOUS = ("bit-rot",)
 class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
-    workloads: tuple[str, ...] = ("log", "register", "queue", *sorted(REQUESTS))
+    workloads: tuple[str, ...] = ("register", *ON_BROKERS, *sorted(REQUESTS))
 
     @property
     def mutants(self) -> Mapping[str, str]:
@@ -77,11 +87,7 @@ class Rocketmq:
 
     def cluster(self, settings: RocketmqSettings) -> Declaration:
         return Declaration(
-            groups=("brokers", "controllers"),
-            data=("brokers",),
-            voters=("controllers",),
-            roles={"primary": "brokers", "active-controller": "controllers"},
-            serving={workload: ("controllers",) for workload in self.workloads if workload not in ON_BROKERS},
+            **_groups_and_roles(settings, self.workloads),
             points=POINTS,
             recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
             progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,
@@ -89,16 +95,17 @@ class Rocketmq:
             contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,
             spare="dispensable",
-            explored=EXPLORED,
+            explored=EXPLORED if settings.has_controllers else EXPLORED_WITHOUT_CONTROLLERS,
             paces=PACES,
         )
 
     def require_fitting(self, settings: RocketmqSettings, workload_settings: Any) -> None:
-        queues = getattr(workload_settings, "queues", 0)
-        if queues > settings.topic_queues:
+        queues, groups = getattr(workload_settings, "queues", 0), len(broker_groups(settings))
+        if queues > settings.topic_queues * groups:
             raise UsageError(
-                f"the workload uses {queues} queues of a topic that has {settings.topic_queues}; "
-                f"set queues to at most {settings.topic_queues}, or topic_queues to at least {queues}"
+                f"the workload uses {queues} queues of a topic that has {settings.topic_queues * groups}; "
+                f"set queues to at most {settings.topic_queues * groups}, or topic_queues to at least "
+                f"{-(-queues // groups)}"
             )
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
@@ -106,6 +113,14 @@ class Rocketmq:
             return LogClient(host, settings)
         if workload == "queue":
             return QueueClient(host, settings)
+        if workload == "consumption":
+            return ConsumptionClient(host, settings, process)
+        if workload == "pop":
+            return PopWorkloadClient(host, settings)
+        if workload == "delayed":
+            return DelayedClient(host, settings)
+        if workload == "transactional":
+            return TransactionalClient(host, settings)
         if workload == "register":
             return RegisterClient(host, settings, process)
         if workload in REQUESTS:
@@ -113,36 +128,19 @@ class Rocketmq:
         raise UsageError(f"rocketmq has no client for workload {workload!r}; it has {', '.join(self.workloads)}")
 
     async def ready(self, settings: RocketmqSettings, host: Any, workload: str) -> None:
-        controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
-        try:
-            while True:
-                try:
-                    if workload not in ON_BROKERS:
-                        await controllers.find_active()
-                        return
-                    group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
-                    if group is not None and _is_whole(group, settings.brokers - settings.learners):
-                        break
-                except ClientError:
-                    pass
-                await host.clock.sleep(0.1)
-        finally:
-            controllers.close()
-        client = message_client(host, settings)
-        try:
-            while True:
-                try:
-                    if any(group.master for group in (await client.route(TOPIC)).groups):
-                        return
-                except ClientError:
-                    pass
-                await host.clock.sleep(0.1)
-        finally:
-            client.close()
+        if settings.has_controllers:
+            await _until_elected(settings, host, workload)
+        if workload in ON_BROKERS:
+            await _until_routed(settings, host)
 
     async def serves_without(
         self, settings: RocketmqSettings, host: Any, workload: str, damaged: frozenset[str]
     ) -> bool:
+        if not settings.has_controllers:
+            if _is_needed(settings, damaged):
+                return False
+            await _until_routed(settings, host)
+            return True
         if len(damaged.intersection(controller_names(settings))) > (settings.controllers - 1) // 2:
             return False
         controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
@@ -159,6 +157,8 @@ class Rocketmq:
             controllers.close()
 
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        if not settings.has_controllers:
+            return await _configured_roles(settings, host)
         controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.5)
         roles: dict[str, tuple[str, ...]] = {}
         try:
@@ -166,10 +166,11 @@ class Rocketmq:
             roles["active-controller"] = (active,)
             if settings.controllers >= QUORUM_OF_THREE:
                 roles["dispensable"] = (active,)
-            group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
-            if group is not None and group.info.master_address:
-                roles["primary"] = (node_of(group.info.master_address),)
-                roles["dispensable"] = (*roles.get("dispensable", ()), *_dispensable_broker(settings, group))
+            names = [group.name for group in broker_groups(settings)]
+            for _, group in sorted((await controllers.sync_state_data(names)).items()):
+                if group.info.master_address:
+                    roles["primary"] = (*roles.get("primary", ()), node_of(group.info.master_address))
+                    roles["dispensable"] = (*roles.get("dispensable", ()), *_dispensable_broker(settings, group))
         except ClientError:
             pass
         finally:
@@ -196,6 +197,104 @@ def _is_part_for_s(settings: RocketmqSettings) -> float:
     return settings.retention_s if settings.sync_from_last_file else 0.0
 
 
+def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, Any]:
+    name_servers = ("name-servers",) if lone_name_servers(settings) else ()
+    on_controllers = [workload for workload in workloads if workload not in ON_BROKERS]
+    if settings.has_controllers:
+        return {
+            "groups": ("brokers", "controllers", *name_servers),
+            "data": ("brokers",),
+            "voters": ("controllers",),
+            "roles": {"primary": "brokers", "active-controller": "controllers"},
+            "serving": {workload: ("controllers",) for workload in on_controllers},
+        }
+    why = f"it runs on the controllers' key-value store, and deployment={settings.deployment} has no controllers"
+    return {
+        "groups": ("brokers", *name_servers),
+        "data": ("brokers",),
+        "roles": {"primary": "brokers"},
+        "unserved": dict.fromkeys(on_controllers, why),
+    }
+
+
+async def _until_elected(settings: RocketmqSettings, host: Any, workload: str) -> None:
+    """Every group has a master, and all of it are in sync; or the controllers serve, where it is about them alone."""
+    controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
+    expected = {group.name: len(group.voters) for group in broker_groups(settings)}
+    try:
+        while True:
+            try:
+                if workload not in ON_BROKERS:
+                    await controllers.find_active()
+                    return
+                known = await controllers.sync_state_data(expected)
+                if all(name in known and _is_whole(known[name], voters) for name, voters in expected.items()):
+                    return
+            except ClientError:
+                pass
+            await host.clock.sleep(0.1)
+    finally:
+        controllers.close()
+
+
+async def _until_routed(settings: RocketmqSettings, host: Any) -> None:
+    """Clients are led to every group, and configured slaves follow their masters, or are parted from them for good."""
+    client = message_client(host, settings)
+    try:
+        while True:
+            try:
+                route = {group.broker_name: group for group in (await client.route(TOPIC)).groups}
+                has_masters = all(route[g.name].master for g in broker_groups(settings) if g.name in route)
+                is_whole = has_masters and len(route) == len(broker_groups(settings))
+                if is_whole and (not settings.has_slaves or await _slaves_follow(settings, client, route)):
+                    return
+            except ClientError:
+                pass
+            client.forget_routes()
+            await host.clock.sleep(0.1)
+    finally:
+        client.close()
+
+
+def _is_needed(settings: RocketmqSettings, damaged: frozenset[str]) -> bool:
+    """Whether a configured master is among the damaged, whose place nobody takes, or too few slaves are not."""
+    groups = broker_groups(settings)
+    left = [set(group.brokers) - damaged for group in groups]
+    masters = {group.brokers[0] for group in groups}
+    return not masters.isdisjoint(damaged) or any(len(brokers) < settings.needed_replicas for brokers in left)
+
+
+async def _slaves_follow(settings: RocketmqSettings, client: MessageClient, route: Mapping[str, GroupRoute]) -> bool:
+    """Raises ClientError."""
+    for group in broker_groups(settings):
+        if len(route[group.name].brokers) < len(group.brokers):
+            return False
+        for slave in addresses(list(group.brokers[1:]), BROKER_PORT):
+            status = await client.ha_status(slave)
+            if status.get("haClientRuntimeInfo", {}).get("state") not in ("TRANSFER", "SUSPEND"):
+                return False
+    return True
+
+
+async def _configured_roles(settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+    """The masters that NameServers know of, and slaves that are not needed while the others are there."""
+    client = message_client(host, settings, 1.5)
+    try:
+        route = await client.route(TOPIC)
+    except ClientError:
+        return {}
+    finally:
+        client.close()
+    primaries = tuple(node_of(group.master) for group in route.groups if group.master)
+    roles = {"primary": primaries} if primaries else {}
+    spare = tuple(
+        node_of(group.brokers[max(group.brokers)])
+        for group in route.groups
+        if group.master and len(group.brokers) > settings.needed_replicas
+    )
+    return {**roles, "dispensable": spare} if spare else roles
+
+
 def _is_whole(group: GroupState, voters: int) -> bool:
     """Whether it has a master, and all who may become master are in the SyncStateSet and count as living: one that is
     taken for dead is not elected."""
@@ -211,24 +310,34 @@ async def _serves_without(
         return False
     if workload not in ON_BROKERS:
         return True
-    whole = set(broker_names(settings)[: settings.brokers - settings.learners]) - damaged
-    if len(whole) < max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas):
+    found = await controllers.sync_state_data([group.name for group in broker_groups(settings)])
+    answers = [
+        _group_serves_without(settings, group, found.get(group.name), damaged) for group in broker_groups(settings)
+    ]
+    if False in answers:
         return False
-    group = (await controllers.sync_state_data([BROKER_GROUP])).get(BROKER_GROUP)
-    if group is None:
+    return None if None in answers else True
+
+
+def _group_serves_without(
+    settings: RocketmqSettings, group: BrokerGroup, state: GroupState | None, damaged: frozenset[str]
+) -> bool | None:
+    whole = set(group.voters) - damaged
+    if len(whole) < settings.needed_replicas:
+        return False
+    if state is None:
         return None
-    members = {node_of(replica.address) for replica in group.in_sync}
+    members = {node_of(replica.address) for replica in state.in_sync}
     if members <= damaged:
         return False  # whoever holds all that was acknowledged may hold it no more
-    if not group.info.master_address or not whole <= members:
+    if not state.info.master_address or not whole <= members:
         return None
-    return node_of(group.info.master_address) not in damaged
+    return node_of(state.info.master_address) not in damaged
 
 
 def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:
     """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
-    needed = max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas)
-    if settings.brokers - settings.learners - 1 < needed:
+    if settings.brokers - settings.learners - 1 < settings.needed_replicas:
         return ()
     heirs = [replica for replica in group.in_sync if replica.is_alive and replica.broker_id != group.info.master_id]
     if heirs and group.info.master_address:

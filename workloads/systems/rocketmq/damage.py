@@ -58,15 +58,17 @@ def damages(
     kinds: Mapping[str, Takes],
     at_last: Sequence[str],
     brokers: Sequence[str],
+    group: Sequence[str],
     reports: NodeReports,
     *,
     unknown_s: float,
 ) -> Iterator[Damage]:
-    """What the faults of these kinds took, in their order; those `at_last` with each start that followed."""
+    """What the faults of these kinds took from `brokers`, whose logs are those of their `group`; in their order, those
+    `at_last` with each start that followed."""
     destroying = [(fault, kind) for fault in struck for kind in fault.kinds if kind in kinds]
     if not destroying:
         return
-    events = reports.of("written", "recovered", "truncated")
+    events = logs_of(group, reports)
     for fault, kind in destroying:
         for node in fault.nodes_of(kind):
             if node not in brokers:
@@ -91,6 +93,28 @@ def damages(
                     until_ns=until_ns,
                     over_ns=max(fault.stop_ns, again_ns),
                 )
+
+
+def logs_of(group: Sequence[str], reports: NodeReports) -> Mapping[str, Sequence[Event]]:
+    """What became of the logs of these brokers."""
+    events = reports.of("written", "recovered", "truncated")
+    return {node: of for node, of in events.items() if node in group}
+
+
+def end_at(node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int:
+    """Where a broker's log ended then, at least."""
+    pieces = _pieces(events.get(node, ()), at_ns)
+    return pieces[-1][0] if pieces else 0
+
+
+def reached_ns(offset: int, node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int:
+    """When a broker's log, as it was at `at_ns`, had reached this offset for certain; `at_ns` if that is not known."""
+    return min((time for end, time in _pieces(events.get(node, ()), at_ns) if end >= offset), default=at_ns)
+
+
+def left_ns(offset: int, node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int:
+    """The last time at which a broker's log, as it was at `at_ns`, had certainly not passed this offset."""
+    return max((time for end, time in _pieces(events.get(node, ()), at_ns) if end <= offset), default=0)
 
 
 def _passed_ns(offset: int, node: str, at_ns: int, events: Mapping[str, Sequence[Event]]) -> int:
@@ -118,7 +142,8 @@ def _pieces(events: Sequence[Event], at_ns: int) -> list[tuple[int, int]]:
 
 def holders(brokers: Sequence[str], reports: NodeReports) -> tuple[Holders, ...]:
     """The SyncStateSet over time, as masters reported it; all of `brokers` where nobody did."""
-    events = reports.of("identity", "sync_state_set")
+    reported = reports.of("identity", "sync_state_set")
+    events = {node: of for node, of in reported.items() if node in brokers}
     ids = {e["broker"]: node for node, of in events.items() for e in of if e["event"] == "identity"}
     changes = sorted(
         (e["time"], frozenset(ids[member] for member in e["members"] if member in ids))

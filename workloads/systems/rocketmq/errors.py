@@ -12,6 +12,8 @@ NOT_LEADER = ErrorCode("not-leader", definite=True)
 IN_SYNC_REPLICAS_NOT_ENOUGH = ErrorCode("in-sync-replicas-not-enough", definite=True)
 MESSAGE_ILLEGAL = ErrorCode("message-illegal", definite=True)
 DISK_FULL = ErrorCode("disk-full", definite=True)
+NOT_HELD = ErrorCode("not-held", definite=True)
+ROLLED_BACK = ErrorCode("rolled-back", definite=True)
 OFFSET_ILLEGAL = ErrorCode("offset-illegal", definite=True)
 
 CODES = {
@@ -26,6 +28,8 @@ CODES = {
         IN_SYNC_REPLICAS_NOT_ENOUGH,
         MESSAGE_ILLEGAL,
         DISK_FULL,
+        NOT_HELD,
+        ROLLED_BACK,
         OFFSET_ILLEGAL,
     )
 }

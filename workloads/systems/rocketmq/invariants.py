@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.invariants import Breaches
 from harness.watch import BOOTED, ENDED, RESUMED
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, node_of
+from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, node_of
 
 CAUGHT_UP_S = 15.0
 """A member that was not caught up for so long has to leave, at time scale 1."""
@@ -90,16 +90,38 @@ class _Broker:
 
 
 class RocketmqInvariants:
-    """`Invariants` of the harness."""
+    """`Invariants` of the harness: those of each group of brokers, which know nothing of each other."""
 
     def __init__(self, settings: RocketmqSettings, breaches: Breaches) -> None:
-        names = broker_names(settings)
+        groups = broker_groups(settings)
+        self._groups = {group.name: _GroupInvariants(settings, breaches, group) for group in groups}
+        self._of_broker = {broker: self._groups[group.name] for group in groups for broker in group.brokers}
+        self._first = self._groups[groups[0].name]
+        """It is told of what concerns no group, too."""
+
+    def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
+        if event == BOOTED:
+            for group in self._groups.values():
+                group.saw(node, event, fields)
+        else:
+            named = self._groups.get(str(fields.get("group")), self._first)
+            self._of_broker.get(node, named).saw(node, event, fields)
+
+    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+        self._of_broker.get(node, self._first).told(node, point, values)
+
+
+class _GroupInvariants:
+    def __init__(self, settings: RocketmqSettings, breaches: Breaches, group: BrokerGroup) -> None:
+        names = group.brokers
         self._settings = settings
         self._says = breaches.says
         self._now_ns = breaches.now_ns
         self._brokers = {name: _Broker() for name in names}
-        self._learners = frozenset(names[settings.brokers - settings.learners :])
-        self._all_ack = settings.all_ack and not settings.unclean_election
+        self._learners = frozenset(names) - frozenset(group.voters)
+        self._all_ack = settings.has_controllers and settings.all_ack and not settings.unclean_election
+        self._is_dual_write = settings.deployment == "dual-write"
+        self._demanded = settings.min_in_sync_replicas if settings.has_controllers else 1
         self._index = -1
         """Of the controllers' log, where the set was last changed."""
         self._agreed: tuple[int, ...] = ()
@@ -315,7 +337,7 @@ class RocketmqInvariants:
         self._brokers[node].has_reported = True
 
     def _put_appended(self, node: str, end: int, in_sync: int) -> None:
-        broker, demanded = self._brokers[node], self._settings.min_in_sync_replicas
+        broker, demanded = self._brokers[node], self._demanded
         broker.grows(end, self._now_ns())
         broker.pieces.append((end, self._now_ns()))
         if in_sync < demanded:
@@ -331,7 +353,7 @@ class RocketmqInvariants:
             broker.had = 0
 
     def _put_confirmed(self, node: str, end: int, in_sync: int) -> None:
-        demanded = self._settings.min_in_sync_replicas
+        demanded = self._demanded
         if in_sync < demanded:
             self._says(
                 "too-few-in-sync",
@@ -340,6 +362,8 @@ class RocketmqInvariants:
             )
         if self._settings.flush == "sync":
             self._brokers[node].vouched = max(self._brokers[node].vouched, end)
+        if self._is_dual_write:
+            self._require_on_a_slave(node, end)
         if not self._all_ack:
             return
         for name in self._lacking(self._agreed, end):
@@ -350,6 +374,16 @@ class RocketmqInvariants:
                 f"what is before {self._brokers[name].end}",
             )
         self._acknowledged = max(self._acknowledged, end)
+
+    def _require_on_a_slave(self, node: str, end: int) -> None:
+        held = {name: broker.ever_held for name, broker in self._brokers.items() if name != node}
+        if max(held.values()) < end:
+            self._says(
+                "unheld-ack",
+                (node, *held),
+                f"{node} acknowledged a message that ends at {end}, though of its slaves none holds more than what is "
+                f"before {max(held.values())}",
+            )
 
     def _batch_received(self, node: str, end: int, confirmed: int, until: int) -> None:
         self._brokers[node].incoming = until
@@ -477,40 +511,40 @@ class RocketmqInvariants:
                 )
 
 
-_EVENTS: Mapping[str, Callable[[RocketmqInvariants, str, Mapping[str, Any]], None]] = {
-    BOOTED: RocketmqInvariants._booted,
-    ENDED: RocketmqInvariants._ended,
-    RESUMED: RocketmqInvariants._resumed,
-    "identity": RocketmqInvariants._identity,
-    "recovered": RocketmqInvariants._recovered,
-    "truncated": RocketmqInvariants._truncated,
-    "begun": RocketmqInvariants._begun,
-    "deleted": RocketmqInvariants._deleted,
-    "sync_state_set": RocketmqInvariants._own_set,
-    "alter": RocketmqInvariants._alter,
-    "alter_failed": RocketmqInvariants._alter_failed,
-    "set_unsettled": RocketmqInvariants._alter_failed,
-    "deposed": RocketmqInvariants._deposed,
-    "set_agreed": RocketmqInvariants._set_agreed,
-    "elected": RocketmqInvariants._elected,
-    "route": RocketmqInvariants._route,
+_EVENTS: Mapping[str, Callable[[_GroupInvariants, str, Mapping[str, Any]], None]] = {
+    BOOTED: _GroupInvariants._booted,
+    ENDED: _GroupInvariants._ended,
+    RESUMED: _GroupInvariants._resumed,
+    "identity": _GroupInvariants._identity,
+    "recovered": _GroupInvariants._recovered,
+    "truncated": _GroupInvariants._truncated,
+    "begun": _GroupInvariants._begun,
+    "deleted": _GroupInvariants._deleted,
+    "sync_state_set": _GroupInvariants._own_set,
+    "alter": _GroupInvariants._alter,
+    "alter_failed": _GroupInvariants._alter_failed,
+    "set_unsettled": _GroupInvariants._alter_failed,
+    "deposed": _GroupInvariants._deposed,
+    "set_agreed": _GroupInvariants._set_agreed,
+    "elected": _GroupInvariants._elected,
+    "route": _GroupInvariants._route,
 }
 _POINTS: Mapping[str, Callable[..., None]] = {
-    "registered-with-controller": RocketmqInvariants._registered,
-    "put-appended": RocketmqInvariants._put_appended,
-    "batch-appended": RocketmqInvariants._batch_appended,
-    "put-confirmed": RocketmqInvariants._put_confirmed,
-    "batch-received": RocketmqInvariants._batch_received,
-    "became-master": RocketmqInvariants._became_master,
-    "recovered": RocketmqInvariants._is_whole,
-    "truncated": RocketmqInvariants._cut,
-    "handshake-sent": RocketmqInvariants._follows,
-    "shrink-begins": RocketmqInvariants._shrinks,
-    "alter-decided": RocketmqInvariants._alter_decided,
-    "request-taken-up": RocketmqInvariants._taken_up,
-    "request-decided": RocketmqInvariants._answers,
-    "epoch-persisted": RocketmqInvariants._epoch_begins,
-    "epoch-learnt": RocketmqInvariants._epoch_begins,
-    "epochs-taken-over": RocketmqInvariants._epoch_begins,
-    "about-to-apply": RocketmqInvariants._command,
+    "registered-with-controller": _GroupInvariants._registered,
+    "put-appended": _GroupInvariants._put_appended,
+    "batch-appended": _GroupInvariants._batch_appended,
+    "put-confirmed": _GroupInvariants._put_confirmed,
+    "batch-received": _GroupInvariants._batch_received,
+    "became-master": _GroupInvariants._became_master,
+    "recovered": _GroupInvariants._is_whole,
+    "truncated": _GroupInvariants._cut,
+    "handshake-sent": _GroupInvariants._follows,
+    "shrink-begins": _GroupInvariants._shrinks,
+    "alter-decided": _GroupInvariants._alter_decided,
+    "request-taken-up": _GroupInvariants._taken_up,
+    "request-decided": _GroupInvariants._answers,
+    "epoch-persisted": _GroupInvariants._epoch_begins,
+    "epoch-learnt": _GroupInvariants._epoch_begins,
+    "epochs-taken-over": _GroupInvariants._epoch_begins,
+    "about-to-apply": _GroupInvariants._command,
 }

@@ -17,85 +17,42 @@ from typing import TYPE_CHECKING
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
+from workloads.systems.rocketmq.classic_loss import ConfiguredTable
 from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
+from workloads.systems.rocketmq.damage_words import (
+    ALL,
+    APART,
+    AT_LAST,
+    AWAY,
+    CATCH_UP_S,
+    DELAYING,
+    READ,
+    READ_TRACES,
+    TAKEN,
+    UNREAD,
+    UNREAD_TRACES,
+    catch_up_ns,
+    lost,
+    of_damaged_disks,
+    seconds,
+)
+from workloads.systems.rocketmq.expiry import expiries
+from workloads.systems.rocketmq.lock_changes import overlaps
+from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, controller_names
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-TAKEN = {
-    "power": Takes.UNSYNCED,
-    "failing-fsync": Takes.UNSYNCED,
-    "short-files": Takes.SYNCED,
-    "bit-rot": Takes.SYNCED,
-    "old-disk": Takes.SYNCED,
-    "lost-disk": Takes.EVERYTHING,
-}
-"""Kind of fault -> what it takes from the disks of its nodes."""
-AT_LAST = ("failing-fsync", "bit-rot", "old-disk")
-"""Of these, kinds that take it not when they strike, but once the node starts again."""
-AWAY = {
-    "kill": "killed",
-    "power": "without power",
-    "pause": "paused",
-    "partition": "cut off",
-    "restart-loop": "killed again and again",
-    "rolling-restart": "restarted",
-    "short-files": "killed",
-    "old-disk": "killed",
-    "lost-disk": "killed",
-    "failing-fsync": "unable to write",
-    "disk-errors": "unable to write",
-    "full-disk": "unable to write",
-}
-"""Kinds of faults that take a broker away for a while, in words."""
-
-APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
-"""Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
-
-UNREAD = ("lost-write", "unseen", "lost")
-"""What becomes of messages that are lost."""
-READ = ("dirty-read",)
-"""What becomes of them if they were readable before."""
-UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
-READ_TRACES = ("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "confirmed-lost", "rewritten-log")
-"""What else is seen then: offsets are given out again."""
-ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
-
-DELAYING = (*APART, "partition", "pause", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
-"""Kinds under which what a slave says of its log may be old when its master hears it."""
-
-OF_DISKS = (
-    "not-durable",
-    "unheld-ack",
-    "beyond-log",
-    "diverging-epochs",
-    "wrong-epochs",
-    "overrated-candidate",
-    "returned-tail",
-    "fenced-write",
-)
-"""What a broker does legally that lost what it had synced, its noted epochs among it."""
-
-EXPIRED = (*UNREAD, *READ)
-PASSED_OVER = ("poll-skip", "consumer-offset-skip")
-"""What becomes of messages that have expired; consumers that come later are sent on to where the queue begins."""
-CLOCKS_AGREE = 0.99
-"""Share of the retention time that must have passed by the harness's clock: clocks of brokers are not quite right."""
-
-MISPLACED = ("internal-skip", "poll-skip")
-"""What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
-
-CATCH_UP_S = 15.0
-"""How long after a fault its replica may still be catching up, at time scale 1."""
-LEAST_CATCH_UP_S = 5.0
+WRONG_CLOCKS = ("clock", "slow-nodes")
+"""Kinds under which the wall clock of a node is not the true one."""
 
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
-    return LegalLoss(
-        anything=_forgotten(settings, struck), excuses=tuple(_Table(settings, tuple(struck), reports).excuses())
-    )
+    table = _Table if settings.has_controllers else ConfiguredTable
+    tables = [table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
+    of_groups = (excuse for table in tables for excuse in table.excuses())
+    return LegalLoss(anything=_forgotten(settings, struck), excuses=(*expiries(settings, struck, reports), *of_groups))
 
 
 def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:
@@ -107,24 +64,22 @@ def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str
                 continue
             for node in fault.nodes_of(kind):
                 if node in controllers:
-                    return f"{node} lost votes and decisions that it had synced ({kind} at {_seconds(fault.start_ns)})"
+                    return f"{node} lost votes and decisions that it had synced ({kind} at {seconds(fault.start_ns)})"
     return ""
-
-
-def catch_up_ns(settings: RocketmqSettings) -> int:
-    return round(max(CATCH_UP_S * settings.time_scale, LEAST_CATCH_UP_S) * 1e9)
 
 
 @dataclass(frozen=True)
 class _Table:
     settings: RocketmqSettings
+    group: BrokerGroup
     struck: tuple[FaultWindow, ...]
     reports: NodeReports
 
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
         yield from self._of_invariants()
-        yield from self._of_expiry()
+        yield from overlaps(settings, self.reports)
+        yield from self._of_clocks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -142,51 +97,32 @@ class _Table:
     def _of_invariants(self) -> Iterator[Excuse]:
         """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice."""
         for fault in self.struck:
-            lost = [kind for kind in fault.kinds if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED]
-            if lost and not set(self._voters).isdisjoint(fault.nodes):
-                reason = f"{' and '.join(lost)} at {_seconds(fault.start_ns)} took what was synced"
-                yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
-            if "bit-rot" in fault.kinds and not set(self._voters).isdisjoint(fault.nodes):
-                reason = f"consume queues have no checksums, and bits of disks rotted at {_seconds(fault.start_ns)}"
-                # It is the entries of earlier messages that rot.
-                yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
+            yield from of_damaged_disks(fault, self._voters)
             until_ns = fault.stop_ns + catch_up_ns(self.settings)
             if "slow-nodes" in fault.kinds:
-                reason = f"nodes were slow at {_seconds(fault.start_ns)}"
+                reason = f"nodes were slow at {seconds(fault.start_ns)}"
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
             if not set(DELAYING).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
-                reason = f"acknowledgements may come late ({fault.name} at {_seconds(fault.start_ns)})"
+                reason = f"acknowledgements may come late ({fault.name} at {seconds(fault.start_ns)})"
                 # What a slow node waits for when it becomes quick again, it waits for to its stretched end.
                 lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
-    def _of_expiry(self) -> Iterator[Excuse]:
-        """What was written so long before files were deleted, by whichever broker; for want of room, all before."""
-        kept_ns = round(self.settings.retention_s * self.settings.time_scale * 1e9 * CLOCKS_AGREE)
-        expired_ns = last_ns = -1
-        for node, events in self.reports.of("deleted").items():
-            for event in events:
-                at_ns = event["time"]
-                is_full = event["allowed"] and self._is_full(node, at_ns)
-                expired_ns = max(expired_ns, at_ns if is_full else at_ns - kept_ns)
-                last_ns = max(last_ns, at_ns)
-        if last_ns >= 0:
-            words = f"messages expire after {kept_ns / 1e9:.1f} s, and brokers deleted files until {_seconds(last_ns)}"
-            yield Excuse(anomalies=EXPIRED, reason=words, from_ns=0, until_ns=expired_ns)
-            yield Excuse(anomalies=PASSED_OVER, reason=words, from_ns=0, until_ns=LAST_NS)
-
-    def _is_full(self, node: str, at_ns: int) -> bool:
-        return any(
-            node in fault.nodes_of("full-disk")
-            and fault.start_ns <= at_ns <= fault.stop_ns + catch_up_ns(self.settings)
-            for fault in self.struck
-            if "full-disk" in fault.kinds
-        )
+    def _of_clocks(self) -> Iterator[Excuse]:
+        """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
+        for fault in self.struck:
+            if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
+                yield Excuse(
+                    anomalies=("delivered-early",),
+                    reason=f"clocks of brokers were wrong ({fault.name} at {seconds(fault.start_ns)})",
+                    from_ns=fault.start_ns,
+                    until_ns=fault.stop_ns,
+                )
 
     @property
-    def _voters(self) -> list[str]:
-        return broker_names(self.settings)[: self.settings.brokers - self.settings.learners]
+    def _voters(self) -> tuple[str, ...]:
+        return self.group.voters
 
     def _around(
         self, why: str, anomalies: tuple[str, ...], kinds: tuple[str, ...] = (*AWAY, *TAKEN, *APART)
@@ -197,14 +133,16 @@ class _Table:
             if not set(kinds).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
                 yield Excuse(
                     anomalies=anomalies,
-                    reason=f"{why} ({fault.name} at {_seconds(fault.start_ns)})",
+                    reason=f"{why} ({fault.name} at {seconds(fault.start_ns)})",
                     from_ns=max(fault.start_ns - margin, 0),
                     until_ns=fault.stop_ns + margin,
                 )
 
     def _of_disks(self) -> Iterator[Excuse]:
         margin = catch_up_ns(self.settings)
-        found = tuple(damages(self.struck, TAKEN, AT_LAST, self._voters, self.reports, unknown_s=margin / 1e9))
+        found = tuple(
+            damages(self.struck, TAKEN, AT_LAST, self._voters, self.group.brokers, self.reports, unknown_s=margin / 1e9)
+        )
         spans = holders(self._voters, self.reports) if found else ()
         for damage in found:
             for span in spans:
@@ -214,7 +152,7 @@ class _Table:
                 others = self._others(damage, span, found)
                 if others is None:
                     continue
-                reason = " while ".join(filter(None, (_lost(damage), " and ".join(words for words, _ in others))))
+                reason = " while ".join(filter(None, (lost(damage), " and ".join(words for words, _ in others))))
                 ended_ns = max((damage.over_ns, *(fault.stop_ns for _, fault in others)))
                 yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
                 yield Excuse(
@@ -248,7 +186,7 @@ class _Table:
         for other in found:
             meets = other.from_ns <= min(damage.until_ns, span.until_ns) and other.until_ns >= damage.from_ns
             if other.node == node and meets:
-                return _lost(other), other.fault
+                return lost(other), other.fault
         return None
 
     def _away(self, node: str, damage: Damage) -> tuple[str, FaultWindow] | None:
@@ -260,15 +198,5 @@ class _Table:
             meets = fault.start_ns <= damage.over_ns + margin and damage.fault.start_ns <= fault.stop_ns + margin
             words = [AWAY[kind] for kind in fault.kinds if kind in AWAY]
             if words and meets and node in (fault.aimed_at or fault.nodes):
-                return f"{node} was {words[0]} at {_seconds(fault.start_ns)}", fault
+                return f"{node} was {words[0]} at {seconds(fault.start_ns)}", fault
         return None
-
-
-def _lost(damage: Damage) -> str:
-    if "power" in damage.fault.kinds:
-        return f"{damage.node} lost power at {_seconds(damage.fault.start_ns)}"
-    return f"{damage.node} lost {damage.takes.value} at {_seconds(damage.fault.start_ns)} ({damage.fault.name})"
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns / 1e9:.1f} s"

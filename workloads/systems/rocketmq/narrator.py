@@ -8,7 +8,7 @@ from typing import Any
 from harness.narrator import Said
 
 Fields = Mapping[str, Any]
-ROUTINE = frozenset({"slave_lag", "written", "term", "ha_state"})
+ROUTINE = frozenset({"slave_lag", "follower_lag", "written", "term", "ha_state"})
 """Told of by the other events around them, or too often."""
 
 
@@ -16,11 +16,18 @@ class RocketmqNarrator:
     """`Narrator` of the harness. Brokers are called by their nodes' names as soon as these said which id they have."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
+        self._names: dict[tuple[str, int], str] = {}
+        """(Group, id) -> node."""
+        self._groups: dict[str, str] = {}
+        """Broker -> its group."""
+        self._group = ""
+        """Of which the event tells."""
 
     def said(self, node: str, event: str, fields: Fields) -> Said | None:
         if event == "identity":
-            self._names[fields.get("broker_id", -1)] = node
+            self._groups[node] = str(fields.get("group"))
+            self._names[self._groups[node], fields.get("broker_id", -1)] = node
+        self._group = str(fields.get("group") or self._groups.get(node, ""))
         tell = _TOLD.get(event)
         if tell is not None:
             return tell(self, fields)
@@ -30,7 +37,7 @@ class RocketmqNarrator:
         return Said(label=event.replace("_", " "), sentence=f"reported {event} ({given})"[:200], weight=2)
 
     def _name(self, broker_id: Any) -> str:
-        return "nobody" if broker_id is None else self._names.get(broker_id, f"broker {broker_id}")
+        return "nobody" if broker_id is None else self._names.get((self._group, broker_id), f"broker {broker_id}")
 
     def _set(self, members: Any) -> str:
         return ", ".join(self._name(member) for member in members or ()) or "nobody"
@@ -41,6 +48,8 @@ class RocketmqNarrator:
 
     def _role(self, fields: Fields) -> Said:
         role, epoch = fields.get("role"), fields.get("master_epoch")
+        if not epoch:
+            return Said(label=f"{role}, configured", sentence=f"began as the configured {role}", weight=4)
         if role == "master":
             sentence = (
                 f"took itself for the master under epoch {epoch}, whose log begins at byte {fields.get('start_offset')}"
@@ -103,10 +112,6 @@ class RocketmqNarrator:
         sentence = f"emptied its log, which ended at byte {end}: its master had deleted all before byte {begin}"
         return Said(label="copies anew", sentence=sentence, weight=8)
 
-    def _manual_repair(self, fields: Fields) -> Said:
-        sentence = f"stopped following {fields.get('master')} for manual repair: {fields.get('reason')}"
-        return Said(label="needs repair", sentence=sentence[:200], weight=9)
-
     def _recovered(self, fields: Fields) -> Said:
         end = fields.get("end")
         return Said(
@@ -128,6 +133,20 @@ class RocketmqNarrator:
     def _slave_gone(self, fields: Fields) -> Said:
         slave = self._name(fields.get("broker_id"))
         return Said(label=f"{slave} is gone", sentence=f"lost its connection with the slave {slave}", weight=4)
+
+    def _follower_ahead(self, fields: Fields) -> Said:
+        own, theirs = fields.get("own_end"), fields.get("follower_end")
+        sentence = f"turned a slave away whose log ends at byte {theirs}, as its own ends at {own}"
+        return Said(label="slave is ahead", sentence=sentence, weight=8)
+
+    def _set_aside(self, fields: Fields) -> Said:
+        start, end = fields.get("start"), fields.get("end")
+        sentence = f"kept beside its log what its master lacks, bytes {start} to {end}, and is about to cut it there"
+        return Said(label=f"sets aside {start} to {end}", sentence=sentence, weight=9)
+
+    def _repair(self, fields: Fields) -> Said:
+        sentence = f"left its log as it is, for a human to decide: {fields.get('reason')}"
+        return Said(label="parted from its master", sentence=sentence[:200], weight=9)
 
     def _running(self, fields: Fields) -> Said:
         return Said(label="runs", sentence="had started", weight=2)
@@ -151,11 +170,13 @@ _TOLD: Mapping[str, Callable[[RocketmqNarrator, Fields], Said | None]] = {
     "deleted": RocketmqNarrator._deleted,
     "begun": RocketmqNarrator._begun,
     "copied_anew": RocketmqNarrator._copied_anew,
-    "manual_repair_needed": RocketmqNarrator._manual_repair,
     "deposed": RocketmqNarrator._deposed,
     "mastership_given_up": RocketmqNarrator._given_up,
     "masterless": RocketmqNarrator._masterless,
     "slave_gone": RocketmqNarrator._slave_gone,
+    "follower_ahead": RocketmqNarrator._follower_ahead,
+    "set_aside": RocketmqNarrator._set_aside,
+    "manual_repair_needed": RocketmqNarrator._repair,
     "running": RocketmqNarrator._running,
     "panic": RocketmqNarrator._panic,
 }

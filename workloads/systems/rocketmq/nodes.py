@@ -8,96 +8,108 @@ from harness.program import PythonProgram
 from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
 from workloads.systems.rocketmq.settings import (
-    BROKER_GROUP,
     BROKER_PORT,
     CONTROLLER_PORT,
     HA_PORT,
     NAMESERVER_PORT,
     RAFT_PORT,
     TOPIC,
+    BrokerGroup,
     RocketmqSettings,
     addresses,
-    broker_names,
+    broker_groups,
     controller_names,
+    lone_name_servers,
     milliseconds,
+    name_server_names,
     raft_milliseconds,
 )
 
+TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "timerRollWindowSlot": 40}
+"""A small wheel: what is due in more than four seconds rolls."""
+
+
+CHECK_MAX = 1_000
+"""Transactions are asked about as long as a run lasts: what was put aside would be missed."""
+
 
 def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[NodeSpec, ...]:
-    """Controllers, then brokers. `planted` is added to the settings of each: the mutant, where there is one."""
+    """Controllers, NameServers without one, then brokers. `planted` is added to the settings of each: the mutant, where
+    there is one."""
     controllers = (_controller(name, settings, planted) for name in controller_names(settings))
-    brokers = (_broker(name, settings, planted) for name in broker_names(settings))
-    return (*controllers, *brokers)
+    name_servers = (_name_server(name, planted) for name in lone_name_servers(settings))
+    brokers = (_broker(name, group, settings, planted) for group in broker_groups(settings) for name in group.brokers)
+    return (*controllers, *name_servers, *brokers)
 
 
 def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
-    """A NameServer with an embedded controller."""
-    return NodeSpec(
-        name=name,
-        groups=("controllers",),
-        program=PythonProgram(
-            main="system_under_test.rocketmq.node:nameserver",
-            config={
-                "listenPort": NAMESERVER_PORT,
-                "enableControllerInNamesrv": True,
-                "controllerPort": CONTROLLER_PORT,
-                "controllerDLegerGroup": "controllers",
-                "controllerDLegerPeers": ";".join(f"{peer}-{peer}:{RAFT_PORT}" for peer in controller_names(settings)),
-                "controllerDLegerSelfId": name,
-                "controllerStorePath": "controller",
-                "enableElectUncleanMaster": settings.unclean_election,
-                "notifyBrokerRoleChanged": settings.notify_role_changed,
-                "brokerHeartbeatTimeout": milliseconds(10_000, settings),
-                "scanInactiveMasterInterval": milliseconds(5_000, settings),
-                "raftHeartbeatInterval": raft_milliseconds(400 if settings.sparse_heartbeats else 200, settings),
-                "raftMinElectionTimeout": raft_milliseconds(1_000, settings),
-                "raftMaxElectionTimeout": raft_milliseconds(2_000, settings),
-                "raftSnapshotThreshold": settings.snapshot_threshold,
-                **planted,
-            },
-        ),
-        ports=(NAMESERVER_PORT, CONTROLLER_PORT),
-    )
+    """A controller, in a NameServer or alone."""
+    config = {
+        "controllerPort": CONTROLLER_PORT,
+        "controllerDLegerGroup": "controllers",
+        "controllerDLegerPeers": ";".join(f"{peer}-{peer}:{RAFT_PORT}" for peer in controller_names(settings)),
+        "controllerDLegerSelfId": name,
+        "controllerStorePath": "controller",
+        "enableElectUncleanMaster": settings.unclean_election,
+        "notifyBrokerRoleChanged": settings.notify_role_changed,
+        "brokerHeartbeatTimeout": milliseconds(10_000, settings),
+        "scanInactiveMasterInterval": milliseconds(5_000, settings),
+        "raftHeartbeatInterval": raft_milliseconds(400 if settings.sparse_heartbeats else 200, settings),
+        "raftMinElectionTimeout": raft_milliseconds(1_000, settings),
+        "raftMaxElectionTimeout": raft_milliseconds(2_000, settings),
+        "raftSnapshotThreshold": settings.snapshot_threshold,
+        **planted,
+    }
+    if settings.controllers_alone:
+        program = PythonProgram(main="system_under_test.rocketmq.node:controller", config=config)
+        return NodeSpec(name=name, groups=("controllers",), program=program, ports=(CONTROLLER_PORT,))
+    config = {"listenPort": NAMESERVER_PORT, "enableControllerInNamesrv": True, **config}
+    program = PythonProgram(main="system_under_test.rocketmq.node:nameserver", config=config)
+    return NodeSpec(name=name, groups=("controllers",), program=program, ports=(NAMESERVER_PORT, CONTROLLER_PORT))
 
 
-def _broker(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
-    controllers = controller_names(settings)
-    learners = broker_names(settings)[settings.brokers - settings.learners :]
+def _name_server(name: str, planted: Mapping[str, str]) -> NodeSpec:
+    config = {"listenPort": NAMESERVER_PORT, **planted}
+    program = PythonProgram(main="system_under_test.rocketmq.node:nameserver", config=config)
+    return NodeSpec(name=name, groups=("name-servers",), program=program, ports=(NAMESERVER_PORT,))
+
+
+def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
+    roles = _elected(name, group, settings) if settings.has_controllers else _configured(name, group, settings)
     return NodeSpec(
         name=name,
         groups=("brokers",),
         program=PythonProgram(
             main="system_under_test.rocketmq.node:broker",
             config={
-                "brokerName": BROKER_GROUP,
+                "brokerName": group.name,
                 "brokerClusterName": "stormproof",
                 "listenPort": BROKER_PORT,
                 "haListenPort": HA_PORT,
-                "namesrvAddr": ";".join(addresses(controllers, NAMESERVER_PORT)),
-                "enableControllerMode": True,
-                "controllerAddr": ";".join(addresses(controllers, CONTROLLER_PORT)),
-                "allAckInSyncStateSet": settings.all_ack,
-                "inSyncReplicas": settings.in_sync_replicas,
-                "minInSyncReplicas": settings.min_in_sync_replicas,
+                "namesrvAddr": ";".join(addresses(name_server_names(settings), NAMESERVER_PORT)),
+                **roles,
                 "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
                 "ackAfterFlush": settings.ack_durable,
-                "asyncLearner": name in learners,
                 "mappedFileSizeCommitLog": settings.file_bytes,
                 "syncFromLastFile": settings.sync_from_last_file,
                 "slaveReadEnable": True,
                 "readUnCommitted": settings.read_uncommitted,
                 **_cleaning(settings),
+                "maxHashSlotNum": 1_000,
+                "maxIndexNum": 4_000,
                 "topics": {TOPIC: settings.topic_queues},
-                "brokerHeartbeatInterval": milliseconds(3_000 if settings.sparse_heartbeats else 1_000, settings),
-                "syncBrokerMetadataPeriod": milliseconds(5_000, settings),
-                "checkSyncStateSetPeriod": milliseconds(5_000, settings),
-                "syncControllerMetadataPeriod": milliseconds(10_000, settings),
-                "haMaxTimeSlaveNotCatchup": milliseconds(15_000, settings),
                 "haSendHeartbeatInterval": milliseconds(5_000, settings),
                 "haHousekeepingInterval": milliseconds(20_000, settings),
                 "slaveSynchronizePeriod": milliseconds(10_000, settings),
                 "registerNameServerPeriod": milliseconds(30_000, settings),
+                "channelExpiredTimeout": milliseconds(120_000, settings),
+                "scanNotActiveChannelInterval": milliseconds(10_000, settings),
+                "rebalanceLockMaxLiveTime": milliseconds(60_000, settings),
+                "transactionTimeOut": milliseconds(6_000, settings),
+                "transactionCheckInterval": milliseconds(10_000, settings),
+                "transactionCheckMax": CHECK_MAX,
+                "scheduleDeliveryMode": settings.delay_delivery.upper(),
+                **TIMERS,
                 **planted,
             },
         ),
@@ -117,3 +129,27 @@ def _cleaning(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
         cleaning["fileReservedTimeMillis"] = milliseconds(round(settings.retention_s * 1000), settings)
         cleaning["deleteWhen"] = ";".join(f"{hour:02}" for hour in range(24))
     return cleaning
+
+
+def _elected(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Mapping[str, object]:
+    return {
+        "enableControllerMode": True,
+        "controllerAddr": ";".join(addresses(controller_names(settings), CONTROLLER_PORT)),
+        "controllerDeployedStandAlone": settings.controllers_alone,
+        "allAckInSyncStateSet": settings.all_ack,
+        "inSyncReplicas": settings.in_sync_replicas,
+        "minInSyncReplicas": settings.min_in_sync_replicas,
+        "asyncLearner": name not in group.voters,
+        "brokerHeartbeatInterval": milliseconds(3_000 if settings.sparse_heartbeats else 1_000, settings),
+        "syncBrokerMetadataPeriod": milliseconds(5_000, settings),
+        "checkSyncStateSetPeriod": milliseconds(5_000, settings),
+        "syncControllerMetadataPeriod": milliseconds(10_000, settings),
+        "haMaxTimeSlaveNotCatchup": milliseconds(15_000, settings),
+    }
+
+
+def _configured(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Mapping[str, object]:
+    """The first broker of a group is its master."""
+    place = group.brokers.index(name)
+    master = "SYNC_MASTER" if settings.deployment == "dual-write" else "ASYNC_MASTER"
+    return {"enableControllerMode": False, "brokerRole": "SLAVE" if place else master, "brokerId": place}

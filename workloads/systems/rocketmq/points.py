@@ -57,6 +57,7 @@ _ROLES: Mapping[str, str] = {
     "giving-up-failed": "the controllers did not answer a broker that wants to be master no more",
     "broker-announced": "a NameServer has noted a broker's role and is about to answer",
     "name-server-answered": "a broker has heard from a NameServer that it is registered, or refused",
+    "configured-role-taken": "a broker outside of controller mode serves in its role; NameServers do not know it yet",
     "announcement-expired": "a NameServer has forgotten a broker that was silent for too long",
     "left-unannounced": "a broker that stops could not tell a NameServer",
 }
@@ -91,6 +92,10 @@ _REPLICATION: Mapping[str, str] = {
     "about-to-copy-anew": "a slave whose log ends before what its master has left is about to empty it",
     "about-to-begin-log": "a slave knows where queues stood at the place at which its empty log is to begin",
     "log-begun": "a slave's log begins at a place of its master's, and is empty",
+    "classic-slave-begun": "a configured master knows where a slave's log ends, and has sent it nothing yet",
+    "classic-ack-received": "a configured master has counted an acknowledgement; sends that waited are not told yet",
+    "classic-slave-gone": "a configured master has noticed that a slave's connection ended",
+    "surplus-set-aside": "a slave has kept what its master lacks beside its log, durably, and is about to cut it there",
     "topics-copied": "a slave has taken over its master's topics, durably",
     "consumer-offsets-copied": "a slave has taken over how far its master's consumers have read, in memory",
     "copy-failed": "a slave's question for its master's topics and consumers' offsets was not answered",
@@ -100,8 +105,18 @@ _STORE: Mapping[str, str] = {
     "put-appended": "a master has written a message; no slave was sent it",
     "put-sent-on": "a master has sent a message on to its slaves; it is not acknowledged",
     "put-flushed": "a message is durable at the master that took it (sync flush only)",
-    "put-confirmed": "a send is about to be answered with success",
-    "put-unconfirmed": "a send is about to be answered without certainty: not flushed or replicated in time",
+    "about-to-deliver": "a master is about to write a message to its topic that has waited in another one",
+    "delivery-refused": "a master could not write a message that is due, and will try again",
+    "delayed-message-delivered": "a delayed message is confirmed in its topic; the progress of its level is not noted",
+    "timer-delivered": "a message that was due at some time is confirmed in its topic, and not noted as done",
+    "timers-read-again": "a master's wall clock went back, and it is about to make its wheel of timers anew",
+    "about-to-commit-transaction": "a master is about to write a message that its producer commits, and that it has",
+    "about-to-end-transaction": "a master is about to write that a transaction has ended without a message",
+    "transaction-ended": "the end of a transaction is written, confirmed or not, and about to be answered",
+    "producer-asked": "a master has asked a producer how a transaction ends",
+    "no-producer-to-ask": "a master has found no producer that it could ask how a transaction ends",
+    "put-confirmed": "a send, or what a consumer says of a popped message, is about to be answered with success",
+    "put-unconfirmed": "such a request is about to be answered without certainty: not flushed or replicated in time",
     "about-to-answer": "a node is about to answer a request that had to wait",
     "answered": "a node has answered a request that had to wait",
     "answer-undeliverable": "the connection ended before a request could be answered",
@@ -118,4 +133,15 @@ _STORE: Mapping[str, str] = {
     "checkpoint-written": "a broker's checkpoint is durable",
 }
 
-POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE}
+_POP: Mapping[str, str] = {
+    "pop-resumed": "a new master has read from the revive log which messages are given out; it gives out none yet",
+    "pop-checkpointed": "a master has written the checkpoints of a pop; no slave was sent them",
+    "about-to-give-out": "a pop's checkpoints are safe; its messages are not sent to the consumer yet",
+    "pop-ack-appended": "a master has written that a popped message is acknowledged; no slave was sent it",
+    "pop-renewal-appended": "a master has written another invisible time of a popped message; no slave was sent it",
+    "pop-revival-appended": "a master has written where messages will come again, and not put them there",
+    "pop-not-revived": "a master could not let popped messages come again that are due, and is about to wait",
+    "pop-revived": "a master has put popped messages where they come again; no slave was sent them",
+}
+
+POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE, **_POP}

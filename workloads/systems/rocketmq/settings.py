@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from string import ascii_lowercase
 from typing import Annotated, Literal
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
 from harness.record.scenario import SettingValue
 
-BROKER_GROUP = "broker-a"
+Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write"]
+
 TOPIC = "storm"
 NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
@@ -22,8 +24,19 @@ SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
 class RocketmqSettings:
     """RocketMQ's settings by the names used here; `time_scale` shortens all of its periods alike."""
 
+    deployment: Deployment = "controller"
+    """`controller`: masters are elected by controllers. Without these: `single`, one master; `masters`, several;
+    `async-slaves` and `dual-write`, masters with slaves that they do not wait for, or do. Nobody is promoted then."""
+    groups: Annotated[int, Bounds(0, 20)] = 0
+    """Of brokers: each has its own queues, and a log of its own. 0 is as usual: one, or two where there are masters
+    only."""
     controllers: Annotated[int, Bounds(1, 50)] = 3
+    controllers_alone: bool = False
+    """Controllers run by themselves, instead of in NameServers."""
+    name_servers: Annotated[int, Bounds(0, 50)] = 0
+    """NameServers without a controller in them. 0 is as usual: none, or three where no controller is in any."""
     brokers: Annotated[int, Bounds(1, 100)] = 3
+    """Of each group, its master among them; where there are masters only, one whatever is given here."""
     all_ack: bool = True
     in_sync_replicas: Annotated[int, Bounds(1, 100)] = 1
     min_in_sync_replicas: Annotated[int, Bounds(1, 100)] = 2
@@ -35,8 +48,11 @@ class RocketmqSettings:
     """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
     notify_role_changed: bool = True
     learners: Annotated[int, Bounds(0, 99)] = 0
-    """How many of the brokers are asynchronous learners (the last ones)."""
+    """How many of each group's brokers are asynchronous learners (the last ones)."""
+    delay_delivery: Literal["single", "level", "async"] = "level"
+    """Who delivers messages that are delayed by a level: one worker for all, one a level, many a level."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
+    """Of each group."""
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = SEGMENT_BYTES
     """Of each file of the log; where messages expire, 4 KiB unless another size is set."""
     retention_s: Annotated[float, Bounds(0, 1_000_000)] = 0.0
@@ -57,6 +73,12 @@ class RocketmqSettings:
         return SMALL_SEGMENT_BYTES if self.retention_s and self.segment_bytes == SEGMENT_BYTES else self.segment_bytes
 
     def __post_init__(self) -> None:
+        if self.deployment == "controller":
+            self._require_possible_set()
+        else:
+            self._require_no_controllers()
+
+    def _require_possible_set(self) -> None:
         if self.learners >= self.brokers:
             raise UsageError(f"learners must be less than brokers ({self.brokers}), got {self.learners}")
         if self.read_uncommitted and self.all_ack:
@@ -70,12 +92,88 @@ class RocketmqSettings:
                     f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
                 )
 
+    def _require_no_controllers(self) -> None:
+        """What only controllers, or brokers that they elect, give a meaning."""
+        for field in fields(self):
+            if field.name in OF_CONTROLLER_MODE and getattr(self, field.name) != field.default:
+                raise UsageError(
+                    f"{field.name} means nothing with deployment={self.deployment}, which has no controllers; leave it "
+                    "out"
+                )
+        if not self.has_slaves and self.brokers not in (1, type(self).__dataclass_fields__["brokers"].default):
+            raise UsageError(
+                f"deployment={self.deployment} has one broker in each group, got brokers={self.brokers}; leave it out, "
+                "or choose a deployment with slaves"
+            )
+        if self.has_slaves and self.brokers < LEAST_WITH_SLAVES:
+            raise UsageError(
+                f"deployment={self.deployment} needs a master and a slave in each group: brokers must be at least "
+                f"{LEAST_WITH_SLAVES}, got {self.brokers}"
+            )
+        if self.deployment == "single" and self.groups > 1:
+            raise UsageError(
+                f"deployment=single has one broker, got groups={self.groups}; several masters are deployment=masters"
+            )
+        if self.deployment == "masters" and self.groups == 1:
+            raise UsageError("deployment=masters needs at least two groups, got 1; one master is deployment=single")
+
+    @property
+    def has_controllers(self) -> bool:
+        return self.deployment == "controller"
+
+    @property
+    def has_slaves(self) -> bool:
+        """Slaves of a configured master."""
+        return self.deployment in ("async-slaves", "dual-write")
+
+    @property
+    def replicas(self) -> int:
+        """Of each group."""
+        return 1 if self.deployment in ("single", "masters") else self.brokers
+
+    @property
+    def needed_replicas(self) -> int:
+        """Without so many a group does not acknowledge anything."""
+        if self.has_controllers:
+            return max(self.min_in_sync_replicas, 1 if self.all_ack else self.in_sync_replicas)
+        return 2 if self.deployment == "dual-write" else 1
+
+
+OF_CONTROLLER_MODE = (
+    "controllers",
+    "controllers_alone",
+    "all_ack",
+    "in_sync_replicas",
+    "min_in_sync_replicas",
+    "unclean_election",
+    "notify_role_changed",
+    "read_uncommitted",
+    "sync_from_last_file",
+    "learners",
+    "snapshot_threshold",
+)
+LEAST_WITH_SLAVES = 2
+USUAL_NAME_SERVERS = 3
+
+
+@dataclass(frozen=True)
+class BrokerGroup:
+    """The replicas of one log."""
+
+    name: str
+    """RocketMQ's brokerName."""
+    brokers: tuple[str, ...]
+    """Its nodes; the first is the master where that is configured."""
+    voters: tuple[str, ...]
+    """Those that may be elected, or all."""
+
 
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "ack_durable": (True,),
     "all_ack": (False,),
     "brokers": (1, 2, 4, 5),
     "controllers": (1, 5),
+    "delay_delivery": ("single", "async"),
     "flush": ("async",),
     "in_sync_replicas": (2,),
     "learners": (1,),
@@ -89,6 +187,12 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
 }
 """What storms are drawn from, beside the defaults."""
 
+EXPLORED_WITHOUT_CONTROLLERS: Mapping[str, tuple[SettingValue, ...]] = {
+    "flush": ("async",),
+    "retention_s": (10.0, 30.0),
+    "segment_bytes": (4_096, 65_536),
+}
+
 PACES: Mapping[str, tuple[SettingValue, ...]] = {
     "sparse_heartbeats": (True,),
     "time_scale": (0.1, 0.1, 0.15, 0.2, 0.3),
@@ -96,11 +200,40 @@ PACES: Mapping[str, tuple[SettingValue, ...]] = {
 
 
 def controller_names(settings: RocketmqSettings) -> list[str]:
-    return [f"c{i + 1}" for i in range(settings.controllers)]
+    return [f"c{i + 1}" for i in range(settings.controllers)] if settings.has_controllers else []
+
+
+def lone_name_servers(settings: RocketmqSettings) -> list[str]:
+    """NameServers without a controller."""
+    usual = 0 if settings.has_controllers and not settings.controllers_alone else USUAL_NAME_SERVERS
+    count = settings.name_servers or usual
+    return [f"n{i + 1}" for i in range(count)]
+
+
+def name_server_names(settings: RocketmqSettings) -> list[str]:
+    """All nodes in which there is one."""
+    embedded = [] if settings.controllers_alone else controller_names(settings)
+    return [*embedded, *lone_name_servers(settings)]
+
+
+def broker_groups(settings: RocketmqSettings) -> tuple[BrokerGroup, ...]:
+    """Brokers are numbered through: of groups of three, b4 is the first of the second."""
+    count = settings.groups or (2 if settings.deployment == "masters" else 1)
+    replicas = settings.replicas
+    groups = []
+    for number in range(count):
+        brokers = tuple(f"b{number * replicas + i + 1}" for i in range(replicas))
+        voters = brokers[: replicas - settings.learners]
+        groups.append(BrokerGroup(name=f"broker-{ascii_lowercase[number]}", brokers=brokers, voters=voters))
+    return tuple(groups)
+
+
+def group_of(settings: RocketmqSettings, broker: str) -> BrokerGroup:
+    return next(group for group in broker_groups(settings) if broker in group.brokers)
 
 
 def broker_names(settings: RocketmqSettings) -> list[str]:
-    return [f"b{i + 1}" for i in range(settings.brokers)]
+    return [broker for group in broker_groups(settings) for broker in group.brokers]
 
 
 def addresses(names: list[str], port: int) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_names, controller_names
+from workloads.systems.rocketmq.settings import RocketmqSettings, broker_groups, controller_names, lone_name_servers
 
 QUORUM_OF_THREE = 3
 """Fewer controllers than this cannot lose one."""
@@ -57,9 +57,13 @@ class RocketmqWatch:
 
     def __init__(self, settings: RocketmqSettings) -> None:
         self._settings = settings
-        self._brokers = {name: _Node(life="down") for name in broker_names(settings)}
+        groups = broker_groups(settings)
+        self._groups = [{name: _Node(life="down") for name in group.brokers} for group in groups]
         self._controllers = {name: _Node(life="down") for name in controller_names(settings)}
-        self._nodes = {**self._brokers, **self._controllers}
+        name_servers = {name: _Node(life="down") for name in lone_name_servers(settings)}
+        self._nodes = {
+            name: node for nodes in (*self._groups, self._controllers, name_servers) for name, node in nodes.items()
+        }
         self._cuts: dict[tuple[str, str], None] = {}
 
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
@@ -70,33 +74,43 @@ class RocketmqWatch:
 
     def roles(self) -> Mapping[str, tuple[str, ...]]:
         roles: dict[str, tuple[str, ...]] = {}
-        active, primary = self._newest(self._controllers, "leader"), self._newest(self._brokers, "master")
+        active = self._newest(self._controllers, "leader")
+        primaries = [(brokers, self._newest(brokers, "master")) for brokers in self._groups]
         dispensable: list[str] = []
         if active is not None:
             roles["active-controller"] = (active,)
             if self._settings.controllers >= QUORUM_OF_THREE:
                 dispensable.append(active)
-        if primary is not None:
-            roles["primary"] = (primary,)
-            dispensable += self._dispensable_broker(primary)
+        for brokers, primary in primaries:
+            if primary is not None:
+                roles["primary"] = (*roles.get("primary", ()), primary)
+                dispensable += self._dispensable_broker(brokers, primary)
         if dispensable:
             roles["dispensable"] = tuple(dispensable)
         return roles
 
     def state(self) -> tuple[str, ...]:
-        primary = self._newest(self._brokers, "master")
-        master = None if primary is None else self._nodes[primary]
-        brokers = sorted(self._broker_word(node, master) for node in self._brokers.values())
+        masters = [self._master(brokers) for brokers in self._groups]
+        words = [
+            word
+            for brokers, master in zip(self._groups, masters, strict=True)
+            for word in sorted(self._broker_word(node, brokers, master) for node in brokers.values())
+        ]
         controllers = sorted(_word(node, self._controllers) for node in self._controllers.values())
         cuts = {
             f"cut {self._nodes[source].role}>{self._nodes[target].role}"
             for source, target in self._cuts
             if source in self._nodes and target in self._nodes
         }
-        return (*brokers, *controllers, *_set_words(master), *sorted(cuts))
+        sets = [word for master in masters for word in _set_words(master)]
+        return (*words, *controllers, *sets, *sorted(cuts))
 
-    def _broker_word(self, node: _Node, master: _Node | None) -> str:
-        word = _word(node, self._brokers)
+    def _master(self, brokers: Mapping[str, _Node]) -> _Node | None:
+        primary = self._newest(brokers, "master")
+        return None if primary is None else brokers[primary]
+
+    def _broker_word(self, node: _Node, brokers: Mapping[str, _Node], master: _Node | None) -> str:
+        word = _word(node, brokers)
         if master is None or node.broker_id is None or node is master:
             return word
         member = "member" if node.broker_id in master.members else "outside"
@@ -108,13 +122,15 @@ class RocketmqWatch:
         playing = [name for name, node in nodes.items() if node.role == role and node.is_up]
         return max(playing, key=lambda name: nodes[name].epoch, default=None)
 
-    def _dispensable_broker(self, primary: str) -> tuple[str, ...]:
-        """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
+    def _dispensable_broker(self, brokers: Mapping[str, _Node], primary: str) -> tuple[str, ...]:
+        """A broker without which the group must go on: the master, where another member of the SyncStateSet lives; a
+        configured master never, but of its slaves one more than it waits for."""
         settings, master = self._settings, self._nodes[primary]
-        needed = max(settings.min_in_sync_replicas, 1 if settings.all_ack else settings.in_sync_replicas)
-        if settings.brokers - settings.learners - 1 < needed:
+        if settings.replicas - settings.learners - 1 < settings.needed_replicas:
             return ()
-        others = {name: node for name, node in self._brokers.items() if name != primary}
+        others = {name: node for name, node in brokers.items() if name != primary}
+        if not settings.has_controllers:
+            return tuple(name for name, node in others.items() if node.is_up)[-1:]
         if any(node.is_up and node.broker_id in master.members for node in others.values()):
             return (primary,)
         return tuple(name for name, node in others.items() if node.broker_id not in master.members)[:1]
@@ -199,7 +215,7 @@ _HANDLERS = {
 
 
 def _word(node: _Node, peers: Mapping[str, _Node]) -> str:
-    newest = max(peer.epoch for peer in peers.values())
+    newest = max((peer.epoch for peer in peers.values()), default=0)
     behind = min(newest - node.epoch, FARTHEST)
     return f"{node.role if node.life == 'up' else f'{node.role}({node.life})'}-{behind}"
 

@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 
 from system_under_test.rocketmq.broker.caught_up import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.replication import SlaveConnection as AnySlaveConnection
 from system_under_test.rocketmq.broker.ha.wire import (
     ACK_SIZE,
+    SLAVE_HANDSHAKE_SIZE,
     HAState,
     SlaveHandshake,
     WireError,
     decode_ack,
+    decode_slave_handshake,
     encode_master_handshake,
     encode_transfer,
 )
@@ -224,3 +227,46 @@ class MasterConnection:
         entries = self._entries
         while self._position + 1 < len(entries) and entries[self._position + 1].start_offset <= self._next_offset:
             self._position += 1
+
+
+class ElectedOffice:
+    """`Office` of a master that the controllers have named: slaves say who they are by a handshake."""
+
+    def __init__(
+        self,
+        mastership: Mastership,
+        batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end,
+        *,
+        holds_a_part: Callable[[int, int], bool] = holds_a_part,
+        is_possible_ack: Callable[[int, int, int], bool] = is_possible_ack,
+    ) -> None:
+        self.mastership = mastership
+        self._batch_end = batch_end
+        self._holds_a_part = holds_a_part
+        self._is_possible_ack = is_possible_ack
+
+    async def meet(self, connection: Connection) -> MasterConnection:
+        """Raises ConnectionClosed, WireError, TimeoutError."""
+        mastership = self.mastership
+        handshake = decode_slave_handshake(
+            await mastership.host.clock.within(
+                mastership.config.ha_housekeeping_s, connection.read_exactly(SLAVE_HANDSHAKE_SIZE)
+            )
+        )
+        if mastership.ended:
+            raise ConnectionClosed("this broker is the master no more")
+        slave = MasterConnection(
+            mastership,
+            connection,
+            handshake,
+            self._batch_end,
+            holds_a_part=self._holds_a_part,
+            is_possible_ack=self._is_possible_ack,
+        )
+        mastership.attach(slave)
+        return slave
+
+    def part(self, slave: AnySlaveConnection) -> None:
+        assert isinstance(slave, MasterConnection)
+        slave.close()
+        self.mastership.detach(slave)

@@ -12,12 +12,12 @@ another master, has closed the connection its acks came on. If it acked before t
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.waiting_puts import WaitingPuts, never_replicated
 from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress, wanted_members
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
@@ -69,12 +69,14 @@ class Mastership:
         self.set_due = asyncio.Event()
         """The SyncStateSet may have to change."""
         self.confirm_moved = asyncio.Event()
+        self.on_end: list[Callable[[], None]] = []
+        """Each is called when the role is lost; must not block."""
         self._own_acked_offset = own_acked_offset
         self._view = view
         self._must_ack = view.must_ack
         self._connections: dict[int, SlaveConnection] = {}
         self._acked: dict[int, int] = {}
-        self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
+        self._waiting = WaitingPuts()
         host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
         self.advance()
 
@@ -92,9 +94,17 @@ class Mastership:
         self._must_ack = view.must_ack
         self.advance()
 
+    @property
+    def in_sync(self) -> int:
+        return len(self._view.members)
+
     def enough_in_sync(self) -> bool:
         """Whether a put may be written at all."""
-        return len(self._view.members) >= self.config.min_in_sync_replicas
+        return self.in_sync >= self.config.min_in_sync_replicas
+
+    def slave_available(self) -> bool:
+        """The SyncStateSet decides whom a put waits for; where its members are all that is needed, there is no lack."""
+        return True
 
     def appended(self) -> None:
         """The log has grown: send it on at once."""
@@ -149,12 +159,7 @@ class Mastership:
             self.confirm_moved.set()
         waiting = self._waiting
         if waiting:
-            done = self.replicated_offset(least)
-            # Those given up by their waiters leave as well, or a set that never acks would let them pile up.
-            while waiting and (waiting[0][0] <= done or waiting[0][1].done()):
-                future = waiting.popleft()[1]
-                if not future.done():
-                    future.set_result(True)
+            waiting.release(self.replicated_offset(least))
 
     def confirmable_offset(self, least_acked: int | None) -> int:
         """How far the log is confirmed while all who must ack have acked `least_acked`; None: one is disconnected."""
@@ -168,12 +173,10 @@ class Mastership:
 
         To be called in the order of the offsets.
         """
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         if self.ended:
-            future.set_result(False)
-        else:
-            self._waiting.append((end_offset, future))
-            self.advance()
+            return never_replicated()
+        future = self._waiting.add(end_offset)
+        self.advance()
         return future
 
     def was_heard(self, broker_id: int, since_ns: int) -> bool:
@@ -233,10 +236,9 @@ class Mastership:
             connection.close()
         self._connections.clear()
         self._acked.clear()
-        while self._waiting:
-            future = self._waiting.popleft()[1]
-            if not future.done():
-                future.set_result(False)
+        self._waiting.give_up()
+        for call in self.on_end:
+            call()
 
     def replicated_offset(self, least: int | None) -> int:
         """The end of what is replicated as configured; -1 for nothing.

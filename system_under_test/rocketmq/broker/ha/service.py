@@ -6,35 +6,33 @@ Slaves that connect while there is no mastership are turned away and try again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
-from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.ha.slave_client import Beginnings, SlaveClient
-from system_under_test.rocketmq.broker.ha.wire import SLAVE_HANDSHAKE_SIZE, WireError, decode_slave_handshake
-from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Follower, Office, SlaveConnection
+from system_under_test.rocketmq.broker.ha.wire import WireError
 from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
-from system_under_test.storage.message_store import MessageStore
 
 
 class HAService:
-    """At most one of `mastership` and the slave client is there at a time."""
+    """At most one of an office and a follower is there at a time."""
 
-    def __init__(self, host: Host, store: MessageStore, config: BrokerConfig, parts: BrokerParts) -> None:
-        self.mastership: Mastership | None = None
+    def __init__(self, host: Host, config: BrokerConfig) -> None:
         self._host = host
-        self._store = store
         self._config = config
-        self._parts = parts
         self._listener: Listener | None = None
-        self._client: SlaveClient | None = None
+        self._office: Office | None = None
+        self._follower: Follower | None = None
         self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def mastership(self) -> AnyMastership | None:
+        """None while this broker is not the master."""
+        return None if self._office is None else self._office.mastership
 
     @property
     def hears_master(self) -> bool:
         """Whether this broker is a slave whose master serves it now."""
-        return self._client is not None and self._client.hears_master
+        return self._follower is not None and self._follower.hears_master
 
     async def start(self) -> None:
         self._listener = await self._host.network.listen(self._config.ha_listen_port, self._accept)
@@ -45,73 +43,41 @@ class HAService:
         self.end_mastership()
         await self.end_following()
 
-    def begin_mastership(self, mastership: Mastership) -> None:
+    def begin_mastership(self, office: Office) -> None:
         """Slaves are served from now on."""
         self.end_mastership()
-        self.mastership = mastership
+        self._office = office
         self._tasks = [
-            self._host.spawn(self._housekeep(mastership), "HA housekeeping"),
-            self._host.spawn(self._tell_confirm_offset(mastership), "confirm offset notices"),
+            self._host.spawn(self._housekeep(office.mastership), "HA housekeeping"),
+            self._host.spawn(self._tell_confirm_offset(office.mastership), "confirm offset notices"),
         ]
 
     def end_mastership(self) -> None:
-        if self.mastership is not None:
-            self.mastership.end()
-            self.mastership = None
+        if self._office is not None:
+            self._office.mastership.end()
+            self._office = None
         for task in self._tasks:
             task.cancel()
         self._tasks = []
 
-    async def follow(
-        self,
-        own_id: int,
-        master_address: str,
-        master_epoch: int,
-        beginnings: Beginnings,
-        on_other_epoch: Callable[[], None],
-    ) -> None:
-        """Replicate from the master whose HA port is at `master_address`."""
+    async def follow(self, follower: Follower) -> None:
+        """Copy a master's log."""
         await self.end_following()
-        self._client = SlaveClient(
-            self._host,
-            self._store,
-            self._config,
-            self._parts,
-            own_id=own_id,
-            master_address=master_address,
-            master_epoch=master_epoch,
-            beginnings=beginnings,
-            on_other_epoch=on_other_epoch,
-        )
-        self._client.start()
+        self._follower = follower
+        follower.start()
 
     async def end_following(self) -> None:
-        if self._client is not None:
-            await self._client.stop()
-            self._client = None
+        if self._follower is not None:
+            await self._follower.stop()
+            self._follower = None
 
     async def _accept(self, connection: Connection) -> None:
-        mastership = self.mastership
-        slave: MasterConnection | None = None
+        office = self._office
+        slave: SlaveConnection | None = None
         try:
-            if mastership is None:
+            if office is None:
                 return
-            handshake = decode_slave_handshake(
-                await self._host.clock.within(
-                    self._config.ha_housekeeping_s, connection.read_exactly(SLAVE_HANDSHAKE_SIZE)
-                )
-            )
-            if mastership.ended:
-                return
-            slave = MasterConnection(
-                mastership,
-                connection,
-                handshake,
-                self._parts.batch_end,
-                holds_a_part=self._parts.holds_a_part,
-                is_possible_ack=self._parts.is_possible_ack,
-            )
-            mastership.attach(slave)
+            slave = await office.meet(connection)
             await slave.run()
         except (ConnectionClosed, TimeoutError):
             pass
@@ -119,16 +85,15 @@ class HAService:
             self._host.log("slave_turned_away", remote=connection.remote, reason=str(error))
         finally:
             connection.close()
-            if mastership is not None and slave is not None:
-                slave.close()
-                mastership.detach(slave)
+            if office is not None and slave is not None:
+                office.part(slave)
 
-    async def _housekeep(self, mastership: Mastership) -> None:
+    async def _housekeep(self, mastership: AnyMastership) -> None:
         while not mastership.ended:
             await self._host.clock.sleep(self._config.ha_heartbeat_s)
             mastership.housekeep()
 
-    async def _tell_confirm_offset(self, mastership: Mastership) -> None:
+    async def _tell_confirm_offset(self, mastership: AnyMastership) -> None:
         """Idle slaves hear of a confirm offset that moved a little later: most often the next batch tells it."""
         while not mastership.ended:
             await mastership.confirm_moved.wait()

@@ -14,13 +14,12 @@ that place, and whether it lacks something that the master has; both are durable
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender
+from system_under_test.rocketmq.broker.ha.following import Following, NoCommonPoint
 from system_under_test.rocketmq.broker.ha.wire import (
     MASTER_HANDSHAKE_HEADER_SIZE,
     TRANSFER_HEADER_SIZE,
@@ -35,15 +34,10 @@ from system_under_test.rocketmq.broker.ha.wire import (
     encode_slave_handshake,
 )
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, DiskFull, Host
+from system_under_test.runtime.host import Connection, ConnectionClosed, DiskFull, Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochMap, common_point, is_before, taken_over
-from system_under_test.storage.errors import BadOffset
 from system_under_test.storage.log_beginning import QueueOffsets
 from system_under_test.storage.message_store import MessageStore
-
-
-class NoCommonPoint(Exception):
-    """The own log and the master's have no epoch in common: a human has to decide."""
 
 
 class Beginnings(Protocol):
@@ -84,28 +78,16 @@ class SlaveClient:
         self._state = HAState.READY
         self._their_begin = 0
         self._partial = config.sync_from_last_file if self._is_empty else store.is_part
-        self._connection: Connection | None = None
-        self._stopping = False
-        self._task: asyncio.Task[None] | None = None
-        self._heard_ns = 0
-        self._acked_offset = 0
+        self._following = Following(host, store, config, master_address, self._replicate, encode_ack)
 
     def start(self) -> None:
-        self._task = self._host.spawn(self._run(), f"slave of {self._master_address}")
+        self._following.start()
 
     async def stop(self) -> None:
-        """After it the log is this client's no more. A cut under way is finished, never left half done."""
-        self._stopping = True
+        """After it the log is this client's no more."""
         self._beginnings.close()
         self._enter(HAState.SHUTDOWN)
-        task = self._task
-        if task is None or task.done():
-            return
-        if self._connection is None:
-            task.cancel()
-        else:
-            self._connection.close()
-        await asyncio.wait([task])
+        await self._following.stop()
 
     @property
     def hears_master(self) -> bool:
@@ -121,53 +103,18 @@ class SlaveClient:
             self._state = state
             self._host.log("ha_state", master=self._master_address, state=state.name)
 
-    async def _run(self) -> None:
-        host, config = self._host, self._config
-        while not self._stopping:
-            self._enter(HAState.READY)
-            try:
-                self._connection = await host.network.connect(self._master_address, config.controller_timeout_s)
-            except ConnectFailed:
-                await host.clock.sleep(config.ha_reconnect_s)
-                continue
-            watch = host.spawn(self._watch(self._connection), "slave's watch")
-            try:
-                await self._replicate(self._connection)
-            except (ConnectionClosed, TimeoutError):
-                pass
-            except (WireError, BadOffset) as error:
-                host.log("replication_stopped", master=self._master_address, reason=str(error))
-            except DiskFull as error:
-                self._enter(HAState.SUSPEND)
-                host.log("replication_stopped", master=self._master_address, reason=str(error))
-            except NoCommonPoint as error:
-                self._enter(HAState.SUSPEND)
-                host.log("manual_repair_needed", master=self._master_address, reason=str(error))
-                return
-            finally:
-                watch.cancel()
-                self._connection.close()
-                self._connection = None
-                if self._state is not HAState.SUSPEND:
-                    self._enter(HAState.READY)
-            if not self._stopping:
-                await host.clock.sleep(config.ha_reconnect_s)
-
-    async def _watch(self, connection: Connection) -> None:
-        """Repeat the ack from time to time, and give up a connection that has been silent for too long."""
-        clock = self._host.clock
-        self._heard_ns = clock.monotonic_ns()
-        self._acked_offset = -1
-        while not connection.closed:
-            await clock.sleep(self._config.ha_heartbeat_s)
-            if clock.monotonic_ns() - self._heard_ns > self._config.ha_housekeeping_s * 1e9:
-                connection.close()
-            elif self._acked_offset >= 0:
-                with suppress(ConnectionClosed):
-                    connection.write(encode_ack(self._acked_offset))
-
     async def _replicate(self, connection: Connection) -> None:
         """One connection from handshake to end."""
+        try:
+            await self._replicate_until_its_end(connection)
+        except (DiskFull, NoCommonPoint):
+            self._enter(HAState.SUSPEND)
+            raise
+        finally:
+            if self._state is not HAState.SUSPEND:
+                self._enter(HAState.READY)
+
+    async def _replicate_until_its_end(self, connection: Connection) -> None:
         store = self._store
         await self._parts.cut_before_following(store)
         self._enter(HAState.HANDSHAKE)
@@ -194,11 +141,11 @@ class SlaveClient:
         appender = self._parts.appender(self._host, store, self._config)
         self._enter(HAState.TRANSFER)
         try:
-            self._ack(connection, 0 if self._is_empty else store.max_offset)
+            self._following.ack(connection, 0 if self._is_empty else store.max_offset)
             while True:
                 transfer = decode_transfer_header(await connection.read_exactly(TRANSFER_HEADER_SIZE))
                 body = await connection.read_exactly(transfer.body_size) if transfer.body_size else b""
-                self._heard_ns = self._host.clock.monotonic_ns()
+                self._following.heard()
                 await self._take(connection, appender, transfer, body)
         finally:
             appender.close()
@@ -231,9 +178,7 @@ class SlaveClient:
                 f"own epochs {own} to {own_end}, and the master has deleted all before {self._their_begin}: empty this "
                 "broker's store but for its identity, or let it do so by copyAnewWhenExpired"
             )
-        self._host.log("copied_anew", end=own_end, begin=self._their_begin)
-        self._host.reached("about-to-copy-anew")
-        await self._store.truncate(self._store.min_offset)
+        await self._following.forget_expired(self._their_begin)
 
     async def _is_part(self) -> bool:
         """Whether the own log lacks what the master has, and had not expired there when it began."""
@@ -251,9 +196,7 @@ class SlaveClient:
             return
         queues = await self._beginnings.at(offset) if offset else {}
         is_part = self._parts.holds_a_part(offset, self._their_begin)
-        self._host.reached("about-to-begin-log")
         await store.begin_at(offset, queues, is_part=is_part)
-        self._host.reached("log-begun")
 
     def _is_same_epoch(self, transfer: TransferHeader, newest: EpochEntry) -> bool:
         """Whether the header's epoch is the newest known; either log may begin in its midst."""
@@ -277,22 +220,7 @@ class SlaveClient:
             self._host.reached("epoch-learnt", epoch=transfer.master_epoch, start=start)
         elif not self._is_same_epoch(transfer, newest):
             raise WireError(f"epoch {transfer.master_epoch}:{transfer.epoch_start_offset}, own newest is {newest}")
-        end_offset = self._acked_offset
-        if body:
-            self._host.reached(
-                "batch-received",
-                end=store.max_offset,
-                confirmed=store.confirm_offset,
-                until=transfer.offset + len(body),
-            )
-            end_offset = await appender.append(transfer.offset, body)
-            self._host.reached("batch-appended", end=store.max_offset)
-        self._ack(connection, end_offset)
-        self._host.reached("ack-sent")
+        await self._following.take(connection, appender, transfer.offset, body)
         store.advance_confirm_offset(
             self._parts.slave_confirm_offset(store.confirm_offset, transfer.confirm_offset, store.max_offset)
         )
-
-    def _ack(self, connection: Connection, offset: int) -> None:
-        self._acked_offset = offset
-        connection.write(encode_ack(offset))

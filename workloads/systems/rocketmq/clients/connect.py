@@ -17,6 +17,7 @@ from workloads.systems.rocketmq.settings import (
     RocketmqSettings,
     addresses,
     controller_names,
+    name_server_names,
     node_of,
 )
 
@@ -33,7 +34,7 @@ def request_timeout_s(settings: RocketmqSettings) -> float:
 
 def message_client(host: Any, settings: RocketmqSettings, timeout_s: float | None = None) -> MessageClient:
     limit_s = request_timeout_s(settings) if timeout_s is None else timeout_s
-    return MessageClient(host, addresses(controller_names(settings), NAMESERVER_PORT), limit_s)
+    return MessageClient(host, addresses(name_server_names(settings), NAMESERVER_PORT), limit_s)
 
 
 def key_value_client(host: Any, settings: RocketmqSettings, process: int) -> KeyValueClient:

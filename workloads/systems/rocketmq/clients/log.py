@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import PullResult
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
-from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, broker_names, node_of
+from workloads.systems.rocketmq.clients.queues import Queue, Queues
+from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, node_of
 
 BATCH = 32
 SLAVE_READ_SHARE = 0.2
@@ -21,7 +24,8 @@ class LogClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._host = host
         self._client = message_client(host, settings)
-        self._brokers = broker_names(settings)
+        self._queues = Queues(settings)
+        self._reads_slaves = settings.has_slaves
         self._group = f"consumers-{host.name}"
         self._positions: dict[str, int] = {}
         self._committed: dict[str, int] = {}
@@ -44,60 +48,83 @@ class LogClient:
     async def _send(self, operation: Operation) -> Operation:
         assert operation.value is not None
         message: int = operation.value["message"]
-        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % message)
+        group, queue = self._queues.of(operation)
+        sent = await self._client.send(TOPIC, queue, b"%d" % message, broker_name=group.name)
         value = {"message": message, "offset": sent.queue_offset, "messages": None}
         return operation._replace(type="ok", value=value, node=node_of(sent.broker))
 
     async def _poll(self, operation: Operation) -> Operation:
-        queue = queue_of(operation)
-        key = str(queue)
+        assert operation.key is not None
+        key, queue = operation.key, self._queues.of(operation)
         position = self._positions.get(key)
         resumed = None
         if position is None:
-            resumed = position = await self._client.query_offset(self._group, TOPIC, queue) or 0
+            committed = await self._client.query_offset(
+                self._group, TOPIC, queue.queue_id, broker_name=queue.group.name
+            )
+            resumed = position = committed or 0
         elif position != self._committed.get(key):
-            await self._commit(queue, position)
-        if self._host.random.random() < SLAVE_READ_SHARE:
-            replica = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
-            pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, replica)
-        else:
-            pulled = await self._client.consume(TOPIC, queue, position, BATCH, self._group)
+            await self._commit(key, queue, position)
+        pulled = await self._pull(queue, position)
         # What lies before the queue's beginning has expired; a queue that ends earlier may only lag.
         position = pulled.messages[-1][0] + 1 if pulled.messages else max(position, pulled.next_offset)
         self._positions[key] = position
         value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
-    async def _commit(self, queue: int, position: int) -> None:
+    async def _pull(self, queue: Queue, position: int) -> PullResult:
+        """From whom the client is sent to, or from any replica."""
+        name, queue_id = queue.group.name, queue.queue_id
+        if self._host.random.random() < SLAVE_READ_SHARE:
+            replica = f"{self._host.random.choice(queue.group.brokers)}:{BROKER_PORT}"
+            return await self._client.pull(TOPIC, queue_id, position, BATCH, self._group, replica, broker_name=name)
+        return await self._client.consume(TOPIC, queue_id, position, BATCH, self._group, broker_name=name)
+
+    async def _commit(self, key: str, queue: Queue, position: int) -> None:
         """What earlier polls have returned: nobody may ever see what this one will.
 
         A commit that fails means redelivery, which is legal.
         """
         try:
-            await self._client.update_offset(self._group, TOPIC, queue, position)
+            await self._client.update_offset(self._group, TOPIC, queue.queue_id, position, broker_name=queue.group.name)
         except ClientError:
             return
-        self._committed[str(queue)] = position
+        self._committed[key] = position
 
     async def _final_poll(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
         position: int = operation.value["offset"]
-        queue, replica = queue_of(operation), f"{operation.node}:{BROKER_PORT}"
-        pulled = await self._client.pull(TOPIC, queue, position, BATCH, "final", replica)
+        queue = self._queues.of(operation)
+        if operation.node not in queue.group.brokers:
+            return operation._replace(type="ok", value=_polled(position, ()))
+        replica = f"{operation.node}:{BROKER_PORT}"
+        pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
         while not pulled.messages and pulled.min_offset > position:
             # It begins later at this replica.
             position = pulled.min_offset
-            pulled = await self._client.pull(TOPIC, queue, position, BATCH, "final", replica)
+            pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
         return operation._replace(type="ok", value=_polled(position, pulled.messages))
 
     async def _caught_up(self, operation: Operation) -> Operation:
-        """Ok only if the position is the end of the queue at the master and at this replica alike."""
+        """Ok only if the position is the end of the queue at the master and at this replica alike.
+
+        A replica of another group has nothing of the queue; a slave that a human has to bring together with its master
+        is read to its own end.
+        """
         assert operation.value is not None and operation.node is not None
-        queue, position = queue_of(operation), operation.value["offset"]
-        master = await self._client.pull(TOPIC, queue, position, 1, "final", None)
-        replica = await self._client.pull(TOPIC, queue, position, 1, "final", f"{operation.node}:{BROKER_PORT}")
+        queue, position = self._queues.of(operation), operation.value["offset"]
+        if operation.node not in queue.group.brokers:
+            return operation._replace(type="ok")
+        address = f"{operation.node}:{BROKER_PORT}"
+        name, queue_id = queue.group.name, queue.queue_id
+        if self._reads_slaves and is_parted(await self._client.ha_status(address)):
+            own = await self._client.pull(TOPIC, queue_id, position, 1, "final", address)
+            if not own.messages and own.max_offset == position:
+                return operation._replace(type="ok")
+        master = await self._client.pull(TOPIC, queue_id, position, 1, "final", None, broker_name=name)
+        replica = await self._client.pull(TOPIC, queue_id, position, 1, "final", address)
         if master.messages or replica.messages or master.max_offset != position or replica.max_offset != position:
             raise OperationError(
                 PRECONDITION_FAILED,
@@ -106,9 +133,9 @@ class LogClient:
         return operation._replace(type="ok")
 
 
-def queue_of(operation: Operation) -> int:
-    assert operation.key is not None
-    return int(operation.key.rpartition("/")[2])
+def is_parted(status: Mapping[str, Any]) -> bool:
+    """Whether this slave has nothing in common with its master any more, by its administrators' answer."""
+    return bool(status.get("haClientRuntimeInfo", {}).get("state") == "SUSPEND")
 
 
 def _polled(position: int, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
-from workloads.systems.rocketmq.clients.log import queue_of
+from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
 
 REQUEST_TIMEOUT_S = 1.5
@@ -24,54 +24,64 @@ DRAIN_BATCH = 1024
 
 
 class QueueClient:
-    def __init__(self, host: Any, settings: RocketmqSettings) -> None:
-        self._client = message_client(host, settings, REQUEST_TIMEOUT_S)
-        self._requests = {"enqueue": self._enqueue, "dequeue": self._dequeue, "drain": self._drain}
+    def __init__(self, host: Any, settings: RocketmqSettings, *, batch: int = BATCH) -> None:
+        """`batch`: so many messages a dequeue takes at most."""
+        self._batch = batch
+        self.messages = message_client(host, settings, REQUEST_TIMEOUT_S)
+        self.queues = Queues(settings)
+        self._requests = {"enqueue": self._enqueue, "dequeue": self.dequeue, "drain": self.drain}
 
     async def open(self) -> None:
         return None
 
     async def close(self) -> None:
-        self._client.close()
+        self.messages.close()
 
     async def invoke(self, operation: Operation) -> Operation:
         return await carry_out(self._requests, operation)
 
     async def _enqueue(self, operation: Operation) -> Operation:
         assert operation.value is not None
-        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % operation.value["value"])
+        group, queue = self.queues.of(operation)
+        body = b"%d" % operation.value["value"]
+        sent = await self.messages.send(TOPIC, queue, body, broker_name=group.name)
         return operation._replace(type="ok", node=node_of(sent.broker))
 
-    async def _dequeue(self, operation: Operation) -> Operation:
-        queue = queue_of(operation)
-        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
-        pulled = await self._client.pull(TOPIC, queue, position, BATCH, GROUP)
+    async def dequeue(self, operation: Operation) -> Operation:
+        """What comes next. Raises ClientError."""
+        group, queue = self.queues.of(operation)
+        position = await self.messages.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
+        pulled = await self.messages.pull(TOPIC, queue, position, self._batch, GROUP, broker_name=group.name)
         if pulled.messages:
-            await self._commit(queue, pulled.messages[-1][0] + 1)
+            await self._commit(group.name, queue, pulled.messages[-1][0] + 1)
         elif pulled.next_offset > position:
             # What lies before the queue's beginning has expired.
-            await self._commit(queue, pulled.next_offset)
-        return operation._replace(type="ok", value=_delivered(pulled.messages), node=node_of(pulled.broker))
+            await self._commit(group.name, queue, pulled.next_offset)
+        return operation._replace(type="ok", value=_delivered(operation, pulled.messages), node=node_of(pulled.broker))
 
-    async def _commit(self, queue: int, position: int) -> None:
+    async def _commit(self, broker_name: str, queue: int, position: int) -> None:
         """One that fails means redelivery."""
         try:
-            await self._client.update_offset(GROUP, TOPIC, queue, position)
+            await self.messages.update_offset(GROUP, TOPIC, queue, position, broker_name=broker_name)
         except ClientError:
             return
 
-    async def _drain(self, operation: Operation) -> Operation:
+    async def drain(self, operation: Operation) -> Operation:
         """All from the group's offset to the end. Nothing is committed: a drain that fails loses nothing."""
-        queue = queue_of(operation)
-        position = await self._client.query_offset(GROUP, TOPIC, queue) or 0
+        group, queue = self.queues.of(operation)
+        position = await self.messages.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
         messages: tuple[tuple[int, bytes], ...] = ()
         while True:
-            pulled = await self._client.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP)
+            pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, broker_name=group.name)
             if not pulled.messages and position >= pulled.max_offset:
-                return operation._replace(type="ok", value=_delivered(messages), node=node_of(pulled.broker))
+                return operation._replace(type="ok", value=_delivered(operation, messages), node=node_of(pulled.broker))
             messages += pulled.messages
             position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.next_offset
 
 
-def _delivered(messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
-    return {"value": None, "values": [int(body) for _, body in messages]}
+def _delivered(operation: Operation, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
+    """With the places where they stood, if the workload has room for that."""
+    assert operation.value is not None
+    values = {"value": None, "values": [int(body.partition(b" ")[0]) for _, body in messages]}
+    places = {"places": [offset for offset, _ in messages]} if "places" in operation.value else {}
+    return {**operation.value, **values, **places}

@@ -1,0 +1,36 @@
+"""Several checkers as one: what any of them finds is found, and what none could decide is undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from checkers.anomaly import Meaning
+from checkers.plan import Checker, CheckRequest, Engine
+from checkers.verdict import CheckerResult, merge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conjunction:
+    """Its parts report anomalies of different names; of statistics of one name, the first part's are shown."""
+
+    name: str
+    parts: tuple[Checker, ...]
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        return {name: meaning for part in self.parts for name, meaning in part.meanings.items()}
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        results = [part.check(request, engine) for part in self.parts]
+        statistics: dict[str, Any] = reduce(lambda shown, result: {**result.statistics, **shown}, results, {})
+        anomalies = {name: found for result in results for name, found in result.anomalies.items()}
+        return CheckerResult(
+            verdict=merge(result.verdict for result in results),
+            reasons=tuple(reason for result in results for reason in result.reasons),
+            vacuous=tuple(reason for result in results for reason in result.vacuous),
+            anomalies=dict(sorted(anomalies.items())),
+            statistics=statistics,
+        )

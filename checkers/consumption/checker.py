@@ -1,0 +1,103 @@
+"""The consumption checker: every group gets everything, and nothing is passed over.
+
+A message whose send was acknowledged is given to a member of every group (in a group that does not divide its queues:
+to every member) until one has consumed it, or until it has failed as often as it may and is a dead letter. It may be
+given again after any failure, but the offset that a group has committed never lies beyond a message that it has not
+finished. In order, nothing is given before what lies before it is done with, and no two members consume from one queue
+at the same time.
+
+What breaks it, by name:
+  unconsumed               acked, and a consumer that was drained in the end never was given it, or never finished it
+  lost-retry               the same, although it had failed to consume it: it did not come again
+  passed-over              a committed offset lies beyond one that holds a message which was finished later, or never
+  overtaken                in order: given before a message at a lower offset of its queue was done with
+  overlap                  in order: one process's time from `consume` to `finish` begins within another one's, on one
+                           queue and in one group
+  wrong-retry-count        given with n tries and no failure with n - 1 before; from a retry queue with none; with more
+                           than the limit
+  early-dead-letter        a dead letter that never failed with as many tries as it may
+  unexpected-consumption   given, and nobody ever tried to send it
+  aborted-consumption      given, although its send had certainly failed
+
+It takes histories of the consumption workload (`workloads/consumption.py`). A message counts as consumed from the call
+of the `finish` on: whether that came through or not, the application had it. Consumption is certain from the completion
+of a `consume` to the call of the `finish`. Where a consumer was not drained to its end (`settled`), or its dead letters
+were not read, what it lacks cannot be decided, and the result is UNKNOWN unless something else is broken.
+
+It does not establish that anything arrives in time, or once, or that queues are divided evenly.
+
+Mutants it kills: commit-on-pull, offset-made-up (passed-over, unconsumed), retry-not-stored, dead-letters-dropped
+(lost-retry), retry-count-kept (wrong-retry-count), lock-granted-twice (overlap), ghost-members (unconsumed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from checkers.anomaly import Meaning
+from checkers.buckets import bucket_count
+from checkers.consumption import messages, queues
+from checkers.consumption.meanings import MEANINGS
+from checkers.consumption.rows import Consumers, Mode, Model, consumers
+from checkers.excuses import Excuses
+from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import CheckerResult
+
+REASONS = 10
+
+__all__ = ["ConsumptionChecker", "Mode", "Model"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumptionChecker:
+    """Judges a consumption workload's history."""
+
+    model: Model = Model.CLUSTERING
+    mode: Mode = Mode.CONCURRENTLY
+    limit: int = 2
+    """How often a message is tried after the first time."""
+    name: str = "consumption"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        known = consumers(engine, request.history, self.model)
+        excuses = Excuses.by_operation(request.excuses, engine, request.history)
+
+        history = engine.history(request.history, messages.COLUMNS)
+        facts_of = partial(messages.message_facts, consumers=known, buckets=buckets)
+        facts = engine.mapped(history, facts_of, messages.FACTS)
+        of_messages = partial(messages.message_findings, consumers=known, limit=self.limit, excuses=excuses)
+        found = engine.grouped(facts, ("bucket",), of_messages, FINDINGS)
+
+        history = engine.history(request.history, queues.COLUMNS)
+        events_of = partial(queues.queue_events, consumers=known, limit=self.limit)
+        events = engine.mapped(history, events_of, queues.EVENTS)
+        of_queues = partial(queues.queue_findings, consumers=known, mode=self.mode, excuses=excuses)
+        found = engine.union(found, engine.grouped(events, ("queue",), of_queues, FINDINGS))
+
+        anomalies = gathered_findings(engine, found, request.excuses)
+        undecided = list(_undecided(known))
+        if len(undecided) > REASONS:
+            undecided[REASONS:] = [f"{len(undecided) - REASONS} more consumers were not read to their end"]
+        return judged(
+            anomalies,
+            legal=request.legal,
+            undecided=undecided,
+            statistics={"consumers": len(known.names)},
+        )
+
+
+def _undecided(known: Consumers) -> Iterator[str]:
+    if not known.names:
+        yield "nobody consumed anything"
+    for name, settled, read in zip(known.names, known.settled, known.read, strict=True):
+        if not settled:
+            yield f"{name} was not drained to the end of its queues"
+        elif not read and known.model is Model.CLUSTERING:
+            yield f"the dead letters of {name} were not read"

@@ -1,0 +1,473 @@
+"""The POP checker: a message comes until it is acknowledged, never too soon, and never after that.
+
+One topic and one group of consumers a history; every message is a number that is sent at most once. Keys mean nothing.
+Operations, with values {message, invisible_ms, deliveries}:
+  send {message}               ok: the topic has it
+  pop {invisible_ms}           ok with `deliveries`, each {message, times}: given to this process alone, for so long;
+                               `times`: how often the message came before, without having been acknowledged
+  ack {message}                of the last delivery of the message to this process; ok: it does not come again
+  change {message, invisible_ms}   of the same delivery; ok: it is invisible from now on, for so long
+  drain {invisible_ms}         a pop, when nothing has come for longer than any message may be invisible; ok without
+                               deliveries: nothing is left
+  dead-letters {}              ok with `deliveries`: those that came too often, and come no more
+
+Of each message, what breaks the promise:
+  lost                    its send was acked, nobody may have acknowledged it, it is no dead letter, and a drain that
+                          began after the send was acked found nothing left
+  redelivered-early       it came twice, the second time before the first delivery's invisible time was over
+  redelivered-after-ack   it was given out by an operation that began after an acknowledgement of it was confirmed
+  times-not-risen         it came again with no higher count than before
+  unexpected              it came before anybody had tried to send it, or without that
+  aborted-read            it came, although its send had certainly failed
+
+What is certain, precisely. A pop gives messages out, and a change takes effect, at a moment between its begin and its
+end. Invisible at least until is therefore a pop's begin plus its time; a change that was confirmed before the next
+delivery began counts in its place, from its own begin; one that overlaps it, or whose outcome is unknown, may count or
+not, and the earlier of both is taken. Two deliveries are held against each other if one begins next after the other. If
+they overlap, either may be the first: it is a breach only if both orders are. A `times` that did not rise is one only
+if the first delivery had ended before the second began.
+
+Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
+confirmed acknowledgement binds the system for good, whatever befalls it afterwards: a failover is no excuse, unless the
+system's adapter says that what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
+revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read and retry-count-kept.
+
+Where no drain found nothing left, absence proves nothing: UNKNOWN. It does not establish that a message comes in a
+given time, nor in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.anomaly import Meaning
+from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import (
+    FAIL,
+    INFO,
+    NONE,
+    OK,
+    TYPES,
+    Bool,
+    Int64,
+    codes,
+    elements,
+    integers,
+    member,
+    run_starts,
+    whole,
+)
+from checkers.kernels.hashing import bucket_of, mixed
+from checkers.multiset.rows import NEVER, operations
+from checkers.plan import CheckRequest, Engine
+from checkers.verdict import EXAMPLES, CheckerResult
+from harness.compiled import compiled
+
+POPPED = pa.struct(
+    [
+        pa.field("message", pa.int64()),
+        pa.field("invisible_ms", pa.int64()),
+        pa.field("deliveries", pa.list_(pa.struct([pa.field("message", pa.int64()), pa.field("times", pa.int64())]))),
+    ]
+)
+"""The value of this workload's operations."""
+
+FUNCTIONS = ("send", "pop", "ack", "change", "drain", "dead-letters")
+SEND, POP, ACK, CHANGE, DRAIN, DEAD = range(len(FUNCTIONS))
+COLUMNS = ("index", "time", "process", "type", "f", "value")
+
+ROWS = pa.schema(
+    [pa.field("bucket", pa.int32()), pa.field("f", pa.int8()), pa.field("type", pa.int8())]
+    + [pa.field("process", pa.int32())]
+    + [pa.field(name, pa.int64()) for name in ("message", "times", "invisible_ms", "index", "time")]
+)
+"""One row a delivery; an operation without deliveries has one row, with NONE where it names no message."""
+
+SPANS = pa.schema(
+    [pa.field("bucket", pa.int32()), pa.field("f", pa.int8()), pa.field("type", pa.int8())]
+    + [pa.field("process", pa.int32())]
+    + [pa.field(name, pa.int64()) for name in ("message", "times", "invisible_ms")]
+    + [pa.field(name, pa.int64()) for name in ("start", "end", "start_ns", "end_ns")]
+)
+"""The same with both ends of the operation; `type` is how it ended, INFO with `end` NEVER if there is no completion. A
+row with NONE is a drain that found nothing left; each bucket has all of these."""
+
+MS = 1_000_000
+COUNTED = ("sent", "acked", "delivered", "redelivered", "acknowledged", "dead letters", "recovered")
+UNDRAINED = "undrained"
+"""Counts that travel with the findings, without examples."""
+WITNESSES = 8
+"""At most so many operations on a message are shown."""
+
+MEANINGS: Mapping[str, Meaning] = {
+    "lost": Meaning(
+        says="A message was acknowledged to its sender, no consumer acknowledged it, and it comes no more.",
+        usually="It was given out before its checkpoint was safe, or what lets messages come again passed it over.",
+    ),
+    "redelivered-early": Meaning(
+        says="A message was given to a second consumer while it was still invisible for the sake of the first.",
+        usually="Two consumers were served from one offset, a changed invisible time was forgotten, or a clock was "
+        "trusted that was not the one that had measured.",
+    ),
+    "redelivered-after-ack": Meaning(
+        says="A message came again after its acknowledgement was confirmed.",
+        usually="The acknowledgement was confirmed before it was safe, or another delivery of the message still stood.",
+    ),
+    "times-not-risen": Meaning(
+        says="A message came again, and does not say that it came before as often as it did.",
+        usually="It was given out again from its first place instead of through the retry topic, or its count was "
+        "copied as it was.",
+    ),
+    "unexpected": Meaning(
+        says="A message came that nobody had tried to send by then.",
+        usually="Corrupt or misdirected data, or messages of an earlier run left behind.",
+    ),
+    "aborted-read": Meaning(
+        says="A message came although its send had certainly failed.",
+        usually="The send was reported as refused after it had been applied.",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopChecker:
+    """Judges a pop workload's history."""
+
+    tolerance_ms: int = 0
+    """So much too early is no matter: clocks run at different rates."""
+    name: str = "pop"
+    meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        buckets = bucket_count(history_rows(request.history))
+        history = engine.history(request.history, COLUMNS)
+        rows = engine.mapped(history, partial(process_rows, buckets=buckets), ROWS)
+        spans = engine.grouped(rows, ("bucket",), partial(message_spans, buckets=buckets), SPANS)
+        excuses = Excuses.by_operation(request.excuses, engine, request.history)
+        kernel = partial(pop_findings, tolerance_ns=self.tolerance_ms * MS, excuses=excuses)
+        found = dict(gathered_findings(engine, engine.grouped(spans, ("bucket",), kernel, FINDINGS), request.excuses))
+        counts = {name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in (*COUNTED, UNDRAINED)}
+        undrained = counts.pop(UNDRAINED)
+        undecided = []
+        if undrained:
+            undecided.append(
+                f"{undrained} acked messages were not acknowledged by any consumer, and no drain that began after "
+                "their ack found nothing left"
+            )
+        return judged(found, legal=request.legal, undecided=undecided, statistics=dict(counts))
+
+
+def process_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: the rows of a batch, in buckets of processes."""
+    f = codes(batch["f"], FUNCTIONS)
+    used = np.flatnonzero(f >= 0)
+    batch, f = batch.take(pa.array(used)), f[used]
+    value = whole(batch["value"])
+    count = len(f)
+    parents, found = np.empty(0, dtype=np.int64), pa.nulls(0)
+    lists = member(value, "deliveries")
+    if not pa.types.is_null(lists.type):
+        parents, found = elements(lists)
+    alone = np.ones(count, dtype=np.bool_)
+    alone[parents] = False
+    singles = np.flatnonzero(alone)
+    row = np.concatenate((singles, parents))
+    message = np.concatenate((integers(member(value, "message"))[singles], integers(member(found, "message"))))
+    times = np.concatenate((np.full(len(singles), NONE), integers(member(found, "times"))))
+    process = batch["process"].to_numpy().astype(np.int32)
+    return pa.table(
+        {
+            "bucket": bucket_of(mixed(process), buckets)[row],
+            "f": f[row].astype(np.int8),
+            "type": codes(batch["type"], TYPES)[row].astype(np.int8),
+            "process": process[row],
+            "message": message,
+            "times": times,
+            "invisible_ms": integers(member(value, "invisible_ms"))[row],
+            "index": batch["index"].to_numpy()[row],
+            "time": batch["time"].to_numpy()[row],
+        },
+        schema=ROWS,
+    )
+
+
+def message_spans(rows: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over all rows of a bucket of processes: operations, in buckets of messages."""
+    position, started = operations(rows)
+    column = {name: rows[name].to_numpy() for name in ROWS.names}
+    message = _stated(column["message"], position, started)
+    is_open = position == started
+    is_ok = ~is_open & (column["type"][position] == OK)
+    ends = np.flatnonzero((message == NONE) & is_ok & (column["f"][position] == DRAIN))
+    named = np.flatnonzero(message != NONE)
+    chosen = np.concatenate((named, np.tile(ends, buckets)))
+    bucket = np.concatenate((bucket_of(mixed(message[named]), buckets), np.repeat(np.arange(buckets), len(ends))))
+    position, started, is_open = position[chosen], started[chosen], is_open[chosen]
+    return pa.table(
+        {
+            "bucket": bucket.astype(np.int32),
+            "f": column["f"][position],
+            "type": np.where(is_open, INFO, column["type"][position]).astype(np.int8),
+            "process": column["process"][position],
+            "message": message[chosen],
+            "times": column["times"][position],
+            "invisible_ms": _stated(column["invisible_ms"], position, started),
+            "start": column["index"][started],
+            "end": np.where(is_open, NEVER, column["index"][position]),
+            "start_ns": column["time"][started],
+            "end_ns": np.where(is_open, NEVER, column["time"][position]),
+        },
+        schema=SPANS,
+    )
+
+
+def _stated(values: Int64, position: Int64, started: Int64) -> Int64:
+    """By operation what its completion says, or what it leaves to its invocation."""
+    said = values[position]
+    return np.where(said == NONE, values[started], said)
+
+
+def pop_findings(spans: pa.Table, *, tolerance_ns: int, excuses: Excuses) -> pa.Table:
+    """Kernel over all operations on a bucket of messages."""
+    findings = Findings()
+    if spans.num_rows:
+        _Messages(spans).report(findings, tolerance_ns, excuses)
+    return findings.table()
+
+
+class _Messages:
+    """Spans sorted by message and begin; what is said of a message is at its number."""
+
+    def __init__(self, spans: pa.Table) -> None:
+        column = {name: spans[name].to_numpy() for name in SPANS.names}
+        is_named = column["message"] != NONE
+        self.drained = int(column["start"][~is_named].max(initial=-1))
+        order = np.flatnonzero(is_named)
+        order = order[np.lexsort((column["start"][order], column["message"][order]))]
+        self.f, self.type, self.process, self.name, self.times, invisible_ms = (
+            column[name][order].astype(np.int64)
+            for name in ("f", "type", "process", "message", "times", "invisible_ms")
+        )
+        self.start, self.end, self.start_ns, self.end_ns = (
+            column[name][order] for name in ("start", "end", "start_ns", "end_ns")
+        )
+        self.invisible_ns = np.where(invisible_ms == NONE, 0, invisible_ms) * MS
+        starts = run_starts(self.name)
+        self.first = np.flatnonzero(starts)
+        self.message = np.cumsum(starts) - 1
+        self.count = len(self.first)
+        is_ok = self.type == OK
+        self.is_delivery = is_ok & ((self.f == POP) | (self.f == DRAIN))
+        self.is_dead = is_ok & (self.f == DEAD)
+
+    def sizes(self, rows: Bool) -> Int64:
+        return np.bincount(self.message[rows], minlength=self.count)
+
+    def smallest(self, rows: Bool, values: Int64) -> Int64:
+        result = np.full(self.count, NEVER, dtype=np.int64)
+        np.minimum.at(result, self.message[rows], values[rows])
+        return result
+
+    def report(self, findings: Findings, tolerance_ns: int, excuses: Excuses) -> None:
+        sends, acks = self.f == SEND, self.f == ACK
+        acked_send = sends & (self.type == OK)
+        confirmed = acks & (self.type == OK)
+        shown = self.is_delivery | self.is_dead
+        tried, attempts = self.sizes(sends), self.sizes(sends & (self.type != FAIL))
+        acked, came = self.sizes(acked_send) > 0, self.sizes(shown) > 0
+        deliveries = self.sizes(self.is_delivery)
+        early = self.smallest(shown, self.end) < self.smallest(sends, self.start)
+        unexpected = came & ((tried == 0) | early)
+        self._report(findings, "unexpected", unexpected, "came before anybody had tried to send it")
+        aborted = came & ~unexpected & (attempts == 0)
+        self._report(findings, "aborted-read", aborted, "came, although its send had certainly failed")
+
+        is_left = acked & (self.sizes(acks & (self.type != FAIL)) == 0) & (self.sizes(self.is_dead) == 0)
+        decided = self.smallest(acked_send, self.end) < self.drained
+        lost = np.flatnonzero(is_left & decided)
+        begun = self.smallest(acked_send, self.start)[lost]
+        for excuse, some in excuses.split("lost", begun, np.full(len(lost), self.drained)):
+            which = np.zeros(self.count, dtype=np.bool_)
+            which[lost[some]] = True
+            sentence = "was acked, nobody has acknowledged it, and a drain found nothing left"
+            self._report(findings, "lost", which, sentence, excuse, self.drained)
+        self._report_pairs(findings, tolerance_ns, excuses)
+
+        counts = {
+            "sent": int((tried > 0).sum()),
+            "acked": int(acked.sum()),
+            "delivered": int((deliveries > 0).sum()),
+            "redelivered": int(np.maximum(deliveries - 1, 0).sum()),
+            "acknowledged": int((self.sizes(confirmed) > 0).sum()),
+            "dead letters": int((self.sizes(self.is_dead) > 0).sum()),
+            "recovered": int((came & ~acked & (attempts > 0)).sum()),
+            UNDRAINED: int((is_left & ~decided).sum()),
+        }
+        for name, count in counts.items():
+            findings.add(f"#{name}", count, ())
+
+    def _report_pairs(self, findings: Findings, tolerance_ns: int, excuses: Excuses) -> None:
+        """What two operations on a message show: each delivery with the one before it, and with acknowledgements."""
+        rows = (self.f, self.type, self.process, self.message, self.is_delivery)
+        spans = (self.start, self.end, self.start_ns, self.end_ns, self.invisible_ns)
+        before = deliveries_before(self.message, self.is_delivery)
+        again = np.flatnonzero(before >= 0)
+        earlier = before[again]
+        bound = visible_from(*rows, *spans, earlier, again)
+        other_bound = visible_from(*rows, *spans, again, earlier)
+        too_early = (self.end_ns[again] < bound - tolerance_ns) & (self.end_ns[earlier] < other_bound - tolerance_ns)
+        self._add_pairs(
+            findings,
+            excuses,
+            "redelivered-early",
+            earlier[too_early],
+            again[too_early],
+            "came again by {1} while it was invisible for the sake of {0}",
+        )
+        known = (self.times[earlier] != NONE) & (self.times[again] != NONE)
+        same = known & (self.end[earlier] < self.start[again]) & (self.times[again] <= self.times[earlier])
+        self._add_pairs(
+            findings,
+            excuses,
+            "times-not-risen",
+            earlier[same],
+            again[same],
+            "came again by {1}, which says no higher count than {0}",
+        )
+        ack = acks_before(self.f, self.type, self.message, self.is_delivery, self.start, self.end)
+        after = np.flatnonzero(ack >= 0)
+        self._add_pairs(
+            findings,
+            excuses,
+            "redelivered-after-ack",
+            ack[after],
+            after,
+            "was acknowledged by {0}, and was given out again by {1}, which began later",
+        )
+
+    def _add_pairs(
+        self, findings: Findings, excuses: Excuses, name: str, earlier: Int64, later: Int64, sentence: str
+    ) -> None:
+        for excuse, some in excuses.split(name, self.start[earlier], self.start[later]):
+            order = np.lexsort((self.name[later[some]], self.start[later[some]], self.start[earlier[some]]))
+            examples = []
+            for i in some[order[:EXAMPLES]].tolist():
+                a, b = int(earlier[i]), int(later[i])
+                message = int(self.name[b])
+                witnesses = {int(self.start[a]), int(self.end[a]), int(self.start[b]), int(self.end[b])}
+                examples.append(
+                    Example(
+                        key=None,
+                        operations=tuple(sorted(witnesses)),
+                        tie=(message,),
+                        because=f"message {message} {sentence.format(self.end[a], self.end[b])}",
+                        details={"message": message},
+                    )
+                )
+            findings.add(name, len(some), sorted(examples, key=lambda e: (e.operations, e.tie)), excuse)
+
+    def _report(
+        self,
+        findings: Findings,
+        name: str,
+        which: Bool,
+        sentence: str,
+        excuse: int | None = None,
+        shown_by: int | None = None,
+    ) -> None:
+        """These messages have the anomaly; witnessed by their first operations."""
+        found = np.flatnonzero(which)
+        found = found[np.lexsort((self.name[self.first[found]], self.start[self.first[found]]))]
+        examples = []
+        for number in found[:EXAMPLES].tolist():
+            first = int(self.first[number])
+            last = int(self.first[number + 1]) if number + 1 < self.count else len(self.name)
+            rows = slice(first, min(last, first + WITNESSES))
+            witnesses = {int(i) for i in (*self.start[rows], *self.end[rows]) if i != NEVER}
+            message = int(self.name[first])
+            details: dict[str, Any] = {"message": message, "operations": last - first}
+            examples.append(
+                Example(
+                    key=None,
+                    operations=tuple(sorted(witnesses | ({shown_by} if shown_by is not None else set()))),
+                    tie=(message,),
+                    because=f"message {message} {sentence}",
+                    details=details,
+                )
+            )
+        findings.add(name, len(found), sorted(examples, key=lambda e: (e.operations, e.tie)), excuse)
+
+
+@compiled
+def deliveries_before(message: Int64, is_delivery: Bool) -> Int64:
+    """By row the delivery of the same message that began last before it, if it is a delivery; else -1."""
+    result = np.full(len(message), -1, dtype=np.int64)
+    last = -1
+    for row in range(len(message)):
+        if last >= 0 and message[last] != message[row]:
+            last = -1
+        if is_delivery[row]:
+            result[row] = last
+            last = row
+    return result
+
+
+@compiled
+def acks_before(f: Int64, type_: Int64, message: Int64, is_delivery: Bool, start: Int64, end: Int64) -> Int64:
+    """By row the acknowledgement of the same message that was confirmed first, before it began; else -1."""
+    result = np.full(len(message), -1, dtype=np.int64)
+    ack = -1
+    for row in range(len(message)):
+        if ack >= 0 and message[ack] != message[row]:
+            ack = -1
+        if f[row] == ACK and type_[row] == OK and (ack < 0 or end[row] < end[ack]):
+            ack = row
+        if is_delivery[row] and ack >= 0 and end[ack] < start[row]:
+            result[row] = ack
+    return result
+
+
+@compiled
+def visible_from(
+    f: Int64,
+    type_: Int64,
+    process: Int64,
+    message: Int64,
+    is_delivery: Bool,
+    start: Int64,
+    end: Int64,
+    start_ns: Int64,
+    end_ns: Int64,
+    invisible_ns: Int64,
+    given: Int64,
+    again: Int64,
+) -> Int64:
+    """For each pair of deliveries: when the message may have been visible at the earliest after the first of the pair,
+    as the second one could find it."""
+    result = np.empty(len(given), dtype=np.int64)
+    for i in range(len(given)):
+        a, b = given[i], again[i]
+        bound = start_ns[a] + invisible_ns[a]
+        row = a + 1
+        while row < len(message) and message[row] == message[a]:
+            if process[row] == process[a]:
+                if is_delivery[row]:
+                    break
+                if f[row] == CHANGE and type_[row] != FAIL:
+                    changed = start_ns[row] + invisible_ns[row]
+                    if type_[row] == OK and end[row] < start[b]:
+                        bound = changed
+                    elif start_ns[row] <= end_ns[b]:
+                        bound = min(bound, changed)
+            row += 1
+        result[i] = bound
+    return result

@@ -1,0 +1,48 @@
+"""What a broker says of itself to administrators (brokerStatus); with RocketMQ's names where it has them."""
+
+from __future__ import annotations
+
+from system_under_test.remoting.codes import RequestCode, ResponseCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.server import Peer
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.role import Roles
+from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.controller.protocol import json_body
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore
+
+
+class RuntimeInfo:
+    def __init__(self, host: Host, store: MessageStore, tables: Tables, config: BrokerConfig, roles: Roles) -> None:
+        self._boot_ms = host.clock.wall_ns() // 1_000_000
+        self._store = store
+        self._tables = tables
+        self._config = config
+        self._roles = roles
+
+    @property
+    def handlers(self) -> Handlers:
+        return {RequestCode.GET_BROKER_RUNTIME_INFO: self._answer}
+
+    def _answer(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        store, roles = self._store, self._roles
+        table = {
+            "bootTimestamp": self._boot_ms,
+            "brokerClusterName": self._config.cluster,
+            "brokerName": self._config.group,
+            "brokerControllerId": roles.broker_id,
+            "brokerRoleId": roles.role_id,
+            "role": roles.role.value,
+            "masterEpoch": roles.acted_master_epoch,
+            "commitLogMinOffset": store.min_offset,
+            "commitLogMaxOffset": store.max_offset,
+            "flushedOffset": store.flushed_offset,
+            "confirmOffset": store.confirm_offset,
+            "dispatchBehindBytes": store.max_offset - store.dispatched_offset,
+            "topics": len(self._tables.topics.entries),
+            "consumerGroups": len(self._tables.groups.entries),
+        }
+        shown = {name: "none" if value is None else str(value) for name, value in table.items()}
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"table": shown}))

@@ -1,0 +1,118 @@
+"""All that a broker does for its clients above its log, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.server import Peer
+from system_under_test.rocketmq.broker.administration import Administration
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.delay_service import DelayService
+from system_under_test.rocketmq.broker.delivery import Deliveries
+from system_under_test.rocketmq.broker.ha.replication import Replication
+from system_under_test.rocketmq.broker.locking import Locking
+from system_under_test.rocketmq.broker.membership import Membership
+from system_under_test.rocketmq.broker.offset_reset import OffsetReset
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.popping import Pops
+from system_under_test.rocketmq.broker.producers import Producers
+from system_under_test.rocketmq.broker.pulling import Pulls
+from system_under_test.rocketmq.broker.putting import Puts
+from system_under_test.rocketmq.broker.querying import Queries
+from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
+from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
+from system_under_test.rocketmq.broker.role import Roles
+from system_under_test.rocketmq.broker.sending import Sends
+from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.timer_service import TimerService
+from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
+from system_under_test.runtime.host import Host
+from system_under_test.storage.message_store import MessageStore
+
+
+class Services:
+    """`handlers` answers requests; some of the parts have tasks of their own, while the broker is master or always.
+
+    `on_topics` is called when the topics have changed.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: MessageStore,
+        tables: Tables,
+        config: BrokerConfig,
+        ha: Replication,
+        parts: BrokerParts,
+        roles: Roles,
+        on_topics: Callable[[], None],
+    ) -> None:
+        self._ha = ha
+        self._on_topics = on_topics
+        puts = Puts(host, store, config)
+        administration = Administration(host, store, tables, ha, self._topics_changed)
+        progress = ConsumerProgress(store, ha, administration)
+        deliveries, waiting = Deliveries(host, store, tables, puts), WaitingRooms(host, config)
+        self._producers = Producers(host)
+        transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
+        self._while_master = (
+            DelayService(host, store, config, deliveries, parts.delay_level),
+            TimerService(host, store, config, deliveries, parts.timer_place),
+            transactions,
+        )
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, lambda: roles.role_id)
+        self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
+        members = parts.group_members()
+        self._membership = Membership(host, config, tables, ha, administration, members)
+        self.handlers: Handlers = {
+            **administration.handlers,
+            **Sends(config, puts, waiting, transactions, ha, administration).handlers,
+            **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
+            **self._pulls.handlers,
+            **self._pops.handlers,
+            **progress.handlers,
+            **OffsetReset(store, config, ha, administration, progress, members).handlers,
+            **Locking(host, ha, parts.queue_locks(config.lock_lives_s)).handlers,
+            **Queries(store, administration).handlers,
+            **transactions.handlers,
+            **self._membership.handlers,
+            RequestCode.HEART_BEAT: self._heartbeat,
+            RequestCode.UNREGISTER_CLIENT: self._unregister,
+        }
+
+    def start(self) -> None:
+        self._membership.start()
+
+    def role_taken(self) -> None:
+        mastership = self._ha.mastership
+        if mastership is not None:
+            for service in self._while_master:
+                service.begin(mastership)
+        self._pops.role_taken()
+
+    def closed(self, peer: Peer) -> None:
+        """A client's connection has ended."""
+        self._producers.closed(peer)
+        self._membership.closed(peer)
+
+    def stop(self) -> None:
+        """Before the log is closed."""
+        self._pops.stop()
+        self._membership.stop()
+
+    def _heartbeat(self, command: RemotingCommand, peer: Peer) -> Answer:
+        """Of a client that may be producer and consumer at once. Raises RemotingError."""
+        self._producers.heard(command.body, peer)
+        return self._membership.heartbeat(command, peer)
+
+    def _unregister(self, command: RemotingCommand, peer: Peer) -> Answer:
+        self._producers.unregister(command)
+        return self._membership.unregister(command)
+
+    def _topics_changed(self) -> None:
+        """Pulls that wait look once more: their topic may be gone."""
+        self._pulls.look_again()
+        self._on_topics()

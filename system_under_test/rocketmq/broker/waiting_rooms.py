@@ -1,0 +1,21 @@
+"""Where a message is written that somebody wants to be shown: to its topic, or to where it waits until it is due."""
+
+from __future__ import annotations
+
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.delay_levels import level_of, waiting
+from system_under_test.rocketmq.broker.timer_messages import is_timed, timed
+from system_under_test.runtime.host import Host
+from system_under_test.storage.new_message import NewMessage
+
+
+class WaitingRooms:
+    def __init__(self, host: Host, config: BrokerConfig) -> None:
+        self._clock = host.clock
+        self._config = config
+
+    def place(self, message: NewMessage) -> NewMessage:
+        """As it is to be written now; a level outranks a time. Raises RemotingError: no level, no time, or too late."""
+        if level_of(message) == 0 and is_timed(message):
+            return timed(message, self._config.timer, self._clock.wall_ns() // 1_000_000)
+        return waiting(message, self._config.delays.levels)

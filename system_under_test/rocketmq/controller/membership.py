@@ -1,0 +1,202 @@
+"""Which controllers there are, changed by administrators while they serve: one is added, removed, or made the leader.
+
+Who is added gets the log as a learner and votes as soon as it has caught up, whichever controller is active then. Each
+change is one entry of Raft's log, made by the active controller. RocketMQ's controllers have nothing of the kind; its
+codes and fields are the project's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
+from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
+from system_under_test.rocketmq.controller.protocol import (
+    MAX_ADDRESS,
+    ControllerMetadata,
+    KnownControllers,
+    MalformedRequest,
+    address,
+    text,
+)
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
+
+MAX_MEMBERS = 16
+"""Each is sent all entries, and asked in each round."""
+PROMOTION_PACE_S = 0.1
+"""Between two looks at who has caught up."""
+NEWCOMER_TIMEOUT_S = 2.0
+"""For the answer of a controller that is to be added."""
+_ID = re.compile(r"[A-Za-z0-9_.]{1,64}")
+
+
+class NotTakenOver(Exception):
+    """The leadership stays where it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddController:
+    node: str
+    address: str
+    """Of Raft."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveController:
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferLeadership:
+    node: str
+
+
+MemberRequest = AddController | RemoveController | TransferLeadership
+
+
+def parse_member_request(command: RemotingCommand) -> MemberRequest | None:
+    """None for a code that is no request of this kind. Raises MalformedRequest."""
+    fields = command.ext_fields
+    if command.code == RequestCode.CONTROLLER_ADD_MEMBER:
+        at = address(fields, "controllerAddress")
+        if ";" in at:
+            raise MalformedRequest(f"field 'controllerAddress' is {at!r}, not one address")
+        return AddController(node=_id(text(fields, "controllerId")), address=at)
+    if command.code == RequestCode.CONTROLLER_REMOVE_MEMBER:
+        return RemoveController(node=_known(text(fields, "controllerId")))
+    if command.code == RequestCode.CONTROLLER_TRANSFER_LEADERSHIP:
+        return TransferLeadership(node=_known(text(fields, "controllerId")))
+    return None
+
+
+def _id(node: str) -> str:
+    if not _ID.fullmatch(node):
+        raise MalformedRequest(f"field 'controllerId' is {node[:64]!r}; an id has 1 to 64 letters, digits, _ and .")
+    return node
+
+
+def _known(node: str) -> str:
+    """An id that a configuration may have brought in: of any letters."""
+    if len(node) > MAX_ADDRESS:
+        raise MalformedRequest(f"field 'controllerId' has {len(node)} characters, ids have at most {MAX_ADDRESS}")
+    return node
+
+
+class ControllerMembership:
+    def __init__(self, host: Host, raft: RaftNode, config: ControllerConfig, remoting: RemotingClient) -> None:
+        self._host = host
+        self._remoting = remoting
+        self._raft = raft
+        self._config = config
+        self._promoting: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        if self._promoting is not None:
+            self._promoting.cancel()
+
+    def metadata(self) -> ControllerMetadata:
+        members = self._raft.membership
+        return ControllerMetadata(
+            group=self._config.group,
+            leader_id=self._raft.leader,
+            leader_address=self.request_address(self._raft.leader),
+            is_active=self._raft.is_active,
+            peers=peers_text(members.addresses),
+            term=self._raft.term,
+            learners=tuple(sorted(members.learners)),
+            controllers=self.other_than_configured(),
+        )
+
+    def request_address(self, controller: str | None) -> str | None:
+        """Where a member takes requests; None of others."""
+        address = self._raft.membership.addresses.get(controller or "")
+        return None if address is None else self._config.request_address(address)
+
+    def other_than_configured(self) -> KnownControllers | None:
+        """Where the controllers take requests, if they are certainly not those that everybody was started with."""
+        addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
+        if version is None or (addresses == self._config.peers and not self._config.joins):
+            return None
+        at = tuple(self._config.request_address(address) for address in addresses.values())
+        return KnownControllers(addresses=at, version=version)
+
+    def promote_learners(self) -> None:
+        """Have them vote once they have caught up, as long as this controller is active."""
+        if self._raft.membership.learners and (self._promoting is None or self._promoting.done()):
+            self._promoting = self._host.spawn(self._promote(), "promotion of learners")
+
+    async def carry_out(self, request: MemberRequest) -> None:
+        """Committed on return; of an addition that is when the new one votes. Raises UnfitChange, NotTakenOver and
+        NotLeader: nothing was changed; LeadershipLost."""
+        if isinstance(request, TransferLeadership):
+            await self._transfer(request.node)
+        elif isinstance(request, RemoveController):
+            await self._raft.change_membership(Remove(request.node))
+            self._host.log("controller_removed", node=request.node)
+        else:
+            await self._add(request)
+
+    async def _add(self, request: AddController) -> None:
+        """Asking again for one that is there already, or on its way, is waiting for it."""
+        members = self._raft.membership.addresses
+        known = members.get(request.node)
+        if known not in (None, request.address):
+            raise UnfitChange(f"{request.node} is a member already, at {known}")
+        if known is None:
+            holder = next((node for node, at in members.items() if at == request.address), None)
+            if holder is not None:
+                raise UnfitChange(f"{request.address} is the address of {holder}")
+            if len(members) >= MAX_MEMBERS:
+                raise UnfitChange(f"there are {MAX_MEMBERS} controllers already")
+            await self._check_newcomer(request)
+            await self._raft.change_membership(AddLearner(request.node, request.address))
+            self._host.log("controller_added", node=request.node, address=request.address)
+        self.promote_learners()
+        while request.node not in self._raft.membership.voters or self._raft.committed_membership_index is None:
+            if not self._raft.is_active:
+                raise LeadershipLost
+            if request.node not in self._raft.membership.addresses:
+                raise UnfitChange(f"{request.node} was removed meanwhile")
+            await self._host.clock.sleep(PROMOTION_PACE_S)
+
+    async def _check_newcomer(self, request: AddController) -> None:
+        """It has to be there, and to belong to nobody else: what another group has committed would be cut from its log.
+        Raises UnfitChange."""
+        at = self._config.request_address(request.address)
+        command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
+        try:
+            metadata = ControllerMetadata.from_fields(
+                (await self._remoting.invoke(at, command, NEWCOMER_TIMEOUT_S)).ext_fields
+            )
+        except (ConnectFailed, ConnectionClosed, TimeoutError, MalformedRequest) as error:
+            raise UnfitChange(f"no controller answers at {at}: {error}") from error
+        if metadata.group != self._config.group:
+            raise UnfitChange(f"the controller at {at} is one of group {metadata.group!r}, not {self._config.group!r}")
+        if metadata.leader_address not in (None, self.request_address(self._config.self_id)):
+            raise UnfitChange(f"the controller at {at} follows {metadata.leader_id}, at {metadata.leader_address}")
+
+    async def _transfer(self, node: str) -> None:
+        if not self._raft.is_active:
+            raise NotLeader(self._raft.leader)
+        if node not in self._raft.membership.voters:
+            raise UnfitChange(f"{node} is no controller that votes")
+        if node != self._config.self_id and not await self._raft.transfer_leadership(node):
+            raise NotTakenOver(f"{node} did not take over in time")
+
+    async def _promote(self) -> None:
+        while self._raft.is_active and self._raft.membership.learners:
+            for node in sorted(self._raft.membership.learners):
+                try:
+                    await self._raft.change_membership(Promote(node))
+                except UnfitChange:
+                    continue
+                except (NotLeader, LeadershipLost):
+                    return
+                self._host.log("controller_promoted", node=node)
+            await self._host.clock.sleep(PROMOTION_PACE_S)

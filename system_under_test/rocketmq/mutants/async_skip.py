@@ -1,0 +1,26 @@
+"""Where delayed messages are delivered side by side, one that could not be written is passed over.
+
+Broken rule: progress is what is delivered without a gap, and what is not is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.message import Message
+
+
+class Skipping(DelayLevel):
+    async def _deliver_by_itself(self, message: Message) -> None:
+        if not await self._deliver(message, 1):
+            self._delivered(message, 0)
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, delay_level=Skipping)
+
+
+MUTANT = Mutant(name="async-skip", breaks="a delayed message that was acked is delivered", broker=_broker)

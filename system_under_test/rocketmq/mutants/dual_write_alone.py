@@ -1,0 +1,28 @@
+"""A synchronous master answers with success although no slave has the message.
+
+Broken rule: in dual write a send succeeds only when a slave has acked it. Whoever loses the master's disk then, or,
+under asynchronous flush, its power, has lost what was acknowledged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+class LonelyMastership(ClassicMastership):
+    def slave_available(self) -> bool:
+        return True
+
+    def replicated_offset(self, acked: int | None) -> int:
+        return self.store.max_offset
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, classic_mastership=LonelyMastership)
+
+
+MUTANT = Mutant(name="dual-write-alone", breaks="what a dual-write master acked is on a slave as well", broker=_broker)

@@ -1,0 +1,26 @@
+"""A configured slave follows its master from where its own log ends, whatever the master's log holds before that.
+
+So does RocketMQ. A master that lost the end of its log with its power, and wrote on, sends from the slave's end as soon
+as its own log has passed it: from there on the two differ before it. Broken rule: a slave follows only where its log is
+a part of its master's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.message_store import MessageStore
+
+
+async def as_if_equal(store: MessageStore, remoting: RemotingClient, master: str, timeout_s: float) -> int | None:
+    return store.max_offset
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, end_in_common=as_if_equal)
+
+
+MUTANT = Mutant(name="follows-blindly", breaks="a slave holds what its master holds", broker=_broker)

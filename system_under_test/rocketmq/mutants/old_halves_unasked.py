@@ -1,0 +1,26 @@
+"""A new master asks only about transactions that were begun under it.
+
+One that was open at the change of master, and whose producer does not say by itself how it ends, stays open for good.
+Broken rule: whoever becomes master asks about all that is open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.transactions import Transactions
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.topic import HALF_TOPIC, OP_TOPIC
+
+
+class Forgetful(Transactions):
+    def first_offsets(self) -> tuple[int, int]:
+        return self._store.queue_end(HALF_TOPIC, 0), self._store.queue_end(OP_TOPIC, 0)
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, transactions=Forgetful)
+
+
+MUTANT = Mutant(name="old-halves-unasked", breaks="a message that its producer commits is seen", broker=_broker)

@@ -1,0 +1,46 @@
+"""What breaks the promises of POP, against the definition, however the history is cut in pieces."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import CheckRequest
+from checkers.pop import MS, POPPED, PopChecker
+from checkers.run import check_history
+from checkers.verdict import Verdict
+from harness.record.history import history_schema
+from tests.references.pop_histories import defined_pops, random_pops
+
+NAMES = {"lost", "redelivered-early", "redelivered-after-ack", "times-not-risen", "unexpected", "aborted-read"}
+
+
+@pytest.mark.parametrize(("batch_rows", "operations", "seeds"), [(100_000, 1_500, 2), (61, 120, 40)])
+def test_anomalies_are_those_of_the_definition(
+    batch_rows: int, operations: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 3 * batch_rows)
+    names: Counter[str] = Counter()
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        rows = random_pops(rng, operations)
+        tolerance_ms = rng.choice((0, 15))
+        path = tmp_path / f"{seed}.parquet"
+        numbered = [{"index": i, **row} for i, row in enumerate(rows)]
+        pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(POPPED)), path, row_group_size=97)
+        checker = PopChecker(tolerance_ms=tolerance_ms)
+        result = check_history(CheckRequest(history=path), {"pop": checker}, InProcessEngine())["pop"]
+        expected = defined_pops(rows, tolerance_ms * MS)
+        undecided = expected.pop("undecided", 0)
+        assert {name: summary.count for name, summary in result.anomalies.items()} == dict(expected), seed
+        if not expected:
+            assert result.verdict is (Verdict.UNKNOWN if undecided else Verdict.VALID)
+        names += expected
+    assert min(names[name] for name in NAMES) > 3, names

@@ -1,0 +1,268 @@
+"""Groups of consumers: members divide queues, take over from each other, try again what failed, pass nothing over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Mode, Outcome
+from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage
+from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import ConsumeFromWhere, MessageModel, dead_letter_topic, retry_topic
+from system_under_test.rocketmq.message_protocol import SendRequest
+from tests.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster, play
+
+FOUR_QUEUES = {"topics": {TOPIC: 4}}
+OK = "SUCCESS"
+
+
+class Member:
+    """A member of a group whose listener notes what it gets, and fails as it is told to."""
+
+    def __init__(self, cluster: Cluster, name: str, group: str = "readers", **config: Any) -> None:
+        self.got: list[str] = []
+        """`body` the first time, `body+2` the third time."""
+        self.fails: Callable[[ConsumerMessage], bool] = lambda message: False
+        self.takes_s = 0.0
+        self._host = cluster.host(name)
+        defaults = {"from_where": ConsumeFromWhere.FIRST_OFFSET, "subscriptions": {TOPIC: "*"}}
+        self.consumer = PushConsumer(
+            self._host,
+            ConsumerConfig(
+                nameservers=tuple(f"{name}:9876" for name in CONTROLLERS),
+                group=group,
+                client_id=name,
+                **{**defaults, **config},
+            ),
+            self.listen,
+        )
+        self.consumer.start()
+
+    async def listen(self, messages: Sequence[ConsumerMessage]) -> Outcome:
+        for message in messages:
+            tries = f"+{message.reconsume_times}" if message.reconsume_times else ""
+            self.got.append(message.body.decode() + tries)
+        await self._host.clock.sleep(self.takes_s)
+        return Outcome.LATER if any(map(self.fails, messages)) else Outcome.SUCCESS
+
+    @property
+    def queues(self) -> list[int]:
+        return [queue.queue_id for queue in self.consumer.queues if queue.topic == TOPIC]
+
+    async def has(self, *queues: int) -> bool:
+        return self.queues == list(queues)
+
+
+async def send(cluster: Cluster, node: str, queue: int, *bodies: str) -> None:
+    for body in bodies:
+        request = SendRequest(topic=TOPIC, queue_id=queue, body=body.encode(), born_timestamp_ms=0)
+        assert await cluster.ask(node, request.encode()) == OK
+
+
+async def until_got(cluster: Cluster, what: Sequence[str], *members: Member, within_s: float = 30) -> None:
+    async def is_got() -> bool:
+        return sorted(one for member in members for one in member.got) == sorted(what)
+
+    try:
+        await cluster.until(is_got, within_s)
+    except AssertionError:
+        assert sorted(one for member in members for one in member.got) == sorted(what)
+
+
+def test_members_that_come_and_go_divide_the_queues_at_once_and_go_on_where_the_others_were():
+    async def story(cluster: Cluster) -> None:
+        first = Member(cluster, "m1")
+        await cluster.until(lambda: first.has(0, 1, 2, 3), 5)
+        for queue in range(4):
+            await send(cluster, "b1", queue, f"a{queue}")
+        await until_got(cluster, ["a0", "a1", "a2", "a3"], first)
+        await cluster.sleep(6)  # until it is written down; what is not comes again
+        second = Member(cluster, "m2")
+        await cluster.until(lambda: first.has(0, 1), 5)
+        await cluster.until(lambda: second.has(2, 3), 5)
+        for queue in range(4):
+            await send(cluster, "b1", queue, f"b{queue}")
+        await until_got(cluster, ["b2", "b3"], second)
+        await cluster.sleep(6)
+        await first.consumer.shutdown()
+        await cluster.until(lambda: second.has(0, 1, 2, 3), 5)
+        await send(cluster, "b1", 0, "c0")
+        await until_got(cluster, ["b2", "b3", "c0"], second)
+        assert sorted(first.got) == ["a0", "a1", "a2", "a3", "b0", "b1"]
+
+    play(story, brokers=1, **FOUR_QUEUES)
+
+
+def test_a_member_that_dies_is_replaced_when_its_connection_ends_and_what_it_had_comes_again():
+    async def story(cluster: Cluster) -> None:
+        first, second = Member(cluster, "m1"), Member(cluster, "m2")
+        await cluster.until(lambda: first.has(0, 1), 5)
+        first.takes_s = 60
+        await send(cluster, "b1", 0, "a")
+        await until_got(cluster, ["a"], first)
+        first.consumer.close()
+        await cluster.until(lambda: second.has(0, 1, 2, 3), 5)
+        await until_got(cluster, ["a"], second)
+
+    play(story, brokers=1, **FOUR_QUEUES)
+
+
+def test_a_message_that_fails_comes_again_with_its_count_and_ends_as_a_dead_letter():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", max_reconsume_times=3, rebalance_s=1.0)
+        member.fails = lambda message: message.body == b"bad"
+        await send(cluster, "b1", 0, "good", "bad")
+        # The levels of delay: 10 s, 30 s, a minute.
+        await until_got(cluster, ["good", "bad", "bad+1", "bad+2", "bad+3"], member, within_s=120)
+        await cluster.sleep(5)
+        assert await cluster.read("b1", dead_letter_topic("readers")) == ["bad"]
+        assert await cluster.read("b1", retry_topic("readers")) == ["bad"] * 3
+        assert len(member.got) == 5
+
+    play(story, brokers=1)
+
+
+def test_a_group_of_its_own_patience_is_asked_how_often_it_tries():
+    async def story(cluster: Cluster) -> None:
+        group = ConsumerGroup(name="readers", retry_max_times=1).as_json()
+        made = RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group).encode())
+        assert await cluster.ask("b1", made) == OK
+        member = Member(cluster, "m1", rebalance_s=1.0)
+        member.fails = lambda message: True
+        await send(cluster, "b1", 0, "bad")
+        await until_got(cluster, ["bad", "bad+1"], member)
+        await cluster.sleep(2)
+        assert await cluster.read("b1", dead_letter_topic("readers")) == ["bad"]
+
+    play(story, brokers=1)
+
+
+def test_in_order_a_message_that_fails_keeps_those_behind_it_waiting():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", mode=Mode.ORDERLY, max_reconsume_times=2)
+        member.fails = lambda message: message.body == b"bad"
+        await send(cluster, "b1", 0, "a", "bad", "b")
+        await until_got(cluster, ["a", "bad", "bad+1", "bad+2", "b"], member)
+        assert member.got == ["a", "bad", "bad+1", "bad+2", "b"]
+        assert await cluster.read("b1", dead_letter_topic("readers")) == ["bad"]
+
+    play(story, brokers=1)
+
+
+def test_in_order_nobody_else_gets_a_queue_while_its_listener_is_at_work():
+    async def story(cluster: Cluster) -> None:
+        first = Member(cluster, "m2", mode=Mode.ORDERLY)
+        await cluster.until(lambda: first.has(0), 5)
+        first.takes_s = 90
+        await send(cluster, "b1", 0, "a", "b")
+        await until_got(cluster, ["a"], first)
+        second = Member(cluster, "m1", mode=Mode.ORDERLY)  # sorts before the other, so the queue is to be its own
+        await cluster.sleep(80)
+        assert second.got == []
+        await until_got(cluster, ["b"], second)
+        assert first.got == ["a"]
+
+    play(story, brokers=1)
+
+
+def test_in_order_the_queue_of_a_member_that_died_is_free_after_a_minute():
+    async def story(cluster: Cluster) -> None:
+        first = Member(cluster, "m2", mode=Mode.ORDERLY)
+        await cluster.until(lambda: first.has(0), 5)
+        first.consumer.close()
+        second = Member(cluster, "m1", mode=Mode.ORDERLY)
+        await send(cluster, "b1", 0, "a")
+        await cluster.sleep(30)
+        assert second.got == []
+        await until_got(cluster, ["a"], second, within_s=40)
+
+    play(story, brokers=1)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_failover_brings_back_what_was_not_committed_and_passes_nothing_over(mode: Mode):
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", mode=mode)
+        await send(cluster, "b1", 0, "a", "b")
+        await until_got(cluster, ["a", "b"], member)
+        await cluster.sleep(20)  # offsets are written, and copied
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        other = Member(cluster, "m2", mode=mode)
+        await send(cluster, "b2", 0, "c", "d")
+        await until_got(cluster, ["a", "b", "c", "d"], member, other, within_s=120)
+
+    play(story)
+
+
+def test_a_group_that_begins_at_the_end_passes_nothing_over_when_its_offset_was_not_copied():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", from_where=ConsumeFromWhere.LAST_OFFSET)
+        await cluster.until(lambda: member.has(0), 5)
+        await send(cluster, "b1", 0, "a")
+        await until_got(cluster, ["a"], member)
+        member.takes_s = 60
+        await send(cluster, "b1", 0, "b")
+        await until_got(cluster, ["a", "b"], member)
+        member.consumer.close()
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.committed("b2", "readers") is None
+        other = Member(cluster, "m2", from_where=ConsumeFromWhere.LAST_OFFSET)
+        await until_got(cluster, ["a", "b"], other)
+
+    play(story, slaveSynchronizePeriod=600_000)
+
+
+def test_where_queues_are_not_divided_each_member_gets_everything_once_and_keeps_its_own_place():
+    async def story(cluster: Cluster) -> None:
+        model = {"model": MessageModel.BROADCASTING}
+        first, second = Member(cluster, "m1", **model), Member(cluster, "m2", **model)
+        await send(cluster, "b1", 0, "a", "b")
+        await until_got(cluster, ["a", "b"], first)
+        await until_got(cluster, ["a", "b"], second)
+        await first.consumer.shutdown()
+        await send(cluster, "b1", 0, "c")
+        again = Member(cluster, "m1", **model)
+        await until_got(cluster, ["c"], again)
+        await until_got(cluster, ["a", "b", "c"], second)
+
+    play(story, brokers=1)
+
+
+def test_an_administrator_sets_a_group_back():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1")
+        await send(cluster, "b1", 0, "a", "b", "c")
+        await until_got(cluster, ["a", "b", "c"], member)
+        fields = {"group": "readers", "topic": TOPIC, "timestamp": "0", "isForce": "true", "offset": "1"}
+        assert await cluster.ask("b1", RemotingCommand.request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)) == OK
+        await until_got(cluster, ["a", "b", "c", "b", "c"], member)
+        fields = {**fields, "offset": "", "timestamp": "-1"}
+        assert await cluster.ask("b1", RemotingCommand.request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)) == OK
+        assert await cluster.committed("b1", "readers") == 3
+
+    play(story, brokers=1)
+
+
+def test_what_was_sent_back_survives_the_master_that_took_it():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", rebalance_s=1.0)
+        member.fails = lambda message: message.reconsume_times == 0
+        await send(cluster, "b1", 0, "a")
+        await until_got(cluster, ["a", "a+1"], member)
+        member.consumer.close()
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        # How far delayed messages were delivered is copied to slaves now and then: it may be delivered once more.
+        assert set(await cluster.read("b2", retry_topic("readers"))) == {"a"}
+        other = Member(cluster, "m2", group="others", rebalance_s=1.0)
+        await until_got(cluster, ["a"], other)
+
+    play(story)

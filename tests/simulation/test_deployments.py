@@ -1,0 +1,74 @@
+"""Each deployment comes through storms, in each of which it promises what its row of the table of legal losses says."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.errors import UsageError
+from harness.explore.storm import blown_and_judged
+from harness.record.scenario import Scenario, SettingValue
+from harness.session import resolve
+
+STORM = ("partition", "kill", "clock", "power")
+SEED = 3
+
+
+def storm(seed: int = SEED, workload: str = "log", **settings: SettingValue) -> Scenario:
+    return Scenario(
+        system="rocketmq", workload=workload, nemesis=STORM, settings=settings, rate=100, time_limit_s=12, seed=seed
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"deployment": "single"},
+        {"deployment": "single", "flush": "async"},
+        {"deployment": "masters"},
+        {"deployment": "masters", "groups": 3, "flush": "async"},
+        {"deployment": "async-slaves"},
+        {"deployment": "async-slaves", "groups": 2, "brokers": 2, "flush": "async"},
+        {"deployment": "dual-write"},
+        {"deployment": "dual-write", "groups": 2, "brokers": 2, "flush": "async"},
+        {"groups": 2},
+        {"controllers_alone": True, "name_servers": 2},
+        {"controllers": 1, "name_servers": 2},
+    ],
+    ids=lambda settings: " ".join(f"{name}={value}" for name, value in settings.items()),
+)
+def test_it_keeps_its_promises(settings: dict[str, SettingValue]) -> None:
+    outcome = blown_and_judged(storm(**settings), resolve.resolve(storm(**settings)))
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+@pytest.mark.parametrize("deployment", ["masters", "dual-write"])
+def test_queues_of_several_groups_are_emptied(deployment: str) -> None:
+    scenario = storm(workload="queue", deployment=deployment, groups=2)
+    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"deployment": "single", "groups": 2}, "deployment=single has one broker, got groups=2"),
+        ({"deployment": "single", "brokers": 2}, "deployment=single has one broker in each group, got brokers=2"),
+        ({"deployment": "masters", "groups": 1}, "deployment=masters needs at least two groups"),
+        ({"deployment": "dual-write", "brokers": 1}, "deployment=dual-write needs a master and a slave"),
+        ({"deployment": "dual-write", "all_ack": False}, "all_ack means nothing with deployment=dual-write"),
+        ({"deployment": "async-slaves", "controllers": 5}, "controllers means nothing with deployment=async-slaves"),
+        ({"deployment": "async-slaves", "learners": 1}, "learners means nothing"),
+        ({"deployment": "twins"}, "setting deployment takes one of controller, single, masters"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_go_together_are_refused(settings: dict[str, SettingValue], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve.resolve(storm(**settings))
+
+
+@pytest.mark.parametrize("workload", ["register", "bank", "list-append"])
+def test_without_controllers_nothing_runs_on_their_store(workload: str) -> None:
+    with pytest.raises(UsageError, match="deployment=single has no controllers"):
+        resolve.resolve(storm(workload=workload, deployment="single"))

@@ -1,0 +1,157 @@
+"""What a configured master and its slaves may legally lose: the rows of the table that have no controllers.
+
+    deployment      flush   power, 1 node               power, all   disk lost, 1 node
+    single,masters  async   what was not synced         the same     all of it
+                    sync    nothing                     nothing      all of it
+    async-slaves    async   what was not synced         the same     what no slave had yet
+                    sync    nothing                     nothing      what no slave had yet
+    dual-write      async   at the master; the slave    the same,    nothing: the slave has it
+                            kept it beside its log      at both
+                    sync    nothing                     nothing      nothing: the slave has it
+
+A kill, a partition, slow disks and clocks excuse nothing. A slave loses nothing that its master has not. Where a master
+lost messages, offsets are given out again, and its slaves' logs may differ from its own for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.record.excuse import Excuse
+from harness.record.fault_log import FaultWindow
+from workloads.systems.rocketmq.damage import (
+    LAST_NS,
+    Damage,
+    Event,
+    Takes,
+    damages,
+    end_at,
+    left_ns,
+    logs_of,
+    reached_ns,
+)
+from workloads.systems.rocketmq.damage_words import (
+    APART,
+    AT_LAST,
+    AWAY,
+    READ,
+    READ_TRACES,
+    TAKEN,
+    UNREAD,
+    UNREAD_TRACES,
+    catch_up_ns,
+    lost,
+    of_damaged_disks,
+)
+from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+PARTED = ("diverging-replicas", "diverging-logs")
+"""What is seen of a slave that has something else than its master, until a human decides."""
+PASSED_OVER = ("consumer-offset-skip", "poll-skip")
+"""What consumers do that had read farther than the log reached then, and go on from there once it has grown."""
+
+
+@dataclass(frozen=True)
+class ConfiguredTable:
+    """Of one group."""
+
+    settings: RocketmqSettings
+    group: BrokerGroup
+    struck: tuple[FaultWindow, ...]
+    reports: NodeReports
+
+    def excuses(self) -> Iterator[Excuse]:
+        for fault in self.struck:
+            yield from of_damaged_disks(fault, self.group.brokers)
+        margin_ns = catch_up_ns(self.settings)
+        brokers = self.group.brokers
+        found = tuple(damages(self.struck, TAKEN, AT_LAST, brokers, brokers, self.reports, unknown_s=margin_ns / 1e9))
+        logs = logs_of(brokers, self.reports) if found else {}
+        for damage in found:
+            if damage.node != self._master or self._is_durable(damage):
+                continue
+            for reason, from_ns, until_ns in self._losses(damage, found, logs):
+                yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
+            if self._slaves and damage.takes is not Takes.UNSYNCED and self._slaves_were_away(damage):
+                reason = f"{lost(damage)}, and it may have been shown while no slave was there to have it"
+                yield Excuse(anomalies=READ, reason=reason, from_ns=damage.from_ns, until_ns=damage.until_ns)
+            yield from self._traces(damage, damage.over_ns + margin_ns)
+
+    @property
+    def _master(self) -> str:
+        return self.group.brokers[0]
+
+    @property
+    def _slaves(self) -> Sequence[str]:
+        return self.group.brokers[1:]
+
+    def _is_durable(self, damage: Damage) -> bool:
+        """Whether all that was acknowledged, shown or sent to a slave was safe from this."""
+        return damage.takes is Takes.UNSYNCED and self.settings.flush == "sync"
+
+    def _traces(self, damage: Damage, caught_up_ns: int) -> Iterator[Excuse]:
+        """What else is seen of a loss: until all have caught up, or for good."""
+        # A slave of a master that has nothing left is parted from it for good.
+        is_parted = damage.takes is not Takes.UNSYNCED or damage.from_ns == 0
+        for anomalies, until_ns in (
+            ((*UNREAD_TRACES, *READ_TRACES, *PARTED), LAST_NS if is_parted else caught_up_ns),
+            (PASSED_OVER, LAST_NS),
+        ):
+            yield Excuse(anomalies=anomalies, reason=lost(damage), from_ns=damage.from_ns, until_ns=until_ns)
+
+    def _losses(
+        self, damage: Damage, found: Sequence[Damage], logs: Mapping[str, Sequence[Event]]
+    ) -> Iterator[tuple[str, int, int]]:
+        """(why, from when, until when) of what the master's damage may have cost."""
+        words, whole = lost(damage), (damage.from_ns, damage.until_ns)
+        slaves_lost = [other for other in found if other.node in self._slaves and self._meets(other, damage)]
+        if slaves_lost:
+            yield f"{words} and {' and '.join(sorted({lost(other) for other in slaves_lost}))}", *whole
+        elif not self._slaves:
+            yield words, *whole
+        elif self.settings.deployment == "dual-write":
+            for node, end in self._set_aside(damage):
+                until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
+                yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
+        elif damage.takes is Takes.UNSYNCED:
+            yield words, *whole
+        else:
+            held = max(end_at(slave, damage.until_ns, logs) for slave in self._slaves)
+            from_ns = max(left_ns(held, self._master, damage.until_ns, logs), damage.from_ns)
+            yield f"{words}, and no slave had it yet", from_ns, damage.until_ns
+            for node, end in self._set_aside(damage):
+                until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
+                yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
+
+    def _meets(self, other: Damage, damage: Damage) -> bool:
+        """Whether a slave lost of the same, and could not have copied it again before the master lost it."""
+        margin_ns = catch_up_ns(self.settings)
+        if other.takes is Takes.UNSYNCED and self.settings.ack_durable:
+            return False
+        return (
+            other.from_ns <= damage.until_ns
+            and damage.from_ns <= other.until_ns
+            and (damage.until_ns <= other.over_ns + margin_ns)
+        )
+
+    def _slaves_were_away(self, damage: Damage) -> bool:
+        """Whether any fault kept a slave from its master before the damage was done."""
+        return any(
+            fault.start_ns <= damage.until_ns
+            and not set(self.group.brokers).isdisjoint(fault.nodes)
+            and not {*AWAY, *APART}.isdisjoint(fault.kinds)
+            and fault != damage.fault
+            for fault in self.struck
+        )
+
+    def _set_aside(self, damage: Damage) -> Iterator[tuple[str, int]]:
+        """(slave, up to which offset) of what slaves had of it and keep beside their logs."""
+        for node, events in self.reports.of("set_aside").items():
+            for event in events:
+                if node in self._slaves and event["time"] >= damage.until_ns and event["end"] is not None:
+                    yield node, event["end"]

@@ -1,0 +1,267 @@
+"""Members of groups of consumers, and who asks brokers how far groups have come.
+
+A member is a push consumer as applications use it. What its listener is given waits here until an operation takes it
+over; the listener returns when the operation that finishes it says with which outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError
+from harness.operation import Operation
+from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Mode, Outcome
+from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, FlowLimits
+from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.consumer_protocol import (
+    ConsumeFromWhere,
+    MessageModel,
+    MessageQueue,
+    dead_letter_topic,
+    retry_topic,
+)
+from workloads.systems.rocketmq.clients.connect import carry_out, message_client, request_timeout_s
+from workloads.systems.rocketmq.clients.queues import Queues
+from workloads.systems.rocketmq.settings import (
+    NAMESERVER_PORT,
+    TOPIC,
+    RocketmqSettings,
+    addresses,
+    broker_groups,
+    name_server_names,
+    node_of,
+)
+
+PATIENCE_S = 0.7
+"""So long a member waits for its next messages, until it says that there are none."""
+BATCH = 4
+"""Messages at once for a listener that does not consume in order."""
+TASKS = 4
+PULL_BATCH = 8
+WAITING = 16
+"""Messages of one queue that a member has and has not begun."""
+READ_BATCH = 64
+
+
+@dataclass(slots=True, eq=False)
+class _Delivery:
+    messages: tuple[ConsumerMessage, ...]
+    outcome: asyncio.Future[Outcome]
+
+
+class ConsumptionClient:
+    """A producer, and a member of a group from `join` until `leave` or `crash`."""
+
+    def __init__(self, host: Any, settings: RocketmqSettings, process: int) -> None:
+        self._host = host
+        self._settings = settings
+        self._process = process
+        self._queues = Queues(settings)
+        self._client = message_client(host, settings)
+        self._consumer: PushConsumer | None = None
+        self._member = ""
+        self._is_broadcast = False
+        self._deliveries: deque[_Delivery] = deque()
+        self._came = asyncio.Event()
+        self._in_hand: _Delivery | None = None
+        self._requests = {
+            "send": self._send,
+            "join": self._join,
+            "consume": self._consume,
+            "finish": self._finish,
+            "leave": self._leave,
+            "crash": self._crash,
+            "committed": self._committed,
+            "settled": self._settled,
+            "dead-letters": self._dead_letters,
+        }
+
+    async def open(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        self._end()
+        self._client.close()
+
+    async def invoke(self, operation: Operation) -> Operation:
+        return await carry_out(self._requests, operation)
+
+    async def _send(self, operation: Operation) -> Operation:
+        value = _value(operation)
+        group, queue = self._queues.of(operation)
+        sent = await self._client.send(TOPIC, queue, b"%d" % value["message"], broker_name=group.name)
+        return operation._replace(type="ok", value={**value, "offset": sent.queue_offset}, node=node_of(sent.broker))
+
+    # a member
+
+    async def _join(self, operation: Operation) -> Operation:
+        value, settings = _value(operation), self._settings
+        self._is_broadcast = value["model"] == "broadcasting"
+        # Where each member keeps its own place, who comes back is the same one.
+        self._member = self._host.name if self._is_broadcast else f"{self._host.name}@{self._process}"
+        mode = Mode(value["mode"])
+        config = ConsumerConfig(
+            nameservers=tuple(addresses(name_server_names(settings), NAMESERVER_PORT)),
+            group=value["group"],
+            client_id=self._member,
+            subscriptions={TOPIC: "*"},
+            mode=mode,
+            model=MessageModel.BROADCASTING if self._is_broadcast else MessageModel.CLUSTERING,
+            from_where=ConsumeFromWhere.FIRST_OFFSET,
+            max_reconsume_times=value["limit"],
+            pull_batch=PULL_BATCH,
+            consume_batch=1 if mode is Mode.ORDERLY else BATCH,
+            consume_tasks=TASKS,
+            limits=FlowLimits(messages=WAITING),
+            request_timeout_s=request_timeout_s(settings),
+        )
+        self._consumer = PushConsumer(self._host, config.paced(settings.time_scale), self._listen)
+        self._consumer.start()
+        return operation._replace(type="ok", value={**value, "member": self._member})
+
+    async def _listen(self, messages: tuple[ConsumerMessage, ...]) -> Outcome:
+        delivery = _Delivery(messages, asyncio.get_running_loop().create_future())
+        self._deliveries.append(delivery)
+        self._came.set()
+        try:
+            return await delivery.outcome
+        finally:
+            if delivery in self._deliveries:
+                self._deliveries.remove(delivery)
+
+    async def _consume(self, operation: Operation) -> Operation:
+        self._joined()
+        if not self._deliveries:
+            self._came.clear()
+            try:
+                await self._host.clock.within(PATIENCE_S, self._came.wait())
+            except TimeoutError:
+                return operation._replace(type="ok", value=self._given(operation, ()))
+        self._in_hand = self._deliveries.popleft()
+        return operation._replace(type="ok", value=self._given(operation, self._in_hand.messages))
+
+    async def _finish(self, operation: Operation) -> Operation:
+        self._joined()
+        delivery, self._in_hand = self._in_hand, None
+        if delivery is None:
+            raise OperationError(PRECONDITION_FAILED, "this member has nothing to finish")
+        if not delivery.outcome.done():
+            delivery.outcome.set_result(Outcome(_value(operation)["outcome"]))
+        return operation._replace(type="ok", value={**_value(operation), "member": self._member})
+
+    async def _leave(self, operation: Operation) -> Operation:
+        consumer = self._joined()
+        for delivery in (*self._deliveries, *([self._in_hand] if self._in_hand else ())):
+            # What the listener has not been asked about yet is not consumed.
+            delivery.outcome.cancel()
+        self._deliveries.clear()
+        self._in_hand = None
+        await consumer.shutdown()
+        self._consumer = None
+        return operation._replace(type="ok")
+
+    async def _crash(self, operation: Operation) -> Operation:
+        self._joined()
+        self._end()
+        return operation._replace(type="ok")
+
+    def _end(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        self._in_hand = None
+        if consumer is not None:
+            consumer.close()
+        self._deliveries.clear()
+
+    def _joined(self) -> PushConsumer:
+        if self._consumer is None:
+            raise OperationError(PRECONDITION_FAILED, "this client is no member of a group")
+        return self._consumer
+
+    def _given(self, operation: Operation, messages: tuple[ConsumerMessage, ...]) -> dict[str, Any]:
+        given = [
+            {
+                "message": int(message.body),
+                "queue": self._queues.name(message.queue.topic, message.queue.broker_name, message.queue.queue_id),
+                "offset": message.queue_offset,
+                "tries": message.reconsume_times,
+            }
+            for message in messages
+        ]
+        return {**_value(operation), "member": self._member, "messages": given}
+
+    # how far groups have come
+
+    async def _committed(self, operation: Operation) -> Operation:
+        value = _value(operation)
+        group, queue = self._queues.of(operation)
+        offset = await self._client.query_offset(value["group"], TOPIC, queue, broker_name=group.name)
+        return operation._replace(type="ok", value={**value, "offset": offset})
+
+    async def _settled(self, operation: Operation) -> Operation:
+        """Ok if the group, or this member of it, has consumed all that its queues hold."""
+        consumer, value = self._joined(), _value(operation)
+        topics = {TOPIC: self._settings.topic_queues}
+        if not self._is_broadcast:
+            topics[retry_topic(value["group"])] = 1
+        for group in broker_groups(self._settings):
+            master = await self._master(group.name)
+            for topic, queues in topics.items():
+                for queue_id in range(queues):
+                    await self._require_settled(consumer, value, MessageQueue(topic, group.name, queue_id), master)
+        return operation._replace(type="ok", value={**value, "member": self._member})
+
+    async def _require_settled(
+        self, consumer: PushConsumer, value: Mapping[str, Any], queue: MessageQueue, master: str
+    ) -> None:
+        """Raises OperationError unless all that the queue holds is consumed."""
+        end = await self._end_of(queue.topic, queue.queue_id, master)
+        come: int | None = 0
+        if self._is_broadcast:
+            come = consumer.come_to(queue)
+        elif end:
+            come = await self._client.query_offset(value["group"], queue.topic, queue.queue_id, address=master)
+        if (come or 0) != end:
+            raise OperationError(PRECONDITION_FAILED, f"{queue}: {come} of {end} consumed")
+
+    async def _dead_letters(self, operation: Operation) -> Operation:
+        """All of the group's, from the one queue that it has for them at each master."""
+        value = _value(operation)
+        topic = dead_letter_topic(value["group"])
+        found: list[dict[str, Any]] = []
+        for group in broker_groups(self._settings):
+            master, read = await self._master(group.name), 0
+            end, queue = await self._end_of(topic, 0, master), self._queues.name(topic, group.name, 0)
+            while read < end:
+                pulled = await self._client.pull(topic, 0, read, READ_BATCH, "final", master)
+                read += len(pulled.messages)
+                found += [
+                    {"message": int(body), "queue": queue, "offset": offset, "tries": None}
+                    for offset, body in pulled.messages
+                ]
+        return operation._replace(type="ok", value={**value, "messages": found})
+
+    async def _master(self, group_name: str) -> str:
+        self._client.forget_route(TOPIC)
+        for group in (await self._client.route(TOPIC)).groups:
+            if group.broker_name == group_name and group.master is not None:
+                return group.master
+        raise OperationError(SERVICE_NOT_AVAILABLE, f"{group_name} has no master")
+
+    async def _end_of(self, topic: str, queue_id: int, master: str) -> int:
+        """0 where there is no such topic: NameServers may not have heard of it, its master must have."""
+        try:
+            return (await self._client.pull(topic, queue_id, 0, 1, "final", master)).max_offset
+        except ClientError as error:
+            if error.code == "no-route":
+                return 0
+            raise
+
+
+def _value(operation: Operation) -> Mapping[str, Any]:
+    assert operation.value is not None
+    return operation.value

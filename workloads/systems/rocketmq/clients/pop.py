@@ -1,0 +1,125 @@
+"""A consumer that pops, and a producer: one request an invocation, but for the dead letters, which are only read.
+
+A process is a consumer of its own: it acknowledges, or changes the invisible time of, the last delivery of a message
+that it was given itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.errors import PRECONDITION_FAILED, OperationError
+from harness.operation import Operation
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
+from system_under_test.rocketmq.pop_protocol import dead_letter_topic
+from workloads.systems.rocketmq.clients.connect import carry_out, message_client
+from workloads.systems.rocketmq.clients.queues import Queues
+from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, broker_groups, node_of
+
+GROUP = "poppers"
+BATCH = 8
+POLL_MS = 200
+POLL_SHARE = 0.2
+"""Of the pops so many wait until something comes."""
+DEAD_LETTERS = 1024
+
+
+class PopWorkloadClient:
+    def __init__(self, host: Any, settings: RocketmqSettings) -> None:
+        self._host = host
+        self._client = message_client(host, settings)
+        self._queues = Queues(settings)
+        self._groups = [group.name for group in broker_groups(settings)]
+        self._pops = PopClient(host, self._client, GROUP)
+        self._held: dict[int, PoppedMessage] = {}
+        self._requests = {
+            "send": self._send,
+            "pop": self._pop,
+            "drain": self._pop,
+            "ack": self._ack,
+            "change": self._change,
+            "dead-letters": self._dead_letters,
+        }
+
+    async def open(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        self._client.close()
+
+    async def invoke(self, operation: Operation) -> Operation:
+        return await carry_out(self._requests, operation)
+
+    async def _send(self, operation: Operation) -> Operation:
+        group, queue = self._queues.of(operation)
+        sent = await self._client.send(TOPIC, queue, b"%d" % _message(operation), broker_name=group.name)
+        return operation._replace(type="ok", node=node_of(sent.broker))
+
+    async def _pop(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
+        invisible_ms, poll_ms = operation.value["invisible_ms"], POLL_MS if waits else 0
+        popped = await self._pops.pop(TOPIC, invisible_ms, max_count=BATCH, poll_ms=poll_ms)
+        for _ in self._groups[1:] if operation.f == "drain" else ():
+            # Each group of brokers in its turn: nothing is left once all of them have nothing.
+            if popped.messages:
+                break
+            popped = await self._pops.pop(TOPIC, invisible_ms, max_count=BATCH)
+        deliveries = []
+        for message in popped.messages:
+            number = int(message.body)
+            self._held[number] = message
+            deliveries.append({"message": number, "times": message.reconsume_times})
+        return operation._replace(
+            type="ok", value={**operation.value, "deliveries": deliveries}, node=node_of(popped.broker)
+        )
+
+    async def _ack(self, operation: Operation) -> Operation:
+        broker = await self._pops.ack(self._held_by(operation))
+        return operation._replace(type="ok", node=node_of(broker))
+
+    async def _change(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        changed = await self._pops.change_invisible_time(self._held_by(operation), operation.value["invisible_ms"])
+        self._held[_message(operation)] = changed
+        return operation._replace(type="ok")
+
+    def _held_by(self, operation: Operation) -> PoppedMessage:
+        held = self._held.get(_message(operation))
+        if held is None:
+            raise OperationError(PRECONDITION_FAILED, "this process was not given the message")
+        return held
+
+    async def _dead_letters(self, operation: Operation) -> Operation:
+        """All of them, from each master of the topic that they were sent to."""
+        masters = {group.broker_name: group.master for group in (await self._client.route(TOPIC)).groups}
+        deliveries: list[dict[str, int]] = []
+        node = None
+        for name in self._groups:
+            master = masters.get(name)
+            if master is None:
+                raise ClientError("no-route", True, f"{name} has no master")
+            try:
+                await self._read_dead_letters(master, deliveries)
+            except ClientError as error:
+                if error.code != "no-route" or error.node is None:
+                    raise
+                # The broker has no topic for them: there are none.
+            node = node_of(master)
+        assert operation.value is not None
+        return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=node)
+
+    async def _read_dead_letters(self, master: str, deliveries: list[dict[str, int]]) -> None:
+        position = 0
+        while True:
+            pulled = await self._client.pull(dead_letter_topic(GROUP), 0, position, DEAD_LETTERS, GROUP, master)
+            if not pulled.messages:
+                return
+            deliveries += [{"message": int(body), "times": 0} for _, body in pulled.messages]
+            position = pulled.messages[-1][0] + 1
+
+
+def _message(operation: Operation) -> int:
+    assert operation.value is not None
+    return int(operation.value["message"])

@@ -1,0 +1,105 @@
+"""What faults take from brokers, and what is seen then: the words that all tables of legal losses have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.record.excuse import Excuse
+from harness.record.fault_log import FaultWindow
+from workloads.systems.rocketmq.damage import LAST_NS, Damage, Takes
+from workloads.systems.rocketmq.settings import RocketmqSettings
+
+TAKEN = {
+    "power": Takes.UNSYNCED,
+    "failing-fsync": Takes.UNSYNCED,
+    "short-files": Takes.SYNCED,
+    "bit-rot": Takes.SYNCED,
+    "old-disk": Takes.SYNCED,
+    "lost-disk": Takes.EVERYTHING,
+}
+"""Kind of fault -> what it takes from the disks of its nodes."""
+AT_LAST = ("failing-fsync", "bit-rot", "old-disk")
+"""Of these, kinds that take it not when they strike, but once the node starts again."""
+AWAY = {
+    "kill": "killed",
+    "power": "without power",
+    "pause": "paused",
+    "partition": "cut off",
+    "restart-loop": "killed again and again",
+    "rolling-restart": "restarted",
+    "short-files": "killed",
+    "old-disk": "killed",
+    "lost-disk": "killed",
+    "failing-fsync": "unable to write",
+    "disk-errors": "unable to write",
+    "full-disk": "unable to write",
+}
+"""Kinds of faults that take a broker away for a while, in words."""
+
+APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
+"""Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
+
+UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry")
+"""What becomes of messages that are lost."""
+READ = ("dirty-read",)
+"""What becomes of them if they were readable before."""
+UNREAD_TRACES = (
+    *("inconsistent-offsets", "nonmonotonic-send"),
+    *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
+)
+READ_TRACES = (
+    *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
+    *("confirmed-lost", "rewritten-log"),
+)
+"""What else is seen then: offsets are given out again."""
+ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
+
+DELAYING = (*APART, "partition", "pause", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
+"""Kinds under which what a slave says of its log may be old when its master hears it."""
+
+OF_DISKS = (
+    "not-durable",
+    "unheld-ack",
+    "beyond-log",
+    "diverging-epochs",
+    "wrong-epochs",
+    "overrated-candidate",
+    "returned-tail",
+    "fenced-write",
+)
+"""What a broker does legally that lost what it had synced, its noted epochs among it."""
+
+MISPLACED = ("internal-skip", "poll-skip")
+"""What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
+
+CATCH_UP_S = 15.0
+"""How long after a fault its replica may still be catching up, at time scale 1."""
+LEAST_CATCH_UP_S = 5.0
+
+
+def catch_up_ns(settings: RocketmqSettings) -> int:
+    return round(max(CATCH_UP_S * settings.time_scale, LEAST_CATCH_UP_S) * 1e9)
+
+
+def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:
+    """Whoever lost what was synced may lack anything from there on."""
+    if set(brokers).isdisjoint(fault.nodes):
+        return
+    taken = [kind for kind in fault.kinds if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED]
+    if taken:
+        reason = f"{' and '.join(taken)} at {seconds(fault.start_ns)} took what was synced"
+        yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
+    if "bit-rot" in fault.kinds:
+        reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
+        # It is the entries of earlier messages that rot.
+        yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
+
+
+def lost(damage: Damage) -> str:
+    if "power" in damage.fault.kinds:
+        return f"{damage.node} lost power at {seconds(damage.fault.start_ns)}"
+    return f"{damage.node} lost {damage.takes.value} at {seconds(damage.fault.start_ns)} ({damage.fault.name})"
+
+
+def seconds(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.1f} s"

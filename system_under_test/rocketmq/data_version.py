@@ -26,8 +26,8 @@ class DataVersion:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> DataVersion:
-        """Raises ValueError, KeyError, TypeError."""
-        numbers = value["stateVersion"], value["timestamp"], value["counter"]
+        """Brokers before 5.0 know no state version. Raises ValueError, KeyError, TypeError, AttributeError."""
+        numbers = value.get("stateVersion", 0), value["timestamp"], value["counter"]
         if not all(type(number) is int for number in numbers):
             raise ValueError(f"a data version needs three whole numbers, got {numbers}")
         return cls(state_version=numbers[0], timestamp_ms=numbers[1], counter=numbers[2])

@@ -271,13 +271,13 @@ def decode_message(buffer: bytes, position: int) -> Message:
     )
 
 
-def queue_entry(buffer: bytes, position: int) -> tuple[int, bytes, int]:
-    """Queue offset, body and size of the checked message at `position`: all that a reader of a queue needs of it.
+def queue_entry(buffer: bytes, position: int) -> tuple[int, bytes, int, int]:
+    """Queue offset, body, sysFlag and size of the checked message at `position`: all that a reader of a queue needs.
 
     Raises MessageInvalid.
     """
     fields, body_end = _checked(buffer, position)
-    return fields[5], buffer[position + _HEADER.size : body_end], fields[0]
+    return fields[5], buffer[position + _HEADER.size : body_end], fields[7], fields[0]
 
 
 def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:

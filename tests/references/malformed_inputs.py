@@ -14,6 +14,7 @@ import random
 import re
 import struct
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,6 +56,7 @@ from system_under_test.rocketmq.message_protocol import (
     SendRequest,
     TimeQuery,
 )
+from system_under_test.rocketmq.nameserver.compressed_registration import decompress
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
@@ -288,6 +290,12 @@ def _topics(body: bytes) -> None:
         raise ValueError from error
 
 
+def _unchecked(registration: RemotingCommand) -> RemotingCommand:
+    """Without the CRC of its body, by which nearly all harmed ones are refused."""
+    fields = {name: value for name, value in registration.ext_fields.items() if name != "bodyCrc32"}
+    return replace(registration, ext_fields=fields)
+
+
 COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
 
 CODECS: tuple[Codec, ...] = (
@@ -329,7 +337,16 @@ CODECS: tuple[Codec, ...] = (
     _commands(
         "query by time", TimeQuery.decode, (RemotingError,), TimeQuery(topic="T", queue_id=1, time_ms=7).encode()
     ),
-    _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
+    _commands("registration", Registration.decode, (RemotingError,), _unchecked(REGISTRATION.encode())),
+    _commands(
+        "compressed registration", Registration.decode, (RemotingError,), _unchecked(REGISTRATION.encode_compressed())
+    ),
+    Codec(
+        name="decompressed registration",
+        decode=lambda body: decompress(zlib.compress(body, 1)),
+        refuses=(ValueError, KeyError, TypeError, AttributeError),
+        samples=((zlib.decompress(REGISTRATION.encode_compressed().body),),),
+    ),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
     _commands(
         "broker report",

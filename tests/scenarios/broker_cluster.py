@@ -144,8 +144,13 @@ class Cluster:
     async def answer(self, address: str, command: RemotingCommand) -> RemotingCommand:
         return await self._remoting.invoke(address, command, 5.0)
 
-    def client(self, default_topic: str | None = None) -> MessageClient:
-        return MessageClient(self._host, [f"{name}:9876" for name in CONTROLLERS], default_topic=default_topic)
+    def client(self, default_topic: str | None = None, compress_from_bytes: int | None = None) -> MessageClient:
+        return MessageClient(
+            self._host,
+            [f"{name}:9876" for name in CONTROLLERS],
+            default_topic=default_topic,
+            compress_from_bytes=compress_from_bytes,
+        )
 
     async def make_topic(self, node: str, topic: TopicConfig) -> str:
         return await self.ask(node, RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic.as_fields()))

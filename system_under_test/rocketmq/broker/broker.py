@@ -50,6 +50,7 @@ class Broker:
             period_s=config.register_name_server_s,
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
+            compresses=config.compresses_registration,
         )
         self._processor = Processor(
             host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed

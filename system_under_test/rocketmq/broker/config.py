@@ -59,6 +59,7 @@ class BrokerConfig:
     controller_heartbeat_s: float = 1.0
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
+    compresses_registration: bool = False
     slave_sync_s: float = 10.0
     """A slave asks its master for topics, groups and consumers' offsets at this pace."""
     retry_s: float = 0.5
@@ -120,6 +121,7 @@ class BrokerConfig:
             controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
             controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
             register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
+            compresses_registration=settings.flag("compressedRegister", False),
             slave_sync_s=settings.seconds_from_ms("slaveSynchronizePeriod", 10_000),
             retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
             store_path=settings.text("storePathRootDir", "store"),

@@ -27,12 +27,14 @@ class NameServerRegistrations:
         period_s: float,
         timeout_s: float,
         retry_s: float,
+        compresses: bool,
     ) -> None:
         self._host = host
         self._registration = registration
         self._period_s = period_s
         self._timeout_s = timeout_s
         self._retry_s = retry_s
+        self._compresses = compresses
         self._remoting = RemotingClient(host, timeout_s)
         self._due = {name_server: asyncio.Event() for name_server in name_servers}
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,7 +73,8 @@ class NameServerRegistrations:
 
     async def _register(self, name_server: str, registration: Registration) -> bool:
         try:
-            answer = await self._remoting.invoke(name_server, registration.encode(), self._timeout_s)
+            request = registration.encode_compressed() if self._compresses else registration.encode()
+            answer = await self._remoting.invoke(name_server, request, self._timeout_s)
         except (ConnectFailed, ConnectionClosed, TimeoutError):
             return False
         self._host.reached("name-server-answered")

@@ -17,6 +17,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.compression import NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import encode_batch
 from system_under_test.rocketmq.message_protocol import (
     PullAnswer,
@@ -101,11 +102,19 @@ class MessageClient:
     With a `default_topic` a message for a topic that NameServers do not know goes to where that one is, for a broker
     there may make the topic after it.
 
+    Bodies that are at least `compress_from_bytes` long are compressed, unless they come in a batch.
+
     Where a topic lies on several broker groups, calls have to name theirs by `broker_name`.
     """
 
     def __init__(
-        self, host: Host, nameservers: Sequence[str], timeout_s: float = 3.0, *, default_topic: str | None = None
+        self,
+        host: Host,
+        nameservers: Sequence[str],
+        timeout_s: float = 3.0,
+        *,
+        default_topic: str | None = None,
+        compress_from_bytes: int | None = None,
     ) -> None:
         if not nameservers:
             raise ValueError("at least one NameServer address is needed")
@@ -113,6 +122,7 @@ class MessageClient:
         self._nameservers = tuple(nameservers)
         self._timeout_s = timeout_s
         self._default_topic = default_topic
+        self._compress_from_bytes = compress_from_bytes
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
         self._next_nameserver = host.random.randrange(len(self._nameservers))
@@ -127,12 +137,16 @@ class MessageClient:
     async def send(
         self, topic: str, queue_id: int, body: bytes, *, properties: str = "", broker_name: str | None = None
     ) -> SendResult:
+        sys_flag = 0
+        if self._compress_from_bytes is not None and len(body) >= self._compress_from_bytes:
+            body, sys_flag = compress_body(body)
         request = SendRequest(
             topic=topic,
             queue_id=queue_id,
             body=body,
             born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
             properties=properties,
+            sys_flag=sys_flag,
         )
         return await self._sent(request, broker_name)
 
@@ -191,7 +205,7 @@ class MessageClient:
         try:
             answer = PullAnswer.decode(response)
             messages = _messages(answer.data)
-        except (RemotingError, MessageInvalid) as error:
+        except (RemotingError, MessageInvalid, NotCompressed) as error:
             raise self._failed(topic, "outcome-unknown", False, f"malformed answer: {error}", broker) from error
         return PullResult(
             messages=messages,
@@ -327,7 +341,7 @@ def _messages(data: bytes) -> tuple[tuple[int, bytes], ...]:
     messages: list[tuple[int, bytes]] = []
     position = 0
     while position < len(data):
-        queue_offset, body, size = queue_entry(data, position)
-        messages.append((queue_offset, body))
+        queue_offset, body, sys_flag, size = queue_entry(data, position)
+        messages.append((queue_offset, decompress_body(body, sys_flag)))
         position += size
     return tuple(messages)

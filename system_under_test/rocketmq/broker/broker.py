@@ -10,6 +10,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
+from system_under_test.rocketmq.broker.public_codes import told_publicly
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager, Role
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.message_id import host_bytes
@@ -55,7 +56,7 @@ class Broker:
         self._processor = Processor(
             host, self.store, self.tables, config, self.ha, self.manager, on_topics=self._name_servers.changed
         )
-        self._server = RemotingServer(host, self._processor.handle)
+        self._server = RemotingServer(host, self._processor.handle, translate=told_publicly)
         self._opened = False
 
     async def start(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
@@ -55,6 +56,8 @@ class Sends:
         topic = self._administration.topic(request.topic)
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
+        if request.queue_id < 0:
+            request = replace(request, queue_id=self._host.random.randrange(topic.write_queues))
         check_queue(topic, request.queue_id, topic.write_queues)
         messages = _messages(request)
         for message in messages:

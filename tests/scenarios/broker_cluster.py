@@ -186,6 +186,15 @@ class Cluster:
             return False
         return False
 
+    async def converse(self, address: str, frame: bytes) -> bytes:
+        """Write a frame of remoting, length and all, over a connection of its own, and read the one that comes back."""
+        connection = await self._host.network.connect(address, 5.0)
+        connection.write(frame)
+        length = await self._host.clock.within(5.0, connection.read_exactly(4))
+        answer = length + await connection.read_exactly(int.from_bytes(length, "big"))
+        connection.close()
+        return answer
+
     async def feed(self, address: str, *messages: bytes) -> None:
         """Write each, over a new connection whenever the node has closed one, and give the node time to answer."""
         connection = None

@@ -185,11 +185,11 @@ def peek_size(buffer: bytes, position: int) -> int:
     return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
 
 
-def continues(buffer: bytes, position: int) -> bool:
-    """Whether a message starts here that is not the last of its batch."""
+def flags_of(buffer: bytes, position: int) -> int:
+    """The sysFlag of the message at `position`, 0 if no message starts there or too little of it is there."""
     if len(buffer) - position < HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
-        return False
-    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
+        return 0
+    return int(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0])
 
 
 def decode_header(buffer: bytes, position: int) -> MessageHeader:

@@ -20,6 +20,7 @@ from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.compression import NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import encode_batch
 from system_under_test.rocketmq.message_protocol import (
+    KeyQuery,
     PullAnswer,
     PullRequest,
     QueueRequest,
@@ -214,6 +215,17 @@ class MessageClient:
             max_offset=answer.max_offset,
             broker=broker,
         )
+
+    async def find(self, topic: str, key: str, address: str | None = None) -> tuple[tuple[int, bytes], ...]:
+        """(queue offset, body) of the messages with this key, at the master or at the replica at `address`."""
+        broker, response = await self._ask(topic, KeyQuery(topic=topic, key=key).encode(), None, address)
+        if response.code == ResponseCode.QUERY_NOT_FOUND:
+            return ()
+        self._expect_success(topic, broker, response)
+        try:
+            return _messages(response.body)
+        except (MessageInvalid, NotCompressed) as error:
+            raise self._failed(topic, "outcome-unknown", False, f"malformed answer: {error}", broker) from error
 
     async def query_offset(
         self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None

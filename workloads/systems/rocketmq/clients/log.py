@@ -7,10 +7,16 @@ from typing import Any
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.storage.batch import NewMessage
+from system_under_test.storage.message import encode_properties
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, broker_names, node_of
 
 BATCH = 32
+FILTERED_BATCH = 5
+"""Few, so that pages end where more is to come."""
+BY_TAG_SHARE = 0.5
+"""Share of filtered polls that name the tag; the others say the same in SQL92."""
 SLAVE_READ_SHARE = 0.2
 """Share of polls that ask a random replica instead of the master."""
 
@@ -30,6 +36,10 @@ class LogClient:
             "poll": self._poll,
             "final-poll": self._final_poll,
             "caught-up": self._caught_up,
+            "send-batch": self._send_batch,
+            "filtered-poll": self._filtered_poll,
+            "final-filtered-poll": self._final_filtered_poll,
+            "final-look-up": self._look_up,
         }
 
     async def open(self) -> None:
@@ -44,8 +54,22 @@ class LogClient:
     async def _send(self, operation: Operation) -> Operation:
         assert operation.value is not None
         message: int = operation.value["message"]
-        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % message)
-        value = {"message": message, "offset": sent.queue_offset, "messages": None}
+        tag = operation.value.get("tag")
+        properties = "" if tag is None else encode_properties(_properties(message, tag)).decode()
+        sent = await self._client.send(TOPIC, queue_of(operation), b"%d" % message, properties=properties)
+        value = {**operation.value, "offset": sent.queue_offset}
+        return operation._replace(type="ok", value=value, node=node_of(sent.broker))
+
+    async def _send_batch(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        parts, tags = operation.value["txn"], operation.value.get("tag")
+        batch = [
+            NewMessage(b"%d" % message, {} if tags is None else _properties(message, message % tags))
+            for message in (part["message"] for part in parts)
+        ]
+        sent = await self._client.send_batch(TOPIC, queue_of(operation), batch)
+        placed = [{**part, "offset": sent.queue_offset + place} for place, part in enumerate(parts)]
+        value = {**operation.value, "txn": placed}
         return operation._replace(type="ok", value=value, node=node_of(sent.broker))
 
     async def _poll(self, operation: Operation) -> Operation:
@@ -56,27 +80,79 @@ class LogClient:
         if position is None:
             resumed = position = await self._client.query_offset(self._group, TOPIC, queue) or 0
         elif position != self._committed.get(key):
-            await self._commit(queue, position)
-        address = None
-        if self._host.random.random() < SLAVE_READ_SHARE:
-            address = f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
-        pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, address)
+            await self._commit(queue, position, self._group, key)
+        pulled = await self._client.pull(TOPIC, queue, position, BATCH, self._group, self._any_address())
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
         self._positions[key] = position
         value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
-    async def _commit(self, queue: int, position: int) -> None:
+    async def _commit(self, queue: int, position: int, group: str, key: str) -> None:
         """What earlier polls have returned: nobody may ever see what this one will.
 
         A commit that fails means redelivery, which is legal.
         """
         try:
-            await self._client.update_offset(self._group, TOPIC, queue, position)
+            await self._client.update_offset(group, TOPIC, queue, position)
         except ClientError:
             return
-        self._committed[str(queue)] = position
+        self._committed[key] = position
+
+    async def _filtered_poll(self, operation: Operation) -> Operation:
+        """The next messages of one tag, for a consumer that begins each queue and tag where its group has come to."""
+        assert operation.value is not None
+        tag, queue = operation.value["tag"], queue_of(operation)
+        group = f"{self._group}-tag-{tag}"
+        key = f"{queue}/{tag}"
+        position = self._positions.get(key)
+        if position is None:
+            position = await self._client.query_offset(group, TOPIC, queue) or 0
+        elif position != self._committed.get(key):
+            await self._commit(queue, position, group, key)
+        done = await self._read_by_tag(operation, position, group, self._any_address())
+        assert done.value is not None
+        self._positions[key] = done.value["offset"]
+        return done
+
+    async def _final_filtered_poll(self, operation: Operation) -> Operation:
+        assert operation.value is not None and operation.node is not None
+        address = f"{operation.node}:{BROKER_PORT}"
+        return await self._read_by_tag(operation, operation.value["offset"], "final", address, BATCH)
+
+    async def _read_by_tag(
+        self, operation: Operation, position: int, group: str, address: str | None, most: int = FILTERED_BATCH
+    ) -> Operation:
+        """By the tag itself, or by a filter that says the same."""
+        assert operation.value is not None
+        tag = tag_name(operation.value["tag"])
+        by_tag = self._host.random.random() < BY_TAG_SHARE
+        pulled = await self._client.pull(
+            TOPIC,
+            queue_of(operation),
+            position,
+            most,
+            group,
+            address,
+            subscription=tag if by_tag else f"TAGS = '{tag}' AND KEYS IS NOT NULL",
+            expression_type="TAG" if by_tag else "SQL92",
+        )
+        reached = max(position, pulled.next_offset)
+        value = {**operation.value, **_polled(reached, pulled.messages), "resumed": position, "group": group}
+        return operation._replace(type="ok", value=value, node=operation.node or node_of(pulled.broker))
+
+    async def _look_up(self, operation: Operation) -> Operation:
+        assert operation.value is not None and operation.node is not None
+        message: int = operation.value["message"]
+        found = await self._client.find(TOPIC, key_of(message), f"{operation.node}:{BROKER_PORT}")
+        messages = [{"offset": offset, "message": int(body)} for offset, body in found]
+        return operation._replace(type="ok", value={**operation.value, "messages": messages})
+
+    def _any_address(self) -> str | None:
+        """Of a random replica, for a share of polls; None: of the master."""
+        if self._host.random.random() < SLAVE_READ_SHARE:
+            return f"{self._host.random.choice(self._brokers)}:{BROKER_PORT}"
+        return None
 
     async def _final_poll(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
@@ -100,6 +176,18 @@ class LogClient:
                 f"read to {position}, the master ends at {master.max_offset}, {operation.node} at {replica.max_offset}",
             )
         return operation._replace(type="ok")
+
+
+def tag_name(tag: int) -> str:
+    return f"tag{tag}"
+
+
+def key_of(message: int) -> str:
+    return f"message-{message}"
+
+
+def _properties(message: int, tag: int) -> dict[str, str]:
+    return {"TAGS": tag_name(tag), "KEYS": key_of(message)}
 
 
 def queue_of(operation: Operation) -> int:

@@ -185,10 +185,11 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         mutant="torn-batch",
+        first_seed=1,
         guarantee="a batch is there as a whole or not at all (AB)",
         anomalies=frozenset({"torn-batch"}),
         nemesis=("power off primary every 6 for 1",),
-        settings={"brokers": 1, "min_in_sync_replicas": 1, "flush": "async", "batch_share": 0.9},
+        settings={"brokers": 1, "min_in_sync_replicas": 1, "flush": "async", "batch_share": 0.5},
     ),
     PlantedBug(
         mutant="filter-skips-one",

@@ -33,7 +33,7 @@ BLANK_BYTES = 8
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
 _HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
 _START = struct.Struct(">iI")
-_DISPATCH = struct.Struct(">iI4xi4xqqi")
+_DISPATCH = struct.Struct(">i8xi4xqqi16xq20xi")
 _TIMESTAMP = struct.Struct(">q")
 _TIMESTAMP_AT = 56
 _FLAGS = struct.Struct(">i")
@@ -194,9 +194,10 @@ def flags_of(buffer: bytes, position: int) -> int:
 
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
     """The dispatch fields of the whole message at `position`, unchecked."""
-    size, _magic, queue_id, queue_offset, physical_offset, sys_flag = _DISPATCH.unpack_from(buffer, position)
-    (body_length,) = _BODY_LENGTH.unpack_from(buffer, position + 84)
-    at = position + 88 + body_length
+    size, queue_id, queue_offset, physical_offset, sys_flag, stored_ms, body_length = _DISPATCH.unpack_from(
+        buffer, position
+    )
+    at = position + _HEADER.size + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
     start, end = topic_end + 2, position + size
@@ -208,7 +209,7 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
         queue_offset,
         _tags_code(buffer, start, end),
         sys_flag,
-        store_timestamp_ms(buffer, position),
+        stored_ms,
         keys_of(decode_properties(buffer[start : end - _CRC_BYTES])) if buffer.find(_KEY, start, end) >= 0 else (),
     )
 

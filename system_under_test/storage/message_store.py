@@ -28,7 +28,13 @@ from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.lookups import Lookups
-from system_under_test.storage.message import HEAD_BYTES
+from system_under_test.storage.message import (
+    CONTINUES,
+    HEAD_BYTES,
+    encode_message,
+    encode_properties,
+    message_bytes,
+)
 from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
@@ -62,6 +68,7 @@ class MessageStore:
         self._abort_path = f"{directory}/abort"
         self._flusher = parts.flusher(config, self._log, host)
         self._queue_offsets: dict[tuple[str, int], int] = {}
+        self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
         self._dispatched_offset = 0
@@ -140,15 +147,40 @@ class MessageStore:
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
         """
-        message = NewMessage(body, properties or {}, flag)
-        return self.put_batch(
-            topic,
-            queue_id,
-            (message,),
-            born_timestamp_ms=born_timestamp_ms,
-            born_host=born_host,
-            sys_flag=sys_flag,
-        )[0]
+        assert self._cut_at is None, "a put while the log is being cut"
+        topic_bytes = self._topics.get(topic)
+        if topic_bytes is None:
+            topic_bytes = self._topics[topic] = topic.encode()
+        property_bytes = encode_properties(properties) if properties else b""
+        size = message_bytes(topic_bytes, body, property_bytes)
+        if size > self._config.max_message_bytes:
+            raise MessageTooLarge(f"{size} bytes, at most {self._config.max_message_bytes}")
+        key = (topic, queue_id)
+        queue_offset = self._queue_offsets.get(key, 0)
+        now_ms = self._host.clock.wall_ns() // 1_000_000
+        offset = self._log.reserve(size)
+        end_offset = self._log.append(
+            encode_message(
+                topic=topic_bytes,
+                queue_id=queue_id,
+                queue_offset=queue_offset,
+                physical_offset=offset,
+                body=body,
+                properties=property_bytes,
+                born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
+                store_timestamp_ms=now_ms,
+                born_host=born_host or self._config.store_host,
+                store_host=self._config.store_host,
+                flag=flag,
+                sys_flag=sys_flag & ~CONTINUES,
+            )
+        )
+        self._queue_offsets[key] = queue_offset + 1
+        self._flusher.written()
+        self.dispatch()
+        return PutResult(
+            offset=offset, end_offset=end_offset, queue_offset=queue_offset, size=size, store_timestamp_ms=now_ms
+        )
 
     def put_batch(
         self,
@@ -156,7 +188,7 @@ class MessageStore:
         queue_id: int,
         messages: Sequence[NewMessage],
         *,
-        born_timestamp_ms: int | None = None,
+        born_timestamp_ms: int,
         born_host: bytes | None = None,
         sys_flag: int = 0,
     ) -> tuple[PutResult, ...]:
@@ -175,7 +207,7 @@ class MessageStore:
             queue_id=queue_id,
             queue_offset=queue_offset,
             physical_offset=self._log.reserve(batch.size),
-            born_timestamp_ms=now_ms if born_timestamp_ms is None else born_timestamp_ms,
+            born_timestamp_ms=born_timestamp_ms,
             store_timestamp_ms=now_ms,
             born_host=born_host or self._config.store_host,
             store_host=self._config.store_host,

@@ -20,7 +20,7 @@ from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
 from system_under_test.storage.message import decode_properties
-from system_under_test.storage.message_store import FlushMode, MessageStore
+from system_under_test.storage.message_store import FlushMode, MessageStore, PutResult
 
 HALF_MESSAGE = "TRAN_MSG"
 """The property of a message whose transaction is still open."""
@@ -69,14 +69,7 @@ class Sends:
                 f"{self._config.min_in_sync_replicas} are needed",
             )
         try:
-            puts = self._store.put_batch(
-                request.topic,
-                request.queue_id,
-                messages,
-                born_timestamp_ms=request.born_timestamp_ms,
-                born_host=host_bytes(peer.remote),
-                sys_flag=request.sys_flag,
-            )
+            puts = self._put(request, messages, host_bytes(peer.remote))
         except MessageTooLarge as error:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
@@ -94,6 +87,26 @@ class Sends:
         ids = ",".join([message_id(self._store.store_host, put.offset) for put in puts])
         answer = SendAnswer(message_id=ids, queue_id=request.queue_id, queue_offset=puts[0].queue_offset)
         return answer.encode(code, remark)
+
+    def _put(self, request: SendRequest, messages: tuple[NewMessage, ...], born_host: bytes) -> tuple[PutResult, ...]:
+        """Raises MessageTooLarge, DiskFull."""
+        topic, queue_id, born_ms = request.topic, request.queue_id, request.born_timestamp_ms
+        if request.is_batch:
+            return self._store.put_batch(
+                topic, queue_id, messages, born_timestamp_ms=born_ms, born_host=born_host, sys_flag=request.sys_flag
+            )
+        (message,) = messages
+        put = self._store.put(
+            topic,
+            queue_id,
+            message.body,
+            message.properties,
+            born_timestamp_ms=born_ms,
+            born_host=born_host,
+            flag=message.flag,
+            sys_flag=request.sys_flag,
+        )
+        return (put,)
 
     async def _acknowledged(
         self, mastership: Mastership, end_offset: int, replicated: asyncio.Future[bool]

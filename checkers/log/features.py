@@ -14,7 +14,8 @@ What breaks it, by name:
 It takes histories of the log workload with `send-batch`, `filtered-poll`, `final-filtered-poll` and `final-look-up`;
 the tag of message m is m modulo the number of tags. Only queues that were read to their end at every replica are
 judged. Of polls by tag in the storm a skip is one only where nothing may legally have been lost: otherwise the log may
-have been another at that time.
+have been another at that time. What nodes say whose disks were damaged for good proves nothing, nor what any node says
+after damage that spreads: entries of queues and of indexes have no checksums.
 
 Mutants it kills: torn-batch, filter-skips-one, index-not-durable.
 """
@@ -33,7 +34,7 @@ from checkers.anomaly import Meaning
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.kernels.columns import codes
 from checkers.log.final_reads import FinalReads, final_reads
-from checkers.plan import CheckRequest, Engine
+from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import EXAMPLES, CheckerResult
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -95,9 +96,18 @@ class FeaturesChecker:
         rows = engine.history(request.history, (*COLUMNS, *(f"value.{name}" for name in VALUES)))
         facts = engine.mapped(rows, facts_of, FACTS)
         is_strict = not request.excuses and not request.legal
-        kernel = partial(queue_findings, final=final, tags=self.tags, is_strict=is_strict)
+        doubted = _doubted(request.run, final.nodes)
+        kernel = partial(queue_findings, final=final, tags=self.tags, is_strict=is_strict, doubted=doubted)
         findings = engine.grouped(facts, ("key",), kernel, FINDINGS)
         return judged(gathered_findings(engine, findings), legal={}, undecided=[], statistics={})
+
+
+def _doubted(run: RunUnderCheck | None, nodes: tuple[str, ...]) -> frozenset[str]:
+    """The nodes, "" for an unknown one, whose answers may be wrong because of damage to a disk."""
+    if run is None:
+        return frozenset()
+    spreads = {kind for window in run.faults.struck for kind in window.kinds} & {*run.contagious}
+    return frozenset({*nodes, ""}) if spreads else run.damaged
 
 
 def facts_of(batch: pa.Table) -> pa.Table:
@@ -133,7 +143,9 @@ def _fact(kind: int, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def queue_findings(facts: pa.Table, *, final: FinalReads, tags: int, is_strict: bool) -> pa.Table:
+def queue_findings(
+    facts: pa.Table, *, final: FinalReads, tags: int, is_strict: bool, doubted: frozenset[str]
+) -> pa.Table:
     """Kernel over all FACTS of a queue."""
     rows = sorted(facts.to_pylist(), key=lambda row: (row["index"], row["kind"]))
     findings = Findings()
@@ -152,6 +164,8 @@ def queue_findings(facts: pa.Table, *, final: FinalReads, tags: int, is_strict: 
     for row in rows:
         if row["kind"] == BATCH:
             found["torn-batch"] += _torn(row, places)
+        elif row["node"] in doubted:
+            continue
         elif row["kind"] == LOOK_UP:
             _judge_look_up(row, places, found)
         elif row["kind"] in (FILTERED, FINAL_FILTERED):

@@ -10,9 +10,10 @@ import pytest
 from checkers.in_process.engine import InProcessEngine
 from checkers.log.features import FeaturesChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
+from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
 
 Row = dict[str, Any]
@@ -49,13 +50,13 @@ def final(*places: tuple[int, int], caught_up: bool = True) -> list[Row]:
     return [*read, *operation("caught-up", {"offset": 9}, node="b1", end="ok" if caught_up else "fail")]
 
 
-def judged(*operations: list[Row], excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
+def judged(*operations: list[Row], excuses: tuple[Excuse, ...] = (), run: RunUnderCheck | None = None) -> CheckerResult:
     rows = [
         {"index": index, "time": index, "process": 0, **row}
         for index, row in enumerate(row for rows in operations for row in rows)
     ]
     history = pa.Table.from_pylist(rows, schema=history_schema(LOG_MESSAGES))
-    return FeaturesChecker(tags=2).check(CheckRequest(history=history, excuses=excuses), InProcessEngine())
+    return FeaturesChecker(tags=2).check(CheckRequest(history=history, excuses=excuses, run=run), InProcessEngine())
 
 
 def found(result: CheckerResult) -> dict[str, int]:
@@ -99,6 +100,23 @@ def test_where_messages_may_legally_be_lost_polls_of_the_storm_prove_no_skip() -
     assert found(judged(of_the_storm, LOG, excuses=(LOSS,))) == {}
     assert found(judged(in_the_end, LOG, excuses=(LOSS,))) == {"filtered-skip": 1}
     assert found(judged(batch(0, 7), LOG, excuses=(LOSS,))) == {"torn-batch": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "node", "is_believed"),
+    [
+        ("short-files", "b1", False),
+        ("short-files", "b2", True),
+        ("bit-rot", "b2", False),
+        ("kill", "b1", True),
+    ],
+)
+def test_nodes_with_damaged_disks_prove_nothing(kind: str, node: str, is_believed: bool) -> None:
+    struck = FaultLog(windows=(FaultWindow(kind=kind, nodes=(node,), start_ns=0, stop_ns=1),))
+    run = RunUnderCheck(faults=struck, contagious=("bit-rot",), lasting_damage=("bit-rot", "short-files"))
+    for shown in (by_tag(0, 0, 4, (0, 0)), look_up(2), by_tag(1, 0, 4, (1, 1), (2, 2), (3, 5))):
+        assert bool(found(judged(shown, LOG, run=run))) == is_believed
+    assert found(judged(batch(0, 7), LOG, run=run)) == {"torn-batch": 1}
 
 
 def test_an_anomaly_says_which_operation_shows_it_and_why() -> None:

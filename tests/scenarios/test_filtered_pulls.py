@@ -81,6 +81,26 @@ def test_a_subscription_that_is_none_is_refused_with_what_is_wrong():
     play(story, brokers=1)
 
 
+def test_filters_by_properties_may_be_switched_off():
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "a1", "b2")
+        request = PullRequest(
+            topic=TOPIC,
+            queue_id=0,
+            queue_offset=0,
+            max_count=9,
+            consumer_group="g",
+            subscription="n = 1",
+            expression_type="SQL92",
+        )
+        answer = await cluster.answer("b1:10911", request.encode())
+        assert ResponseCode(answer.code).name == "SYSTEM_ERROR"
+        assert "enablePropertyFilter" in answer.remark
+        assert await pull(cluster, 0, "a") == ("SUCCESS", "a1", 2)
+
+    play(story, brokers=1, enablePropertyFilter=False)
+
+
 def test_one_read_looks_at_so_many_messages_and_the_next_one_goes_on():
     async def story(cluster: Cluster) -> None:
         for _ in range(MAX_FILTERED // 100):

@@ -30,6 +30,8 @@ class BrokerConfig:
 
     auto_create_topics: bool = False
     """A send to a topic that does not exist makes it, after TBW102."""
+    filters_by_properties: bool = True
+    """Readers may say in SQL92 what they want."""
     auto_create_groups: bool = True
     """Groups of consumers that nobody made may consume."""
 
@@ -96,6 +98,7 @@ class BrokerConfig:
             ha_listen_port=settings.port("haListenPort", listen_port + 1),
             topics=settings.topics("topics"),
             auto_create_topics=settings.flag("autoCreateTopicEnable", False),
+            filters_by_properties=settings.flag("enablePropertyFilter", True),
             auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
             flush_mode=settings.flush_disk_type(),
             all_ack_in_sync_state_set=settings.flag("allAckInSyncStateSet", False),

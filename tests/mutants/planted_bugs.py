@@ -286,4 +286,26 @@ PLANTED_BUGS = (
         nemesis=("kill primary every 4 for 2",),
         workload="transactional",
     ),
+    PlantedBug(
+        mutant="torn-batch",
+        first_seed=1,
+        guarantee="a batch is there as a whole or not at all (AB)",
+        anomalies=frozenset({"torn-batch"}),
+        nemesis=("power off primary every 6 for 1",),
+        settings={"brokers": 1, "min_in_sync_replicas": 1, "flush": "async", "batch_share": 0.5},
+    ),
+    PlantedBug(
+        mutant="filter-skips-one",
+        guarantee="a filter takes away nothing that its reader wants (FR)",
+        anomalies=frozenset({"filtered-skip"}),
+        nemesis=("kill primary every 15 for 3",),
+        settings={"tags": 2},
+    ),
+    PlantedBug(
+        mutant="index-not-durable",
+        guarantee="a message can be found by its key (KL)",
+        anomalies=frozenset({"key-not-found"}),
+        nemesis=("kill brokers every 15 for 3",),
+        settings={"tags": 2},
+    ),
 )

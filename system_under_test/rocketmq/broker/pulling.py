@@ -20,7 +20,7 @@ from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
-from system_under_test.rocketmq.filter.subscription import filter_of
+from system_under_test.rocketmq.filter.subscription import SQL92, filter_of
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_filter import MessageFilter
@@ -114,9 +114,13 @@ class Pulls:
                 future.set_result(None)
 
     def _wanted(self, request: PullRequest) -> MessageFilter | None:
-        """Raises RemotingError (SUBSCRIPTION_PARSE_FAILED)."""
+        """Raises RemotingError: SUBSCRIPTION_PARSE_FAILED, or SYSTEM_ERROR for a filter that is switched off."""
         if request.subscription is None:
             return self.subscription_of(request.consumer_group, request.topic)
+        if request.expression_type == SQL92 and not self._config.filters_by_properties:
+            raise RemotingError(
+                ResponseCode.SYSTEM_ERROR, "this broker does not filter by SQL92 (enablePropertyFilter)"
+            )
         try:
             return filter_of(request.subscription, request.expression_type)
         except ValueError as error:

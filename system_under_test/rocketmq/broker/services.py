@@ -67,7 +67,7 @@ class Services:
         self._membership = Membership(host, config, tables, ha, administration, members)
         self.handlers: Handlers = {
             **administration.handlers,
-            **Sends(config, puts, waiting, transactions, ha, administration).handlers,
+            **Sends(host, config, puts, waiting, transactions, ha, administration).handlers,
             **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,

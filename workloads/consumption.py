@@ -89,8 +89,9 @@ class Member:
     """What one thread plays just now."""
 
     process: int
-    name: str = ""
-    """As a member; empty while it is none."""
+    is_member: bool = False
+    name: str | None = None
+    """As a member."""
     in_hand: tuple[dict[str, Any], ...] = ()
     """Messages that it consumes."""
 
@@ -100,10 +101,10 @@ class Member:
         if event.type == "info" or event.f in ("leave", "crash"):
             return Member(event.process)
         if event.f == "join":
-            return replace(self, name=event.value["member"] if event.type == "ok" and event.value else "")
+            value = event.value or {}
+            return replace(self, is_member=event.type == "ok", name=value.get("member"))
         if event.f == "consume" and event.type == "ok":
-            assert event.value is not None
-            return replace(self, in_hand=tuple(event.value["messages"]))
+            return replace(self, in_hand=tuple((event.value or {}).get("messages") or ()))
         return replace(self, in_hand=()) if event.f == "finish" else self
 
 
@@ -123,14 +124,14 @@ class Storm:
         if process is None:
             return PENDING, self
         thread, draw = context.thread_of(process), Draw.at(self.base, self.number)
-        is_producer = thread >= len(self.members) or (context.concurrency == 1 and draw.uniform() < 0.3)
+        is_producer = not 0 <= thread < len(self.members) or (context.concurrency == 1 and draw.uniform() < 0.3)
         operation = self._of_producer(draw) if is_producer else self._of_member(draw, thread, process)
         following = Storm(self.settings, self.base, self.members, self.number + 1)
         return operation._replace(process=process, time=context.time), following
 
     def update(self, context: Context, event: Operation) -> Generator:
         thread = context.thread_of(event.process)
-        if event.type == "invoke" or thread >= len(self.members):
+        if event.type == "invoke" or not 0 <= thread < len(self.members):
             return self
         after = self.members[thread].after(event)
         return replace(self, members=(*self.members[:thread], after, *self.members[thread + 1 :]))
@@ -145,7 +146,7 @@ class Storm:
     def _of_member(self, draw: Draw, thread: int, process: int) -> Operation:
         member, settings = self.members[thread], self.settings
         group = settings.group_of(thread)
-        if not member.name or member.process != process:
+        if not member.is_member or member.process != process:
             return settings.joining(group)
         chance = draw.uniform()
         if chance < CRASHES:
@@ -183,7 +184,7 @@ class Drain:
     def operation(self, process: int) -> Operation:
         if self.is_settled:
             return _of_group("dead-letters", self.group)
-        if not self.member.name or self.member.process != process:
+        if not self.member.is_member or self.member.process != process:
             return self.settings.joining(self.group)
         if self.member.in_hand:
             return finishing(self.group, self.member, "success")
@@ -224,7 +225,7 @@ class Drains:
 
     def update(self, context: Context, event: Operation) -> Generator:
         thread = context.thread_of(event.process)
-        if event.type == "invoke" or thread >= len(self.drains):
+        if event.type == "invoke" or not 0 <= thread < len(self.drains):
             return self
         return Drains((*self.drains[:thread], self.drains[thread].after(event), *self.drains[thread + 1 :]))
 
@@ -259,7 +260,7 @@ WORKLOAD = Workload(
     checkers=checkers,
     generator=generator,
     final_generator=final_generator,
-    required_ok={"send": 20, "finish": 20},
+    required_ok={"send": 20, "consume": 20},
     required_share={"send": OK_SHARE},
     explored={
         "model": ("broadcasting",),

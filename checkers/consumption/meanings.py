@@ -35,6 +35,10 @@ MEANINGS: Mapping[str, Meaning] = {
         says="A message became a dead letter before it had failed as often as it may.",
         usually="The limit was compared with a count of something else.",
     ),
+    "stuck-consumer": Meaning(
+        says="After everything had been healed a consumer did not come to the end of its queues.",
+        usually="A queue is given to somebody who is not there, or a lock is never given back.",
+    ),
     "unexpected-consumption": Meaning(
         says="A message was consumed that nobody ever tried to send.",
         usually="Bytes of another message were taken for it.",

@@ -47,14 +47,14 @@ class Processor:
         self._manager = manager
         self._on_topics = on_topics
         administration = Administration(host, store, tables, ha, self._topics_changed)
-        progress = ConsumerProgress(store, ha, administration)
+        progress = ConsumerProgress(store, ha, administration, parts.known_progress)
         sends = Sends(host, store, config, ha, administration)
         members = parts.group_members()
         self.membership = Membership(host, config, tables, ha, administration, members)
         locking = Locking(host, ha, parts.queue_locks(config.lock_lives_s))
         returned = ReturnedMessages(host, store, tables, ha, administration, sends, parts.what_becomes_of)
         reset = OffsetReset(store, config, ha, administration, progress, members)
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, parts.committed_by_pull)
         self._handlers: Handlers = {
             **administration.handlers,
             **sends.handlers,

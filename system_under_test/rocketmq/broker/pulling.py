@@ -6,6 +6,7 @@ What it shows is dispatched, so confirmed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -39,6 +40,7 @@ class Pulls:
         ha: HAService,
         administration: Administration,
         progress: ConsumerProgress,
+        committed_by_pull: Callable[[PullRequest, int], int | None],
     ) -> None:
         self._host = host
         self._store = store
@@ -47,6 +49,7 @@ class Pulls:
         self._ha = ha
         self._administration = administration
         self._progress = progress
+        self._committed_by_pull = committed_by_pull
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
         store.on_dispatched = self._dispatched
@@ -65,11 +68,12 @@ class Pulls:
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
         self._check_readable(request)
-        if request.commit_offset is not None and self._ha.mastership is not None:
+        result = self._read(request)
+        committed = self._committed_by_pull(request, result.next_offset)
+        if committed is not None and self._ha.mastership is not None:
             # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
             with suppress(RemotingError):
-                self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
-        result = self._read(request)
+                self._progress.commit(request.consumer_group, request.topic, request.queue_id, committed)
         if result.messages or request.suspend_timeout_ms <= 0 or self._suspended_count >= MAX_SUSPENDED_PULLS:
             return self._pull_answer(request, result)
         return self._pull_later(request)

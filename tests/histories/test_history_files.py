@@ -62,6 +62,7 @@ NEVER_THE_WEAKEST = {
 }
 SHOWN_BY_OTHER_NAMES = {
     "log": {"stuck-replica"},  # takes a run that has healed: `test_recovery`
+    "consumption": {"stuck-consumer"},  # the same
     **{workload: {f"{NO_ORDER}{model.value}" for model in models} for workload, models in NEVER_THE_WEAKEST.items()},
 }
 OBJECTS = sorted(set(MODELS) - {"register"})

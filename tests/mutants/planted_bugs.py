@@ -183,4 +183,23 @@ PLANTED_BUGS = (
         workload="queue",
         settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("kill",),
+            workload="consumption",
+            settings=settings,
+        )
+        for mutant, guarantee, anomalies, settings in (
+            ("lock-granted-twice", "in order, a queue is one member's at a time", {"overlap"}, {"orderly": True}),
+            ("retry-count-kept", "a message is tried as often as its group says", {"wrong-retry-count"}, {}),
+            ("retry-not-stored", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("dead-letters-dropped", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("ghost-members", "every group consumes all queues", {"stuck-consumer"}, {}),
+            ("commit-on-pull", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+            ("offset-made-up", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+        )
+    ),
 )

@@ -60,6 +60,7 @@ READ = ("dirty-read",)
 UNREAD_TRACES = ("inconsistent-offsets", "nonmonotonic-send")
 READ_TRACES = (
     *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
+    *("wrong-retry-count", "early-dead-letter"),
     *("confirmed-lost", "rewritten-log"),
 )
 """What else is seen then: offsets are given out again."""

@@ -10,7 +10,15 @@ from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.consumer.config import Mode
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
-from system_under_test.rocketmq.consumer_protocol import ConsumeFromWhere, MessageModel, dead_letter_topic, retry_topic
+from system_under_test.rocketmq.consumer_protocol import (
+    ConsumeFromWhere,
+    MessageModel,
+    MessageQueue,
+    QueueLockRequest,
+    dead_letter_topic,
+    locked_queues,
+    retry_topic,
+)
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 from tests.scenarios.group_member import OK, Member, send, until_got
 
@@ -204,5 +212,51 @@ def test_what_was_sent_back_survives_the_master_that_took_it():
         assert await cluster.read("b2", retry_topic("readers")) == ["a"]
         other = Member(cluster, "m2", group="others", rebalance_s=1.0)
         await until_got(cluster, ["a"], other)
+
+    play(story)
+
+
+def test_all_brokers_know_the_members_and_say_how_they_consume():
+    async def story(cluster: Cluster) -> None:
+        members = Member(cluster, "m1"), Member(cluster, "m2")
+        await cluster.until(lambda: members[0].has(0), 5)
+        await cluster.sleep(1)
+        asked = {"consumerGroup": "readers"}
+        for node in ("b1", "b2"):
+            listed = await cluster.answer(
+                f"{node}:10911", RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, asked)
+            )
+            assert json.loads(listed.body) == {"consumerIdList": ["m1", "m2"]}
+        connections = RemotingCommand.request(RequestCode.GET_CONSUMER_CONNECTION_LIST, asked)
+        body = json.loads((await cluster.answer("b1:10911", connections)).body)
+        assert [one["clientId"] for one in body["connectionSet"]] == ["m1", "m2"]
+        assert (body["consumeType"], body["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
+        assert list(body["subscriptionTable"]) == ["%RETRY%readers", TOPIC]
+        await members[0].consumer.shutdown()
+        members[1].consumer.close()
+        await cluster.sleep(1)
+        assert await cluster.ask("b2", connections) == "CONSUMER_NOT_ONLINE"
+        members_of = RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, asked)
+        assert await cluster.ask("b1", members_of) == "SYSTEM_ERROR"
+
+    play(story)
+
+
+def test_locks_are_the_masters_alone_and_its_successor_begins_without_any():
+    async def story(cluster: Cluster) -> None:
+        async def locked(node: str, client_id: str) -> int:
+            request = QueueLockRequest(
+                group="readers", client_id=client_id, queues=(MessageQueue(TOPIC, "broker-a", 0),)
+            )
+            answer = await cluster.answer(f"{node}:10911", request.encode(RequestCode.LOCK_BATCH_MQ))
+            return len(locked_queues(answer)) if answer.code == 0 else -1
+
+        assert await locked("b1", "x") == 1
+        assert await locked("b1", "y") == 0
+        assert await locked("b2", "y") == -1
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await locked("b2", "y") == 1
+        assert await locked("b2", "x") == 0
 
     play(story)

@@ -4,7 +4,8 @@ Operations. Each client is a producer (key: `topic/queue`; every message is a nu
 one member of a group after the other:
 - `send` {message}: ok with the queue offset it got.
 - `join` {group, model, mode, limit}: ok with the name of the member, which from now on gets messages.
-- `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them.
+- `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them. Each
+  has the queue and offset that it comes from (`topic/queue`, or `retry/…` for what comes again), and its tries so far.
 - `finish` {group, member, messages, outcome}: it has consumed them with `success`, or failed, and they come again
   `later`; after `limit` tries more than the first a message becomes a dead letter.
 - `leave` {group}: the member goes, and leaves everything in order. `crash` {group}: it is gone, with what it had.

@@ -13,7 +13,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "lost-retry": Meaning(
         says="A message that a consumer failed to consume never came again, and is no dead letter either.",
-        usually="The broker took it back and did not store it, or dropped it instead of making it a dead letter.",
+        usually="It was taken back and not stored, or dropped instead of becoming a dead letter.",
     ),
     "passed-over": Meaning(
         says="The offset that a group had committed lay beyond a message that it had not consumed yet.",
@@ -45,6 +45,6 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "aborted-consumption": Meaning(
         says="A message was consumed although its send had certainly failed.",
-        usually="The broker refused the message after it had stored it.",
+        usually="The message was refused after it had been stored.",
     ),
 }

@@ -73,7 +73,7 @@ def _given(rng: random.Random, group: str, sent: list[Row], failed: list[Row]) -
     if failed and rng.random() < 0.6:
         one = failed.pop(0)
         tries = one["tries"] + rng.choices((1, 0, 2), (12, 1, 1))[0]
-        return [{**one, "queue": f"%RETRY%{group}", "offset": rng.randrange(20), "tries": tries}]
+        return [{**one, "queue": f"retry/{group}", "offset": rng.randrange(20), "tries": tries}]
     if rng.random() < 0.02:
         return [{"message": 10_000, "queue": "q0", "offset": 3, "tries": 0}]
     first = rng.randrange(len(sent) + 1)
@@ -170,7 +170,7 @@ def defined_consumption(rows: list[Row], *, is_divided: bool, in_order: bool, li
                 and other["tries"] == one["tries"] - 1
                 for when, who, _, outcome, other in finished
             )  # fmt: skip
-            came_back = one["queue"].startswith("%RETRY%")
+            came_back = one["queue"].startswith("retry/")
             anomalies["wrong-retry-count"] += (
                 (one["tries"] > 0 and not before) or (came_back and one["tries"] == 0) or one["tries"] > limit
             )

@@ -163,7 +163,7 @@ def parse_operation(line: str) -> dict[str, Any]:
             value.setdefault("txn", []).append(_part(*match.groups()))
         elif match := re.fullmatch(r"(group|member|outcome)=(\w+)", word):
             value[match[1]] = match[2]
-        elif match := re.fullmatch(r"([\w%]+):(\d+):(-?\d+)(?:\+(\d+))?", word):
+        elif match := re.fullmatch(r"([\w/]+):(\d+):(-?\d+)(?:\+(\d+))?", word):
             given = {"queue": match[1], "offset": int(match[2]), "message": int(match[3]), "tries": int(match[4] or 0)}
             value.setdefault("messages", []).append(given)
         elif match := re.fullmatch(r"resumed=(\d+)", word):

@@ -184,7 +184,7 @@ class ConsumptionClient:
         given = [
             {
                 "message": int(message.body),
-                "queue": f"{message.queue.topic}/{message.queue.queue_id}",
+                "queue": _queue_name(message.queue, _value(operation)["group"]),
                 "offset": message.queue_offset,
                 "tries": message.reconsume_times,
             }
@@ -233,7 +233,7 @@ class ConsumptionClient:
         while len(found) < end:
             pulled = await self._client.pull(topic, 0, len(found), READ_BATCH, "final", master)
             found += [
-                {"message": int(body), "queue": f"{topic}/0", "offset": offset, "tries": None}
+                {"message": int(body), "queue": f"dead/{value['group']}", "offset": offset, "tries": None}
                 for offset, body in pulled.messages
             ]
         return operation._replace(type="ok", value={**value, "messages": found})
@@ -253,6 +253,12 @@ class ConsumptionClient:
             if error.code == "no-route":
                 return 0
             raise
+
+
+def _queue_name(queue: MessageQueue, group: str) -> str:
+    """As workloads call it."""
+    topic = f"retry/{group}" if queue.topic == retry_topic(group) else queue.topic
+    return f"{topic}/{queue.queue_id}"
 
 
 def _value(operation: Operation) -> Mapping[str, Any]:

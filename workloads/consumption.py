@@ -1,4 +1,4 @@
-"""Groups of consumers: what is sent is consumed by every group, however members and brokers come and go.
+"""Groups of consumers: what is sent is consumed by every group, however members and nodes come and go.
 
 Operations. Each client is a producer (key: `topic/queue`; every message is a number that is sent at most once) or plays
 one member of a group after the other:
@@ -41,6 +41,8 @@ ASKS = 0.15
 """Of what producers do: questions how far a group has come."""
 HOPELESS_OF = 16
 """One of so many messages fails whoever consumes it, in a storm in which consumption fails at all."""
+SETTLING_S = 3.0
+"""Between two looks that both have to find that all is consumed."""
 ATTEMPTS = 120
 """So many failures and vain looks of one drain, and it is given up as incomplete."""
 
@@ -177,6 +179,8 @@ class Drain:
     member: Member
     is_drained: bool = False
     """Nothing came any more: ask whether that is all."""
+    settled_ns: int | None = None
+    """When it was all, and nothing came since."""
     is_settled: bool = False
     done: bool = False
     attempts: int = 0
@@ -199,8 +203,16 @@ class Drain:
         if event.f == "consume" and not following.member.in_hand:
             return replace(following._tried(), is_drained=True)
         if event.f == "settled":
-            return replace(following, is_settled=True, done=self.settings.model is Model.BROADCASTING)
+            return following._settled(event.time)
+        if following.member.in_hand:
+            following = replace(following, settled_ns=None)
         return replace(following, done=event.f == "dead-letters")
+
+    def _settled(self, time_ns: int) -> Drain:
+        """What was sent back may be on its way for a while: it has to be all, and to be so still a little later."""
+        if self.settled_ns is None:
+            return replace(self, settled_ns=time_ns, due_ns=time_ns + round(SETTLING_S * 1e9))
+        return replace(self, is_settled=True, done=self.settings.model is Model.BROADCASTING)
 
     def _tried(self) -> Drain:
         return replace(self, attempts=self.attempts + 1, done=self.attempts + 1 >= ATTEMPTS)

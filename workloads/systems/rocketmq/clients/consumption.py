@@ -45,6 +45,8 @@ TASKS = 4
 PULL_BATCH = 8
 WAITING = 16
 """Messages of one queue that a member has and has not begun."""
+RETRY_LEVEL = 1
+"""What is sent back comes again after the shortest delay: a storm is too short for the usual ones."""
 READ_BATCH = 64
 
 
@@ -112,6 +114,7 @@ class ConsumptionClient:
             model=MessageModel.BROADCASTING if self._is_broadcast else MessageModel.CLUSTERING,
             from_where=ConsumeFromWhere.FIRST_OFFSET,
             max_reconsume_times=value["limit"],
+            retry_delay_level=RETRY_LEVEL,
             pull_batch=PULL_BATCH,
             consume_batch=1 if mode is Mode.ORDERLY else BATCH,
             consume_tasks=TASKS,

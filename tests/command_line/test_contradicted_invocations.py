@@ -43,6 +43,11 @@ CONTRADICTED: dict[str, list[str]] = {
     "--workload bank": ["transfer {:from 0 :to 1 :amount 1} => {:from 0 :to 1 :amount 2}"],
     "--workload causal": ["write 1 => 2", "txn [[:w x 1] [:r y nil]] => [[:w x 1] [:r z 1]]"],
     "--workload causal-reverse": ["write 1 => 2", "write nil => 2"],
+    "--workload consumption": [
+        "send {:message 1} => {:message 2 :offset 0}",
+        'join {:group "g"} => {:group "h" :member "a"}',
+        'consume {:group "g"} => {:group "h" :messages []}',
+    ],
     "--workload counter": ["add 1 => 2"],
     "--workload delay": ["send {:message 1 :due 5} => {:message 2 :due 5}"],
     "--workload list-append": [
@@ -94,6 +99,11 @@ REPEATED: dict[str, list[str]] = {
     "--workload bank": ["transfer {:from 0 :to 1 :amount 1} => nil", "read nil => {0 1, 1 2}"],
     "--workload causal": ["write 1 => 1", "read nil => 1", "txn [[:w x 2] [:r x nil]] => [[:w x 2] [:r x 2]]"],
     "--workload causal-reverse": ["write 1 => nil", "read nil => [1]"],
+    "--workload consumption": [
+        "send {:message 1} => {:message 1 :offset 0}",
+        'join {:group "g"} => {:group "g" :member "a"}',
+        'consume {:group "g"} => {:group "g" :messages [{:message 1 :queue "q" :offset 0 :tries 0}]}',
+    ],
     "--workload counter": ["add 1 => 1", "read nil => 1"],
     "--workload delay": ["send {:message 1 :due 0} => {:message 1 :due 1}", "deliver nil => {:messages [1]}"],
     "--workload list-append": [

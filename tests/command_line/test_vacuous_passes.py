@@ -79,6 +79,10 @@ MODEL_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     ),
 }
 
+MESSAGE = '{:message 1 :queue "k" :offset 0 :tries 0}'
+GIVEN = f'{{:group "g" :member "a" :messages [{MESSAGE}]}}'
+FINISHED = f'{{:group "g" :member "a" :outcome "success" :messages [{MESSAGE}]}}'
+
 WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     "bank": (
         [
@@ -98,6 +102,17 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     "causal-reverse": (
         [("ok", "write", "1", "1"), ("ok", "read", "nil", "[]"), ("fail", "read", "nil", "nil")],
         [[("ok", "read", "nil", "[1]")]],
+    ),
+    "consumption": (
+        [("ok", "send", "{:message 1}", "{:message 1 :offset 0}"), ("fail", "consume", '{:group "g"}', "nil")],
+        [
+            [
+                ("ok", "consume", '{:group "g"}', GIVEN),
+                ("ok", "finish", FINISHED, FINISHED),
+                ("ok", "settled", '{:group "g"}', '{:group "g"}'),
+                ("ok", "dead-letters", '{:group "g"}', '{:group "g" :messages []}'),
+            ]
+        ],
     ),
     "counter": ([("ok", "add", "1", "1"), ("ok", "read", "nil", "nil")], [[("ok", "read", "nil", "1")]]),
     "delay": (

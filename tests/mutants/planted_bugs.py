@@ -202,7 +202,7 @@ PLANTED_BUGS = (
                 "a changed invisible time counts (DUP)",
                 {"redelivered-early", "redelivered-after-ack"},
             ),
-            ("retry-count-kept", "a message says how often it came", {"times-not-risen"}),
+            ("pop-count-kept", "a message says how often it came", {"times-not-risen"}),
         )
     ),
     PlantedBug(
@@ -307,5 +307,24 @@ PLANTED_BUGS = (
         anomalies=frozenset({"key-not-found"}),
         nemesis=("kill brokers every 15 for 3",),
         settings={"tags": 2},
+    ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("kill",),
+            workload="consumption",
+            settings=settings,
+        )
+        for mutant, guarantee, anomalies, settings in (
+            ("lock-granted-twice", "in order, a queue is one member's at a time", {"overlap"}, {"orderly": True}),
+            ("retry-count-kept", "a message is tried as often as its group says", {"wrong-retry-count"}, {}),
+            ("retry-not-stored", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("dead-letters-dropped", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("ghost-members", "every group consumes all queues", {"stuck-consumer"}, {}),
+            ("commit-on-pull", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+            ("offset-made-up", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+        )
     ),
 )

@@ -43,6 +43,7 @@ class Pulls:
         ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
+        committed_by_pull: Callable[[PullRequest, int], int | None],
     ) -> None:
         self._host = host
         self._store = store
@@ -53,6 +54,7 @@ class Pulls:
         self._progress = progress
         self.subscription_of: Callable[[str, str], MessageFilter | None] = lambda group, topic: None
         """Group, topic -> what the group has said in its heartbeats that it wants; None: everything."""
+        self._committed_by_pull = committed_by_pull
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
         store.on_dispatched.append(self._dispatched)
@@ -71,12 +73,14 @@ class Pulls:
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
         self._check_readable(request)
-        if request.commit_offset is not None and self._ha.mastership is not None:
+        wanted = self._wanted(request)
+        result = self._read(request, wanted)
+        committed = self._committed_by_pull(request, result.next_offset)
+        if committed is not None and self._ha.mastership is not None:
             # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
             with suppress(RemotingError):
-                self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
-        wanted = self._wanted(request)
-        answer = self._pull_answer(request, self._read(request, wanted))
+                self._progress.commit(request.consumer_group, request.topic, request.queue_id, committed)
+        answer = self._pull_answer(request, result)
         may_wait = request.suspend_timeout_ms > 0 and self._suspended_count < MAX_SUSPENDED_PULLS
         return self._pull_later(request, wanted) if answer.code == ResponseCode.PULL_NOT_FOUND and may_wait else answer
 

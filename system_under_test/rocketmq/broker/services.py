@@ -52,7 +52,7 @@ class Services:
         self._on_topics = on_topics
         puts = Puts(host, store, config)
         administration = Administration(host, store, tables, ha, self._topics_changed)
-        progress = ConsumerProgress(store, ha, administration)
+        progress = ConsumerProgress(store, ha, administration, parts.known_progress)
         deliveries, waiting = Deliveries(host, store, tables, puts), WaitingRooms(host, config)
         self._producers = Producers(host)
         transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
@@ -61,7 +61,7 @@ class Services:
             TimerService(host, store, config, deliveries, parts.timer_place),
             transactions,
         )
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress)
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, parts.committed_by_pull)
         self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)

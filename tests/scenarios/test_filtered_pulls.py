@@ -8,6 +8,7 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.consumer_protocol import ConsumerData, Heartbeat, Subscription
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.storage.message import decode_message
@@ -150,3 +151,18 @@ def test_compressed_bodies_are_kept_as_they_are_and_found_by_their_properties():
         client.close()
 
     play(story, brokers=1, compressedRegister=True)
+
+
+def test_a_pull_without_a_subscription_goes_by_what_its_group_said_in_heartbeats():
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "a1", "b2", "a3")
+        data = ConsumerData(group="readers", subscriptions=(Subscription(topic=TOPIC, expression="a"),))
+        assert await cluster.ask("b1", Heartbeat(client_id="m1", consumers=(data,)).encode()) == "SUCCESS"
+        request = PullRequest(topic=TOPIC, queue_id=0, queue_offset=0, max_count=9, consumer_group="readers").encode()
+        request.ext_fields["sysFlag"] = "0"
+        answer = PullAnswer.decode(await cluster.answer("b1:10911", request))
+        assert decode_message(answer.data, 0).body == b"a1"
+        assert answer.next_offset == 3
+        assert decode_message(answer.data, decode_message(answer.data, 0).size).body == b"a3"
+
+    play(story, brokers=1)

@@ -65,6 +65,7 @@ class Services:
         self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)
+        self._pulls.subscription_of = self._membership.wanted
         self.handlers: Handlers = {
             **administration.handlers,
             **Sends(host, config, puts, waiting, transactions, ha, administration).handlers,

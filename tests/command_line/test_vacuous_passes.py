@@ -119,6 +119,10 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("ok", "send", "{:message 1 :due 0}", "{:message 1 :due 0}"), ("fail", "deliver", "nil", "nil")],
         [[("ok", "deliver", "nil", "{:messages [1]}")]],
     ),
+    "delayed": (
+        [("info", "enqueue", "{:value 1 :delay_ms 0}", "nil"), ("fail", "dequeue", "nil", "nil")],
+        [[("ok", "dequeue", "nil", "{:values [1]}")], [("ok", "drain", "nil", "{:values []}")]],
+    ),
     "list-append": (
         [("ok", "txn", "[[:append x 1]]", "[[:append x 1]]"), ("info", "txn", "[[:r x nil]]", "[[:r x nil]]")],
         [[("ok", "txn", "[[:r x nil]]", "[[:r x [1]]]")]],
@@ -162,6 +166,10 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     "set": (
         [("info", "add", "1", "1"), ("fail", "read", "nil", "nil")],
         [[("ok", "read", "nil", "[1]")], [("ok", "read", "nil", "[]")]],
+    ),
+    "transactional": (
+        [("fail", "enqueue", "1", "1"), ("fail", "dequeue", "nil", "nil"), ("info", "enqueue", "2", "2")],
+        [[("ok", "dequeue", "nil", "[2]")], [("ok", "drain", "nil", "[]")]],
     ),
     "unique-ids": (
         [("ok", "generate", "nil", "1"), ("fail", "generate", "nil", "nil")],

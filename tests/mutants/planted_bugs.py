@@ -183,4 +183,25 @@ PLANTED_BUGS = (
         workload="queue",
         settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
+    PlantedBug(
+        mutant="dual-write-alone",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary every 10 for 5", "power off primary every 12 for 2"),
+        settings={"deployment": "dual-write", "flush": "async"},
+    ),
+    PlantedBug(
+        mutant="follows-blindly",
+        guarantee="replicas hold the same messages at the same offsets (DIV)",
+        anomalies=DIVERGED | {"panicked", "stuck-replica"},
+        nemesis=("power off primary every 10 for 2",),
+        settings={"deployment": "async-slaves", "flush": "async", "brokers": 2},
+    ),
+    PlantedBug(
+        mutant="sends-unsynced",
+        guarantee="no uncommitted message is read (DR)",
+        anomalies=DIRTY,
+        nemesis=("slow disks of primary every 4 for 3", "power off primary every 7 for 1"),
+        settings={"deployment": "async-slaves"},
+    ),
 )

@@ -327,4 +327,25 @@ PLANTED_BUGS = (
             ("offset-made-up", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
         )
     ),
+    PlantedBug(
+        mutant="dual-write-alone",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary every 10 for 5", "power off primary every 12 for 2"),
+        settings={"deployment": "dual-write", "flush": "async"},
+    ),
+    PlantedBug(
+        mutant="follows-blindly",
+        guarantee="replicas hold the same messages at the same offsets (DIV)",
+        anomalies=DIVERGED | {"panicked", "stuck-replica"},
+        nemesis=("power off primary every 10 for 2",),
+        settings={"deployment": "async-slaves", "flush": "async", "brokers": 2},
+    ),
+    PlantedBug(
+        mutant="sends-unsynced",
+        guarantee="no uncommitted message is read (DR)",
+        anomalies=DIRTY,
+        nemesis=("slow disks of primary every 4 for 3", "power off primary every 7 for 1"),
+        settings={"deployment": "async-slaves"},
+    ),
 )

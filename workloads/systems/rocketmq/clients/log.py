@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
@@ -12,6 +11,7 @@ from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.storage.message import encode_properties
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queue, Queues
+from workloads.systems.rocketmq.clients.slaves import is_parted
 from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, node_of
 
 BATCH = 32
@@ -215,11 +215,6 @@ class LogClient:
                 f"read to {position}, the master ends at {master.max_offset}, {operation.node} at {replica.max_offset}",
             )
         return operation._replace(type="ok")
-
-
-def is_parted(status: Mapping[str, Any]) -> bool:
-    """Whether this slave has nothing in common with its master any more, by its administrators' answer."""
-    return bool(status.get("haClientRuntimeInfo", {}).get("state") == "SUSPEND")
 
 
 def tag_name(tag: int) -> str:

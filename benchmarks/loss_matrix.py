@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, str] = {
     "power, 1": "power off primary every 5 for 1",
     "power, all": "power off brokers every 5 for 1",
     "partition": "isolate primary every 5 for 2",
-    "disk, 1": "wipe disks of primary every 6 for 1",
+    "disk, 1": "wipe disks of primary every {seconds:g} for 1",
 }
 LOST = ("lost-write", "unseen")
 SINGLE: Mapping[str, SettingValue] = {"deployment": "single"}
@@ -102,7 +102,7 @@ def measured(row: Row, column: str, told: str, seeds: range, seconds: float) -> 
             system="rocketmq",
             workload="log",
             settings=row.settings,
-            nemesis=(COLUMNS[column],),
+            nemesis=(COLUMNS[column].format(seconds=seconds),),
             rate=100,
             time_limit_s=seconds,
             recovery_s=8,

@@ -30,7 +30,7 @@ if the first delivery had ended before the second began.
 Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
 confirmed acknowledgement binds the system for good, whatever befalls it afterwards: a failover is no excuse, unless the
 system's adapter says that what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
-revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read and retry-count-kept.
+revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read and pop-count-kept.
 
 Where no drain found nothing left, absence proves nothing: UNKNOWN. It does not establish that a message comes in a
 given time, nor in any order.

@@ -1,10 +1,11 @@
-"""Groups of consumers: what is sent is consumed by every group, however members and brokers come and go.
+"""Groups of consumers: what is sent is consumed by every group, however members and nodes come and go.
 
 Operations. Each client is a producer (key: `topic/queue`; every message is a number that is sent at most once) or plays
 one member of a group after the other:
 - `send` {message}: ok with the queue offset it got.
 - `join` {group, model, mode, limit}: ok with the name of the member, which from now on gets messages.
-- `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them.
+- `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them. Each
+  has the queue and offset that it comes from (`topic/queue`, or `retry/…` for what comes again), and its tries so far.
 - `finish` {group, member, messages, outcome}: it has consumed them with `success`, or failed, and they come again
   `later`; after `limit` tries more than the first a message becomes a dead letter.
 - `leave` {group}: the member goes, and leaves everything in order. `crash` {group}: it is gone, with what it had.
@@ -40,6 +41,8 @@ ASKS = 0.15
 """Of what producers do: questions how far a group has come."""
 HOPELESS_OF = 16
 """One of so many messages fails whoever consumes it, in a storm in which consumption fails at all."""
+SETTLING_S = 3.0
+"""Between two looks that both have to find that all is consumed."""
 ATTEMPTS = 120
 """So many failures and vain looks of one drain, and it is given up as incomplete."""
 
@@ -89,8 +92,9 @@ class Member:
     """What one thread plays just now."""
 
     process: int
-    name: str = ""
-    """As a member; empty while it is none."""
+    is_member: bool = False
+    name: str | None = None
+    """As a member."""
     in_hand: tuple[dict[str, Any], ...] = ()
     """Messages that it consumes."""
 
@@ -100,10 +104,10 @@ class Member:
         if event.type == "info" or event.f in ("leave", "crash"):
             return Member(event.process)
         if event.f == "join":
-            return replace(self, name=event.value["member"] if event.type == "ok" and event.value else "")
+            value = event.value or {}
+            return replace(self, is_member=event.type == "ok", name=value.get("member"))
         if event.f == "consume" and event.type == "ok":
-            assert event.value is not None
-            return replace(self, in_hand=tuple(event.value["messages"]))
+            return replace(self, in_hand=tuple((event.value or {}).get("messages") or ()))
         return replace(self, in_hand=()) if event.f == "finish" else self
 
 
@@ -123,14 +127,14 @@ class Storm:
         if process is None:
             return PENDING, self
         thread, draw = context.thread_of(process), Draw.at(self.base, self.number)
-        is_producer = thread >= len(self.members) or (context.concurrency == 1 and draw.uniform() < 0.3)
+        is_producer = not 0 <= thread < len(self.members) or (context.concurrency == 1 and draw.uniform() < 0.3)
         operation = self._of_producer(draw) if is_producer else self._of_member(draw, thread, process)
         following = Storm(self.settings, self.base, self.members, self.number + 1)
         return operation._replace(process=process, time=context.time), following
 
     def update(self, context: Context, event: Operation) -> Generator:
         thread = context.thread_of(event.process)
-        if event.type == "invoke" or thread >= len(self.members):
+        if event.type == "invoke" or not 0 <= thread < len(self.members):
             return self
         after = self.members[thread].after(event)
         return replace(self, members=(*self.members[:thread], after, *self.members[thread + 1 :]))
@@ -145,7 +149,7 @@ class Storm:
     def _of_member(self, draw: Draw, thread: int, process: int) -> Operation:
         member, settings = self.members[thread], self.settings
         group = settings.group_of(thread)
-        if not member.name or member.process != process:
+        if not member.is_member or member.process != process:
             return settings.joining(group)
         chance = draw.uniform()
         if chance < CRASHES:
@@ -175,6 +179,8 @@ class Drain:
     member: Member
     is_drained: bool = False
     """Nothing came any more: ask whether that is all."""
+    settled_ns: int | None = None
+    """When it was all, and nothing came since."""
     is_settled: bool = False
     done: bool = False
     attempts: int = 0
@@ -183,7 +189,7 @@ class Drain:
     def operation(self, process: int) -> Operation:
         if self.is_settled:
             return _of_group("dead-letters", self.group)
-        if not self.member.name or self.member.process != process:
+        if not self.member.is_member or self.member.process != process:
             return self.settings.joining(self.group)
         if self.member.in_hand:
             return finishing(self.group, self.member, "success")
@@ -197,8 +203,16 @@ class Drain:
         if event.f == "consume" and not following.member.in_hand:
             return replace(following._tried(), is_drained=True)
         if event.f == "settled":
-            return replace(following, is_settled=True, done=self.settings.model is Model.BROADCASTING)
+            return following._settled(event.time)
+        if following.member.in_hand:
+            following = replace(following, settled_ns=None)
         return replace(following, done=event.f == "dead-letters")
+
+    def _settled(self, time_ns: int) -> Drain:
+        """What was sent back may be on its way for a while: it has to be all, and to be so still a little later."""
+        if self.settled_ns is None:
+            return replace(self, settled_ns=time_ns, due_ns=time_ns + round(SETTLING_S * 1e9))
+        return replace(self, is_settled=True, done=self.settings.model is Model.BROADCASTING)
 
     def _tried(self) -> Drain:
         return replace(self, attempts=self.attempts + 1, done=self.attempts + 1 >= ATTEMPTS)
@@ -224,7 +238,7 @@ class Drains:
 
     def update(self, context: Context, event: Operation) -> Generator:
         thread = context.thread_of(event.process)
-        if event.type == "invoke" or thread >= len(self.drains):
+        if event.type == "invoke" or not 0 <= thread < len(self.drains):
             return self
         return Drains((*self.drains[:thread], self.drains[thread].after(event), *self.drains[thread + 1 :]))
 
@@ -259,7 +273,7 @@ WORKLOAD = Workload(
     checkers=checkers,
     generator=generator,
     final_generator=final_generator,
-    required_ok={"send": 20, "finish": 20},
+    required_ok={"send": 20, "consume": 20},
     required_share={"send": OK_SHARE},
     explored={
         "model": ("broadcasting",),

@@ -8,17 +8,26 @@ Operations (key: `topic/queue`; every message is a number that is sent at most o
   in its first poll (`resumed`). A poll commits what earlier polls have returned, never more.
 - `final-poll` {offset}: after the storm has healed, each queue is read from 0 to its end at every replica
   (`node` says which). `caught-up` {offset}: ok if that is the end, at the master as well.
+- `send-batch` {txn}: sends of several messages to one queue at once, where `batch_share` is set.
+With `tags`, message m has the tag m modulo their number, and a key of its own:
+- `filtered-poll` {tag}: what comes next with this tag for a second consumer, from `resumed` up to `offset`, from where
+  the next one will ask. `final-filtered-poll` {tag, offset}: the same at every replica in the end, from 0 on.
+- `final-look-up` {message}: where the messages stand that have this one's key, at every replica in the end; of messages
+  that were read there, and of such as nobody has seen.
 
 The promises: what was acknowledged is read in the end; no message that certainly was not sent is read; one
 offset holds one message, at every replica; consumers and their groups pass nothing over; producers' sends are in order.
+A batch is there as a whole or not at all, filters take away what they should and nothing else, and keys lead to their
+messages (`checkers.log.features`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from checkers.log import LogChecker
+from checkers.log.features import FeaturesChecker
 from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
 from harness.bounds import Bounds
 from harness.draw import Draw
@@ -34,6 +43,11 @@ OK_SHARE = 0.05
 """Of sends and polls. In 40 healthy storms of 20 s with all faults of the simulator at once the least share was 0.18 of
 sends and 0.23 of polls (seeds 39 and 22), their medians 0.7 and 0.95: while a master is elected, sends
 fail at once and many. A third of that least still leaves something to be wrong."""
+LEAST_BATCH, MOST_BATCH = 2, 6
+FILTERED_SHARE = 0.5
+"""Of polls, where messages have tags."""
+LOOK_UPS = 20
+"""At each replica in the end: so many of the newest messages, of all, and of those that are not there."""
 ATTEMPTS = 60
 """So many failed final reads of one queue at one replica in a row, and the reading is given up as incomplete."""
 
@@ -44,6 +58,10 @@ class LogSettings:
     """Of the topic's queues, the first so many."""
     send_share: Annotated[float, Bounds(0, 1)] = 0.5
     """Share of sends among the operations of the storm."""
+    batch_share: Annotated[float, Bounds(0, 1)] = 0.0
+    """Share of batches among the sends."""
+    tags: Annotated[int, Bounds(0, 8)] = 0
+    """How many tags messages have, one each, and a key; then half of the polls are for one of these. 0: none."""
 
     def __post_init__(self) -> None:
         if not 0 < self.send_share < 1:
@@ -93,10 +111,63 @@ class FinalRead:
 
 
 @dataclass(frozen=True, slots=True)
+class FilteredRead:
+    """How far one queue has been read by a tag at one replica."""
+
+    key: str
+    node: str
+    tag: int
+    position: int = 0
+    due_ns: int = 0
+    failures: int = 0
+    process: int | None = None
+    done: bool = False
+
+    def operation(self) -> Operation:
+        value = _value(offset=self.position, tag=self.tag)
+        return invoke("final-filtered-poll", value, key=self.key)._replace(node=self.node)
+
+    def after(self, event: Operation) -> FilteredRead:
+        if event.type != "ok":
+            return _failed(self, event)
+        assert event.value is not None
+        position = event.value["offset"]
+        return replace(self, process=None, position=position, done=position == self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """One message looked up by its key at one replica."""
+
+    key: str
+    node: str
+    message: int
+    due_ns: int = 0
+    failures: int = 0
+    process: int | None = None
+    done: bool = False
+
+    def operation(self) -> Operation:
+        return invoke("final-look-up", _value(message=self.message), key=self.key)._replace(node=self.node)
+
+    def after(self, event: Operation) -> LookUp:
+        return replace(self, process=None, done=True) if event.type == "ok" else _failed(self, event)
+
+
+Read = TypeVar("Read", FilteredRead, LookUp)
+
+
+def _failed(read: Read, event: Operation) -> Read:
+    failures = read.failures + 1
+    due_ns = event.time + round(RETRY_S * 1e9)
+    return replace(read, process=None, failures=failures, due_ns=due_ns, done=failures >= ATTEMPTS)
+
+
+@dataclass(frozen=True, slots=True)
 class FinalReads:
     """All queues at all replicas, side by side as far as threads are free; ends when all are done."""
 
-    reads: tuple[FinalRead, ...]
+    reads: tuple[FinalRead | FilteredRead | LookUp, ...]
 
     def op(self, context: Context) -> Emission:
         if all(read.done for read in self.reads):
@@ -117,22 +188,97 @@ class FinalReads:
                 return self._with(position, read.after(event))
         return self
 
-    def _with(self, position: int, read: FinalRead) -> FinalReads:
+    def _with(self, position: int, read: FinalRead | FilteredRead | LookUp) -> FinalReads:
         return FinalReads((*self.reads[:position], read, *self.reads[position + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class FinalChecks:
+    """The final reads, and then, at each replica, reads by tag and look-ups of what was read there."""
+
+    reads: Generator
+    tags: int
+    places: tuple[tuple[str, str], ...]
+    """(replica, queue) of all that are read."""
+    seen: tuple[tuple[str, str, int], ...] = ()
+    """(queue, replica, message)."""
+    checks: Generator | None = None
+
+    def op(self, context: Context) -> Emission:
+        if self.checks is not None:
+            emission = self.checks.op(context)
+            return None if emission is None else (emission[0], replace(self, checks=emission[1]))
+        emission = self.reads.op(context)
+        if emission is None:
+            return replace(self, checks=FinalReads(self._checks())).op(context)
+        return emission[0], replace(self, reads=emission[1])
+
+    def update(self, context: Context, event: Operation) -> Generator:
+        if self.checks is not None:
+            return replace(self, checks=self.checks.update(context, event))
+        seen = self.seen
+        if event.type == "ok" and event.f == "final-poll":
+            assert event.value is not None and event.key is not None and event.node is not None
+            seen += tuple((event.key, event.node, one["message"]) for one in event.value["messages"])
+        return replace(self, reads=self.reads.update(context, event), seen=seen)
+
+    def _checks(self) -> tuple[FilteredRead | LookUp, ...]:
+        filtered = [FilteredRead(key, node, tag) for node, key in self.places for tag in range(self.tags)]
+        nodes = sorted({node for node, _ in self.places})
+        look_ups = [look_up for node in nodes for look_up in self._look_ups(node)]
+        return (*filtered, *look_ups)
+
+    def _look_ups(self, node: str) -> list[LookUp]:
+        """Of the newest messages, of as many from all of them, and of some that are not there."""
+        seen = sorted((message, key) for key, of, message in self.seen if of == node)
+        if not seen:
+            return []
+        chosen = {*seen[-LOOK_UPS:], *seen[:: len(seen) // LOOK_UPS + 1]}
+        missing = sorted(set(range(seen[-1][0])) - {message for message, _ in seen})
+        chosen |= {(message, seen[0][1]) for message in missing[:: len(missing) // LOOK_UPS + 1]}
+        return [LookUp(key, node, message) for message, key in sorted(chosen)]
 
 
 def generator(settings: LogSettings, seed: Seed, concurrency: int) -> Generator:
     def operation(draw: Draw, number: int) -> Operation:
         key = queue_key(draw.below(settings.queues))
         if draw.uniform() < settings.send_share:
-            return invoke("send", {"message": number, "offset": None, "messages": None}, key=key)
+            if settings.batch_share and draw.uniform() < settings.batch_share:
+                size = LEAST_BATCH + draw.below(MOST_BATCH - LEAST_BATCH + 1)
+                return _batch(settings, key, [number * MOST_BATCH + place for place in range(size)])
+            message = number * MOST_BATCH if settings.batch_share else number
+            return invoke("send", _value(message=message, **_tag(settings, message)), key=key)
+        if settings.tags and draw.uniform() < FILTERED_SHARE:
+            return invoke("filtered-poll", _value(tag=draw.below(settings.tags)), key=key)
         return invoke("poll", None, key=key)
 
     return drawn(seed, operation)
 
 
+def _value(**members: Any) -> dict[str, Any]:
+    return {"message": None, "offset": None, "messages": None, **members}
+
+
+def _tag(settings: LogSettings, message: int) -> dict[str, int]:
+    return {"tag": message % settings.tags} if settings.tags else {}
+
+
+def _batch(settings: LogSettings, key: str, messages: list[int]) -> Operation:
+    """With tags, its own one is how many there are: each message has another."""
+    parts = [{"f": "send", "key": key, "message": message, "offset": None} for message in messages]
+    return invoke("send-batch", _value(txn=parts, **({"tag": settings.tags} if settings.tags else {})), key=key)
+
+
 def final_generator(settings: LogSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
-    return FinalReads(tuple(FinalRead(queue_key(queue), node) for queue in range(settings.queues) for node in nodes))
+    places = [(node, queue_key(queue)) for queue in range(settings.queues) for node in nodes]
+    reads = FinalReads(tuple(FinalRead(key, node) for node, key in places))
+    return FinalChecks(reads, settings.tags, tuple(places)) if settings.tags else reads
+
+
+def checkers(settings: LogSettings) -> dict[str, LogChecker | FeaturesChecker]:
+    if settings.tags or settings.batch_share:
+        return {"log": LogChecker(), "log-features": FeaturesChecker(settings.tags)}
+    return {"log": LogChecker()}
 
 
 WORKLOAD = Workload(
@@ -140,13 +286,16 @@ WORKLOAD = Workload(
     about="what was acked is kept, at its offset",
     settings_type=LogSettings,
     value_type=LOG_MESSAGES,
-    functions=("send", "poll", "final-poll", "caught-up", "txn"),
+    functions=(
+        *("send", "poll", "final-poll", "caught-up", "txn"),
+        *("send-batch", "filtered-poll", "final-filtered-poll", "final-look-up"),
+    ),
     repeats=REPEATS,
     evidence=EVIDENCE,
-    checkers=lambda settings: {"log": LogChecker()},
+    checkers=checkers,
     generator=generator,
     final_generator=final_generator,
     required_ok={"send": 20, "poll": 20},
     required_share={"send": OK_SHARE, "poll": OK_SHARE},
-    explored={"queues": (1, 2, 8), "send_share": (0.3, 0.8)},
+    explored={"queues": (1, 2, 8), "send_share": (0.3, 0.8), "batch_share": (0.5,), "tags": (2,)},
 )

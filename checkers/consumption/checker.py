@@ -16,6 +16,8 @@ What breaks it, by name:
   wrong-retry-count        given with n tries and no failure with n - 1 before; from a retry queue with none; with more
                            than the limit
   early-dead-letter        a dead letter that never failed with as many tries as it may
+  stuck-consumer           not drained in the end, although the system served again, no node was dead, and all had
+                           been healed before: queues that are nobody's, or a message that never ends to come
   unexpected-consumption   given, and nobody ever tried to send it
   aborted-consumption      given, although its send had certainly failed
 
@@ -27,7 +29,7 @@ were not read, what it lacks cannot be decided, and the result is UNKNOWN unless
 It does not establish that anything arrives in time, or once, or that queues are divided evenly.
 
 Mutants it kills: commit-on-pull, offset-made-up (passed-over, unconsumed), retry-not-stored, dead-letters-dropped
-(lost-retry), retry-count-kept (wrong-retry-count), lock-granted-twice (overlap), ghost-members (unconsumed).
+(lost-retry), retry-count-kept (wrong-retry-count), lock-granted-twice (overlap), ghost-members (stuck-consumer).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from checkers.anomaly import Meaning
+from checkers.anomaly import Anomaly, Meaning
 from checkers.buckets import bucket_count
 from checkers.consumption import messages, queues
 from checkers.consumption.meanings import MEANINGS
@@ -46,7 +48,7 @@ from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
-from checkers.verdict import CheckerResult
+from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
 
 REASONS = 10
 
@@ -82,6 +84,8 @@ class ConsumptionChecker:
         found = engine.union(found, engine.grouped(events, ("queue",), of_queues, FINDINGS))
 
         anomalies = gathered_findings(engine, found, request.excuses)
+        if request.run is not None and request.run.is_settled:
+            anomalies = {**anomalies, **_stuck(known)}
         undecided = list(_undecided(known))
         if len(undecided) > REASONS:
             undecided[REASONS:] = [f"{len(undecided) - REASONS} more consumers were not read to their end"]
@@ -91,6 +95,20 @@ class ConsumptionChecker:
             undecided=undecided,
             statistics={"consumers": len(known.names)},
         )
+
+
+def _stuck(known: Consumers) -> dict[str, AnomalySummary]:
+    found = [
+        Anomaly(
+            name="stuck-consumer",
+            because=f"{name} did not come to the end of its queues, although everything had been healed and the system "
+            "served again",
+            details={"consumer": name},
+        )
+        for name, settled in zip(known.names, known.settled, strict=True)
+        if not settled
+    ]
+    return {"stuck-consumer": AnomalySummary(count=len(found), examples=tuple(found[:EXAMPLES]))} if found else {}
 
 
 def _undecided(known: Consumers) -> Iterator[str]:

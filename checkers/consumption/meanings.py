@@ -13,7 +13,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "lost-retry": Meaning(
         says="A message that a consumer failed to consume never came again, and is no dead letter either.",
-        usually="It was taken back and not stored, or it was dropped instead of making it a dead letter.",
+        usually="It was taken back and not stored, or dropped instead of becoming a dead letter.",
     ),
     "passed-over": Meaning(
         says="The offset that a group had committed lay beyond a message that it had not consumed yet.",
@@ -34,6 +34,10 @@ MEANINGS: Mapping[str, Meaning] = {
     "early-dead-letter": Meaning(
         says="A message became a dead letter before it had failed as often as it may.",
         usually="The limit was compared with a count of something else.",
+    ),
+    "stuck-consumer": Meaning(
+        says="After everything had been healed a consumer did not come to the end of its queues.",
+        usually="A queue is given to somebody who is not there, or a lock is never given back.",
     ),
     "unexpected-consumption": Meaning(
         says="A message was consumed that nobody ever tried to send.",

@@ -85,8 +85,8 @@ def message_findings(facts: pa.Table, *, consumers: Consumers, limit: int, excus
         messages.report_missing(findings, excuses)
         messages.report_unsent(findings)
         if consumers.model is Model.CLUSTERING:
-            messages.report_counts(findings, limit)
-            messages.report_early_dead_letters(findings, limit)
+            messages.report_counts(findings, limit, excuses)
+            messages.report_early_dead_letters(findings, limit, excuses)
     return findings.table()
 
 
@@ -144,7 +144,9 @@ class _Messages:
             ("lost-retry", np.flatnonzero(missing & (failed != MAX))),
         ):
             of = message[pairs]
-            begun, ended = np.minimum(self.asked[of], self.acked[of]), self.acked[of]
+            begun = np.minimum(self.asked[of], self.acked[of])
+            # What was sent back may have been written at any time since.
+            ended = self.acked[of] if name == "unconsumed" else np.full(len(of), MAX)
             for excuse, which in excuses.split(name, begun, ended):
                 self._report_pairs(findings, name, pairs[which], failed, excuse)
 
@@ -204,16 +206,20 @@ class _Messages:
 
     # how often it came
 
-    def report_counts(self, findings: Findings, limit: int) -> None:
-        """What comes again has failed before with one try less."""
+    def report_counts(self, findings: Findings, limit: int, excuses: Excuses) -> None:
+        """What comes again has failed before with one try less. (Where the log was cut, what is sent back by its offset
+        may be another message, at any later time.)"""
         at = self._of_kinds(GIVEN, CAME_BACK)
         tries, index = self.tries[at], self.index[at]
         failed_before = self._failed_before(self.pair[at], tries - 1, index)
         came_back = self.kind[at] == CAME_BACK
         wrong = ((tries > 0) & ~failed_before) | (came_back & (tries == 0)) | (tries > limit)
-        found = at[wrong]
-        order = np.lexsort((self.consumer[found], self.ids[self.place[found]], self.index[found]))[:EXAMPLES]
-        findings.add("wrong-retry-count", len(found), [self._miscounted(int(found[i]), limit) for i in order.tolist()])
+        every = at[wrong]
+        for excuse, which in excuses.split("wrong-retry-count", np.zeros_like(every), self.index[every]):
+            found = every[which]
+            order = np.lexsort((self.consumer[found], self.ids[self.place[found]], self.index[found]))[:EXAMPLES]
+            examples = [self._miscounted(int(found[i]), limit) for i in order.tolist()]
+            findings.add("wrong-retry-count", len(found), examples, excuse)
 
     def _failed_before(self, pair: Int64, tries: Int64, index: Int64) -> Bool:
         """Whether the pair failed with so many tries before that operation."""
@@ -246,28 +252,29 @@ class _Messages:
             details={"message": number, "consumer": who, "tries": tries},
         )
 
-    def report_early_dead_letters(self, findings: Findings, limit: int) -> None:
+    def report_early_dead_letters(self, findings: Findings, limit: int, excuses: Excuses) -> None:
         dead = self._first_of_pair(DEAD)
         exhausted = np.zeros(len(dead), dtype=np.bool_)
         failed = self._of_kinds(FAILED)
         exhausted[self.pair[failed][self.tries[failed] >= limit]] = True
-        pairs = np.flatnonzero((dead != MAX) & ~exhausted)
-        message, consumer = np.divmod(pairs, self.width)
-        order = witness_order(dead[pairs], ties=(self.ids[message], consumer))[:EXAMPLES]
-        findings.add(
-            "early-dead-letter",
-            len(pairs),
-            [
-                Example(
-                    key=None,
-                    operations=(int(dead[pairs[i]]),),
-                    tie=(int(self.ids[message[i]]), int(consumer[i])),
-                    because=(
-                        f"message {self.ids[message[i]]} is a dead letter of {self.consumers.names[consumer[i]]} "
-                        f"(operation {dead[pairs[i]]}), which never failed to consume it with {limit} tries"
-                    ),
-                    details={"message": int(self.ids[message[i]]), "consumer": self.consumers.names[consumer[i]]},
-                )
-                for i in order.tolist()
-            ],
+        every = np.flatnonzero((dead != MAX) & ~exhausted)
+        for excuse, which in excuses.split("early-dead-letter", np.zeros_like(every), dead[every]):
+            pairs = every[which]
+            message, consumer = np.divmod(pairs, self.width)
+            order = witness_order(dead[pairs], ties=(self.ids[message], consumer))[:EXAMPLES]
+            examples = [self._died_early(int(pairs[i]), int(dead[pairs[i]]), limit) for i in order.tolist()]
+            findings.add("early-dead-letter", len(pairs), examples, excuse)
+
+    def _died_early(self, pair: int, shown: int, limit: int) -> Example:
+        message, consumer = divmod(pair, self.width)
+        number, who = int(self.ids[message]), self.consumers.names[consumer]
+        return Example(
+            key=None,
+            operations=(shown,),
+            tie=(number, consumer),
+            because=(
+                f"message {number} is a dead letter of {who} (operation {shown}), which never failed to consume it "
+                f"with {limit} tries"
+            ),
+            details={"message": number, "consumer": who},
         )

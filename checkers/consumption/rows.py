@@ -47,8 +47,8 @@ EVIDENCE = (
     shows_members("committed", "offset", "that shows an offset"),
 )
 
-RETRY_PREFIX = "%RETRY%"
-"""Of the names of queues from which messages come again."""
+RETRY_PREFIX = "retry/"
+"""Of the names of queues from which messages come again that a group could not consume."""
 CONSUMERS_LIMIT = 100_000
 """A property of the clients, not of the history's length."""
 MAX = int(np.iinfo(np.int64).max)

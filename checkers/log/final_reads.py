@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.history_batches import Source
-from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, member, translated, whole
+from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, codes, member, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
     FINAL_POLL,
@@ -97,9 +97,10 @@ def final_reads(engine: Engine, history: Source) -> FinalReads:
 
 def tally(batch: pa.Table) -> pa.Table:
     """Kernel: counts of one batch."""
+    is_transaction = codes(batch["f"], ("txn",)) == 0
     alone = int(np.count_nonzero(member(batch["value"], "txn").is_null()))
     batch = with_parts(batch)
-    is_part = np.arange(batch.num_rows) >= alone
+    is_part = (np.arange(batch.num_rows) >= alone) & is_transaction.any()
     f, types = operation_codes(batch)
     used = np.flatnonzero(f >= 0)
     if len(used) < len(f):

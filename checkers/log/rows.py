@@ -39,16 +39,23 @@ LOG_MESSAGES = pa.struct(
         pa.field("group", pa.string()),
         pa.field("resumed", pa.int64()),
         pa.field("txn", pa.list_(PART)),
+        pa.field("tag", pa.int64()),
     ]
 )
-"""The value of the log workload's operations. The last three may be missing. `group` and `resumed` are for polls: the
+"""The value of the log workload's operations. The last four may be missing. `group` and `resumed` are for polls: the
 consumer's group, and in the first poll of a consumer and queue the offset at which the group's committed offset let it
-begin. `txn` is for transactions of several sends and polls, and all that they have."""
+begin. `txn` is for transactions of several sends and polls, and all that they have, and for batches, which are sends
+alone. `tag` is what a message is sent with, or what a filtered poll asks for, which is resumed at where it began."""
 
 EVIDENCE = (*any_ok("poll", "final-poll"), reading("txn", "poll"), Evidence(f="send", at_least=2))
 """A poll could show what nobody sent. Acks name places, and two of them could name the same one."""
 
-REPEATS = (members("send", of=("message",)), parts("txn", written=("send",), among=("send",), value="message"))
+REPEATS = (
+    members("send", of=("message",)),
+    parts("txn", "send-batch", written=("send",), among=("send",), value="message"),
+    members("filtered-poll", "final-filtered-poll", of=("tag",)),
+    members("final-look-up", of=("message",)),
+)
 """Polls name in their answers what they were given, of whichever queues, and where that was."""
 
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Final
 
 from system_under_test.remoting.header import LANGUAGES, FrameTooLong, Header, Language, MalformedFrame
@@ -18,20 +19,28 @@ _MAX_SHORT: Final = 2**15 - 1
 _SHORTS: Final = range(-(2**15), 2**15)
 
 
-def encode(header: Header) -> bytes:
+def encode(
+    code: int,
+    opaque: int,
+    flag: int,
+    remark: str | None,
+    ext_fields: Mapping[str, str],
+    language: Language,
+    version: int,
+) -> bytes:
     """Raises FrameTooLong where a name, the code or the version needs more than its two bytes."""
-    remark = (header.remark or "").encode()
+    remark_bytes = (remark or "").encode()
     pieces: list[bytes] = []
-    for name, value in header.ext_fields.items():
+    for name, value in ext_fields.items():
         name_bytes, value_bytes = name.encode(), value.encode()
         if len(name_bytes) > _MAX_SHORT:
             raise FrameTooLong(f"the name of a field has {len(name_bytes)} bytes, at most {_MAX_SHORT} are possible")
         pieces += (_NAME_LENGTH.pack(len(name_bytes)), name_bytes, _LENGTH.pack(len(value_bytes)), value_bytes)
-    if header.code not in _SHORTS or header.version not in _SHORTS:
-        raise FrameTooLong(f"code {header.code} or version {header.version} needs more than 16 bits")
+    if code not in _SHORTS or version not in _SHORTS:
+        raise FrameTooLong(f"code {code} or version {version} needs more than 16 bits")
     fields = b"".join(pieces)
-    start = _START.pack(header.code, header.language, header.version, header.opaque, header.flag, len(remark))
-    return b"".join((start, remark, _LENGTH.pack(len(fields)), fields))
+    start = _START.pack(code, language, version, opaque, flag, len(remark_bytes))
+    return b"".join((start, remark_bytes, _LENGTH.pack(len(fields)), fields))
 
 
 def decode(data: bytes) -> Header:

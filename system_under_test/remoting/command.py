@@ -88,9 +88,10 @@ class RemotingCommand:
 
     def encode(self) -> bytes:
         """The whole frame, length word included. Raises FrameTooLong."""
-        header = Header(self.code, self.opaque, self.flag, self.remark, self.ext_fields, self.language, self.version)
-        is_json = self.serialization is Serialization.JSON
-        encoded = json_header.encode(header) if is_json else binary_header.encode(header)
+        encode_header = json_header.encode if self.serialization is Serialization.JSON else binary_header.encode
+        encoded = encode_header(
+            self.code, self.opaque, self.flag, self.remark, self.ext_fields, self.language, self.version
+        )
         total = 4 + len(encoded) + len(self.body)
         if total > MAX_FRAME_BYTES or len(encoded) > MAX_HEADER_BYTES:
             raise FrameTooLong(
@@ -114,18 +115,8 @@ class RemotingCommand:
         if end > len(frame):
             raise MalformedFrame(f"a header of {length} bytes in a frame of {len(frame)}")
         kind, decode_header = _SERIALIZATIONS[serialization]
-        header = decode_header(frame[4:end])
-        return cls(
-            header.code,
-            header.opaque,
-            header.flag,
-            header.remark,
-            header.ext_fields,
-            frame[end:],
-            header.language,
-            header.version,
-            kind,
-        )
+        code, opaque, flag, remark, ext_fields, language, version = decode_header(frame[4:end])
+        return cls(code, opaque, flag, remark, ext_fields, frame[end:], language, version, kind)
 
 
 def frame_length(word: bytes) -> int:

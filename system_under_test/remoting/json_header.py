@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from system_under_test.remoting.header import Header, Language, MalformedFrame
 
 _text = json.encoder.encode_basestring_ascii
 _DECODER: Final = json.JSONDecoder()
-_LANGUAGE_NAMES: Final = {language.name: language for language in Language}
-_LEAST, _MOST = -(2**31), 2**31 - 1
+_LANGUAGES: Final[Mapping[object, Language]] = {language.name: language for language in Language}
+_NAMES: Final = tuple(language.name for language in Language)
+_WORDS: Final = range(-(2**31), 2**31)
 
 
-def encode(header: Header) -> bytes:
-    ext_fields = ",".join([f"{_text(name)}:{_text(value)}" for name, value in header.ext_fields.items()])
+def encode(
+    code: int,
+    opaque: int,
+    flag: int,
+    remark: str | None,
+    ext_fields: Mapping[str, str],
+    language: Language,
+    version: int,
+) -> bytes:
+    fields = ",".join([f"{_text(name)}:{_text(value)}" for name, value in ext_fields.items()])
     return (
-        f'{{"code":{header.code},'
-        + (f'"extFields":{{{ext_fields}}},' if ext_fields else "")
-        + f'"flag":{header.flag},"language":"{header.language.name}","opaque":{header.opaque},'
-        + (f'"remark":{_text(header.remark)},' if header.remark is not None else "")
-        + f'"serializeTypeCurrentRPC":"JSON","version":{header.version}}}'
+        f'{{"code":{code},'
+        + (f'"extFields":{{{fields}}},' if fields else "")
+        + f'"flag":{flag},"language":"{_NAMES[language]}","opaque":{opaque},'
+        + (f'"remark":{_text(remark)},' if remark is not None else "")
+        + f'"serializeTypeCurrentRPC":"JSON","version":{version}}}'
     ).encode("ascii")
 
 
@@ -28,15 +38,25 @@ def decode(data: bytes) -> Header:
     """Raises MalformedFrame."""
     try:
         fields = _decode_json(data.decode("utf-8"))
-        numbers = fields["code"], fields["opaque"], fields.get("flag", 0), fields.get("version", 0)
+        code, opaque, flag, version = (
+            fields["code"],
+            fields["opaque"],
+            fields.get("flag", 0),
+            fields.get("version", 0),
+        )
         remark = fields.get("remark")
         ext_fields = fields.get("extFields") or {}
         language = fields.get("language")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedFrame(f"the header is not a command: {error!r}") from error
-    for number in numbers:
-        if type(number) is not int or not _LEAST <= number <= _MOST:
-            raise MalformedFrame("the header's code, opaque, flag or version is no whole number of 32 bits")
+    if not (
+        type(code) is type(opaque) is type(flag) is type(version) is int
+        and code in _WORDS
+        and opaque in _WORDS
+        and flag in _WORDS
+        and version in _WORDS
+    ):
+        raise MalformedFrame("the header's code, opaque, flag or version is no whole number of 32 bits")
     if not (remark is None or type(remark) is str) or type(ext_fields) is not dict:
         raise MalformedFrame("the header's remark or extFields has the wrong type")
     for value in ext_fields.values():
@@ -45,8 +65,7 @@ def decode(data: bytes) -> Header:
             break
     if b"\\u" in data:
         _check_characters(remark, ext_fields)
-    code, opaque, flag, version = numbers
-    known = _LANGUAGE_NAMES.get(language, Language.OTHER) if type(language) is str else Language.OTHER
+    known = _LANGUAGES.get(language, Language.OTHER) if type(language) is str else Language.OTHER
     return Header(code, opaque, flag, remark, ext_fields, known, version)
 
 

@@ -47,12 +47,20 @@ Handler = Callable[[RemotingCommand, Peer], Answer | Coroutine[Any, Any, Answer]
 class RemotingServer:
     """Listens on one port and lets `handler` answer; `on_close` is called once for each connection that ends.
 
-    RemotingError from a handler becomes a response. Any other exception is a mistake of ours: the host
-    takes it for a panic.
+    `translate` may change an answer to what its client understands. RemotingError from a handler becomes a response.
+    Any other exception is a mistake of ours: the host takes it for a panic.
     """
 
-    def __init__(self, host: Host, handler: Handler, on_close: Callable[[Peer], None] | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        handler: Handler,
+        on_close: Callable[[Peer], None] | None = None,
+        *,
+        translate: Callable[[RemotingCommand, RemotingCommand], None] | None = None,
+    ) -> None:
         self._host = host
+        self._translate = translate
         self._handler = handler
         self._on_close = on_close
         self._listener: Listener | None = None
@@ -113,10 +121,10 @@ class RemotingServer:
         except RemotingError as error:
             answer = RemotingCommand.response(error.code, remark=error.remark)
         if answer is None or isinstance(answer, RemotingCommand):
-            _respond(connection, request, answer)
+            self._respond(connection, request, answer)
         elif len(self._running) >= MAX_RUNNING_HANDLERS:
             answer.close()
-            _respond(
+            self._respond(
                 connection, request, RemotingCommand.response(ResponseCode.SYSTEM_BUSY, remark="too many requests")
             )
         else:
@@ -138,23 +146,24 @@ class RemotingServer:
         if not connection.closed:
             try:
                 self._host.reached("about-to-answer")
-                _respond(connection, request, answer)
+                self._respond(connection, request, answer)
                 self._host.reached("answered")
             except ConnectionClosed:
                 self._host.reached("answer-undeliverable")
 
-
-def _respond(connection: Connection, request: RemotingCommand, answer: Answer) -> None:
-    if answer is None or request.is_oneway:
-        return
-    answer.opaque = request.opaque
-    answer.serialization = request.serialization
-    try:
-        frame = answer.encode()
-    except FrameTooLong as error:
-        # Indefinite, as SYSTEM_ERROR is: what was asked for may be done.
-        refusal = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark=f"the answer is too long: {error}")
-        refusal.opaque = request.opaque
-        refusal.serialization = request.serialization
-        frame = refusal.encode()
-    connection.write(frame)
+    def _respond(self, connection: Connection, request: RemotingCommand, answer: Answer) -> None:
+        if answer is None or request.is_oneway:
+            return
+        if self._translate is not None:
+            self._translate(request, answer)
+        answer.opaque = request.opaque
+        answer.serialization = request.serialization
+        try:
+            frame = answer.encode()
+        except FrameTooLong as error:
+            # Indefinite, as SYSTEM_ERROR is: what was asked for may be done.
+            refusal = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark=f"the answer is too long: {error}")
+            refusal.opaque = request.opaque
+            refusal.serialization = request.serialization
+            frame = refusal.encode()
+        connection.write(frame)

@@ -26,8 +26,7 @@ class DataVersion:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> DataVersion:
-        """Raises ValueError, KeyError, TypeError."""
-        # Version 4 had no state version.
+        """Brokers before 5.0 know no state version. Raises ValueError, KeyError, TypeError, AttributeError."""
         numbers = value.get("stateVersion", 0), value["timestamp"], value["counter"]
         if not all(type(number) is int for number in numbers):
             raise ValueError(f"a data version needs three whole numbers, got {numbers}")

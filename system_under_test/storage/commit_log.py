@@ -30,9 +30,9 @@ from system_under_test.storage.message import (
     MessageInvalid,
     blank_size,
     check_message,
-    continues,
     decode_header,
     encode_blank,
+    flags_of,
     peek_size,
 )
 
@@ -50,6 +50,9 @@ class _Segment:
 
 class CommitLog:
     """Segments of one store; `load` and then `recover` come before anything else."""
+
+    batch_flag = CONTINUES
+    """In a message's sysFlag: what follows belongs to it, and both stay or go together."""
 
     def __init__(self, disk: Disk, directory: str, segment_bytes: int, digest: LogDigest) -> None:
         self._disk = disk
@@ -270,13 +273,17 @@ class CommitLog:
         for data, position, _, _ in self._walk(start, end):
             if data:
                 header = decode_header(data, position)
-                if header.sys_flag & CONTINUES:
+                if header.sys_flag & self.batch_flag:
                     begun.append(header)
                     continue
                 if begun:
                     yield from begun
                     begun.clear()
                 yield header
+
+    def goes_on(self, data: bytes, position: int) -> bool:
+        """Whether the whole message that starts here is not the last of its batch."""
+        return bool(flags_of(data, position) & self.batch_flag)
 
     def _walk(self, start: int, end: int) -> Iterator[tuple[bytes, int, int, int]]:
         """(data, position in it, offset, size) of each message within [start, end); a blank comes without data."""
@@ -322,7 +329,7 @@ class CommitLog:
             if end + size > self.max_offset:
                 break
             end += size
-            if not continues(head, 0):
+            if not self.goes_on(head, 0):
                 self._boundary = end
         return self._boundary
 
@@ -384,10 +391,6 @@ class CommitLog:
         """Where recovery cuts the log, whose last whole, unharmed message or batch ends at `whole_end`."""
         return whole_end
 
-    def is_torn_after(self, data: bytes, position: int) -> bool:
-        """Whether a log that ends with this whole message would end in the midst of a batch."""
-        return continues(data, position)
-
     async def _remove_strays(self) -> None:
         """Empty segments that are no part of the log, durably, before the log can grow to them."""
         known = {segment.path for segment in self._segments}
@@ -407,7 +410,7 @@ class CommitLog:
                     check_message(data, position, offset)
                 elif self.read(offset, size) != encode_blank(size):
                     break
-                if not (data and self.is_torn_after(data, position)):
+                if not (data and self.goes_on(data, position)):
                     end = offset + size
         except (StorageCorrupt, MessageInvalid):
             pass  # What is not a message was not written to its end; everything flushed lies before it.

@@ -33,7 +33,7 @@ BLANK_BYTES = 8
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
 _HEADER = struct.Struct(">iIiiiqqiq8sq8siqi")
 _START = struct.Struct(">iI")
-_DISPATCH = struct.Struct(">iI4xi4xqqi")
+_DISPATCH = struct.Struct(">i8xi4xqqi16xq20xi")
 _TIMESTAMP = struct.Struct(">q")
 _TIMESTAMP_AT = 56
 _FLAGS = struct.Struct(">i")
@@ -185,18 +185,19 @@ def peek_size(buffer: bytes, position: int) -> int:
     return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
 
 
-def continues(buffer: bytes, position: int) -> bool:
-    """Whether a message starts here that is not the last of its batch."""
+def flags_of(buffer: bytes, position: int) -> int:
+    """The sysFlag of the message at `position`, 0 if no message starts there or too little of it is there."""
     if len(buffer) - position < HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
-        return False
-    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
+        return 0
+    return int(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0])
 
 
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
     """The dispatch fields of the whole message at `position`, unchecked."""
-    size, _magic, queue_id, queue_offset, physical_offset, sys_flag = _DISPATCH.unpack_from(buffer, position)
-    (body_length,) = _BODY_LENGTH.unpack_from(buffer, position + 84)
-    at = position + 88 + body_length
+    size, queue_id, queue_offset, physical_offset, sys_flag, stored_ms, body_length = _DISPATCH.unpack_from(
+        buffer, position
+    )
+    at = position + _HEADER.size + body_length
     topic_end = at + 1 + buffer[at]
     topic = buffer[at + 1 : topic_end].decode()
     start, end = topic_end + 2, position + size
@@ -208,7 +209,7 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
         queue_offset,
         _tags_code(buffer, start, end),
         sys_flag,
-        store_timestamp_ms(buffer, position),
+        stored_ms,
         keys_of(decode_properties(buffer[start : end - _CRC_BYTES])) if buffer.find(_KEY, start, end) >= 0 else (),
     )
 
@@ -271,13 +272,13 @@ def decode_message(buffer: bytes, position: int) -> Message:
     )
 
 
-def queue_entry(buffer: bytes, position: int) -> tuple[int, bytes, int]:
-    """Queue offset, body and size of the checked message at `position`: all that a reader of a queue needs of it.
+def queue_entry(buffer: bytes, position: int) -> tuple[int, bytes, int, int]:
+    """Queue offset, body, sysFlag and size of the checked message at `position`: all that a reader of a queue needs.
 
     Raises MessageInvalid.
     """
     fields, body_end = _checked(buffer, position)
-    return fields[5], buffer[position + _HEADER.size : body_end], fields[0]
+    return fields[5], buffer[position + _HEADER.size : body_end], fields[7], fields[0]
 
 
 def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:

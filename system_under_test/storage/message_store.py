@@ -34,7 +34,9 @@ from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_beginning import LogBeginning, LogBeginningFile, QueueOffsets
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.lookups import Lookups
-from system_under_test.storage.message import HEAD_BYTES, continues
+from system_under_test.storage.message import (
+    HEAD_BYTES,
+)
 from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
@@ -70,6 +72,7 @@ class MessageStore:
         self._abort_path = f"{directory}/abort"
         self._flusher = parts.flusher(config, self._log, host)
         self._queue_offsets: dict[tuple[str, int], int] = {}
+        self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
         self._confirm_told = 0
@@ -526,7 +529,7 @@ class MessageStore:
             if last is None or last.end_of_last_message == 0:
                 return
             entry = last.entry(last.max_offset - 1)
-            if not continues(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
+            if not self._log.goes_on(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
                 return
             self._queues.truncate(entry.physical_offset)
             self._index.truncate(entry.physical_offset)

@@ -43,8 +43,17 @@ CONTRADICTED: dict[str, list[str]] = {
     "--workload bank": ["transfer {:from 0 :to 1 :amount 1} => {:from 0 :to 1 :amount 2}"],
     "--workload causal": ["write 1 => 2", "txn [[:w x 1] [:r y nil]] => [[:w x 1] [:r z 1]]"],
     "--workload causal-reverse": ["write 1 => 2", "write nil => 2"],
+    "--workload consumption": [
+        "send {:message 1} => {:message 2 :offset 0}",
+        'join {:group "g"} => {:group "h" :member "a"}',
+        'consume {:group "g"} => {:group "h" :messages []}',
+    ],
     "--workload counter": ["add 1 => 2"],
     "--workload delay": ["send {:message 1 :due 5} => {:message 2 :due 5}"],
+    "--workload delayed": [
+        "enqueue {:value 1 :delay_ms 5} => {:value 2 :delay_ms 5}",
+        "enqueue {:value 1 :delay_ms 5} => {:value 1 :delay_ms 6}",
+    ],
     "--workload list-append": [
         "txn [[:append x 1] [:r y nil]] => [[:append x 2] [:r y [1]]]",
         "txn [[:append x 1] [:r y nil]] => [[:append y 1] [:r y [1]]]",
@@ -71,6 +80,7 @@ CONTRADICTED: dict[str, list[str]] = {
         "txn [[:r y nil]] => [[:w y 1]]",
     ],
     "--workload set": ["add 1 => 2"],
+    "--workload transactional": ["enqueue 1 => 2"],
     "--workload unique-ids": [],
 }
 
@@ -94,8 +104,17 @@ REPEATED: dict[str, list[str]] = {
     "--workload bank": ["transfer {:from 0 :to 1 :amount 1} => nil", "read nil => {0 1, 1 2}"],
     "--workload causal": ["write 1 => 1", "read nil => 1", "txn [[:w x 2] [:r x nil]] => [[:w x 2] [:r x 2]]"],
     "--workload causal-reverse": ["write 1 => nil", "read nil => [1]"],
+    "--workload consumption": [
+        "send {:message 1} => {:message 1 :offset 0}",
+        'join {:group "g"} => {:group "g" :member "a"}',
+        'consume {:group "g"} => {:group "g" :messages [{:message 1 :queue "q" :offset 0 :tries 0}]}',
+    ],
     "--workload counter": ["add 1 => 1", "read nil => 1"],
     "--workload delay": ["send {:message 1 :due 0} => {:message 1 :due 1}", "deliver nil => {:messages [1]}"],
+    "--workload delayed": [
+        "enqueue {:value 1 :delay_ms 5} => {:value 1 :delay_ms 5}",
+        "dequeue nil => {:values [1] :places [0]}",
+    ],
     "--workload list-append": [
         "txn [[:append x 1] [:r x nil]] => [[:append x 1] [:r x [1]]]",
         "txn [[:append x 2]] => nil",
@@ -113,6 +132,7 @@ REPEATED: dict[str, list[str]] = {
     "--workload register": ["write 1 => 1", "cas [1 2] => nil", "read nil => 2"],
     "--workload rw-register": ["txn [[:w x 1] [:r x nil]] => [[:w x 1] [:r x 1]]"],
     "--workload set": ["add 1 => nil", "read nil => [1]"],
+    "--workload transactional": ["enqueue 1 => 1", "dequeue nil => [1]", "drain nil => []"],
     "--workload unique-ids": ["generate nil => 1", "generate nil => 2"],
 }
 

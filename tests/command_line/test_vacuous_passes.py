@@ -79,6 +79,10 @@ MODEL_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     ),
 }
 
+MESSAGE = '{:message 1 :queue "k" :offset 0 :tries 0}'
+GIVEN = f'{{:group "g" :member "a" :messages [{MESSAGE}]}}'
+FINISHED = f'{{:group "g" :member "a" :outcome "success" :messages [{MESSAGE}]}}'
+
 WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     "bank": (
         [
@@ -99,10 +103,25 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("ok", "write", "1", "1"), ("ok", "read", "nil", "[]"), ("fail", "read", "nil", "nil")],
         [[("ok", "read", "nil", "[1]")]],
     ),
+    "consumption": (
+        [("ok", "send", "{:message 1}", "{:message 1 :offset 0}"), ("fail", "consume", '{:group "g"}', "nil")],
+        [
+            [
+                ("ok", "consume", '{:group "g"}', GIVEN),
+                ("ok", "finish", FINISHED, FINISHED),
+                ("ok", "settled", '{:group "g"}', '{:group "g"}'),
+                ("ok", "dead-letters", '{:group "g"}', '{:group "g" :messages []}'),
+            ]
+        ],
+    ),
     "counter": ([("ok", "add", "1", "1"), ("ok", "read", "nil", "nil")], [[("ok", "read", "nil", "1")]]),
     "delay": (
         [("ok", "send", "{:message 1 :due 0}", "{:message 1 :due 0}"), ("fail", "deliver", "nil", "nil")],
         [[("ok", "deliver", "nil", "{:messages [1]}")]],
+    ),
+    "delayed": (
+        [("info", "enqueue", "{:value 1 :delay_ms 0}", "nil"), ("fail", "dequeue", "nil", "nil")],
+        [[("ok", "dequeue", "nil", "{:values [1]}")], [("ok", "drain", "nil", "{:values []}")]],
     ),
     "list-append": (
         [("ok", "txn", "[[:append x 1]]", "[[:append x 1]]"), ("info", "txn", "[[:r x nil]]", "[[:r x nil]]")],
@@ -147,6 +166,10 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
     "set": (
         [("info", "add", "1", "1"), ("fail", "read", "nil", "nil")],
         [[("ok", "read", "nil", "[1]")], [("ok", "read", "nil", "[]")]],
+    ),
+    "transactional": (
+        [("fail", "enqueue", "1", "1"), ("fail", "dequeue", "nil", "nil"), ("info", "enqueue", "2", "2")],
+        [[("ok", "dequeue", "nil", "[2]")], [("ok", "drain", "nil", "[]")]],
     ),
     "unique-ids": (
         [("ok", "generate", "nil", "1"), ("fail", "generate", "nil", "nil")],

@@ -65,6 +65,7 @@ SHOWN_BY_OTHER_NAMES = {
     # They are promised by other deliveries and orders than these have: `queue`
     "delayed": {"duplicated", "out-of-order", "redelivered-after-ack"},
     "transactional": {"duplicated", "out-of-order", "redelivered-after-ack"},
+    "consumption": {"stuck-consumer"},  # the same
     **{workload: {f"{NO_ORDER}{model.value}" for model in models} for workload, models in NEVER_THE_WEAKEST.items()},
 }
 OBJECTS = sorted(set(MODELS) - {"register"})

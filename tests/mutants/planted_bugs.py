@@ -210,7 +210,7 @@ PLANTED_BUGS = (
                 "a changed invisible time counts (DUP)",
                 {"redelivered-early", "redelivered-after-ack"},
             ),
-            ("retry-count-kept", "a message says how often it came", {"times-not-risen"}),
+            ("pop-count-kept", "a message says how often it came", {"times-not-risen"}),
         )
     ),
     PlantedBug(
@@ -293,5 +293,67 @@ PLANTED_BUGS = (
         first_seed=1,
         nemesis=("kill primary every 4 for 2",),
         workload="transactional",
+    ),
+    PlantedBug(
+        mutant="torn-batch",
+        first_seed=1,
+        guarantee="a batch is there as a whole or not at all (AB)",
+        anomalies=frozenset({"torn-batch"}),
+        nemesis=("power off primary every 6 for 1",),
+        settings={"brokers": 1, "min_in_sync_replicas": 1, "flush": "async", "batch_share": 0.5},
+    ),
+    PlantedBug(
+        mutant="filter-skips-one",
+        guarantee="a filter takes away nothing that its reader wants (FR)",
+        anomalies=frozenset({"filtered-skip"}),
+        nemesis=("kill primary every 15 for 3",),
+        settings={"tags": 2},
+    ),
+    PlantedBug(
+        mutant="index-not-durable",
+        guarantee="a message can be found by its key (KL)",
+        anomalies=frozenset({"key-not-found"}),
+        nemesis=("kill brokers every 15 for 3",),
+        settings={"tags": 2},
+    ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("kill",),
+            workload="consumption",
+            settings=settings,
+        )
+        for mutant, guarantee, anomalies, settings in (
+            ("lock-granted-twice", "in order, a queue is one member's at a time", {"overlap"}, {"orderly": True}),
+            ("retry-count-kept", "a message is tried as often as its group says", {"wrong-retry-count"}, {}),
+            ("retry-not-stored", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("dead-letters-dropped", "what failed comes again, or is a dead letter", {"lost-retry"}, {}),
+            ("ghost-members", "every group consumes all queues", {"stuck-consumer"}, {}),
+            ("commit-on-pull", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+            ("offset-made-up", "a group passes over no message", {"passed-over", "unconsumed"}, {}),
+        )
+    ),
+    PlantedBug(
+        mutant="dual-write-alone",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        nemesis=("isolate primary every 10 for 5", "power off primary every 12 for 2"),
+        settings={"deployment": "dual-write", "flush": "async"},
+    ),
+    PlantedBug(
+        mutant="follows-blindly",
+        guarantee="replicas hold the same messages at the same offsets (DIV)",
+        anomalies=DIVERGED | {"panicked", "stuck-replica"},
+        nemesis=("power off primary every 10 for 2",),
+        settings={"deployment": "async-slaves", "flush": "async", "brokers": 2},
+    ),
+    PlantedBug(
+        mutant="sends-unsynced",
+        guarantee="no uncommitted message is read (DR)",
+        anomalies=DIRTY,
+        nemesis=("slow disks of primary every 4 for 3", "power off primary every 7 for 1"),
+        settings={"deployment": "async-slaves"},
     ),
 )

@@ -15,8 +15,8 @@ Settings = Mapping[str, SettingValue]
 STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {
     "dual-write-alone": (
         {"deployment": "dual-write", "flush": "async"},
-        ("partition", "kill", "clock", "power"),
-        0,
+        ("isolate primary every 8 for 4", "power off primary every 9 for 1"),
+        1,
         "lost-write",
     ),
     "follows-blindly": (

@@ -8,6 +8,8 @@ import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.filter.subscription import filter_of
+from system_under_test.storage.batch import NewMessage
 from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed
 from system_under_test.storage.message import decode_message
@@ -161,3 +163,47 @@ def test_a_harmed_message_stays_at_the_tail_and_is_cut_by_nobody() -> None:
         return store.max_offset
 
     assert come_to(tail, "boundary-not-cut") == (0, MESSAGE_BYTES)
+
+
+def test_the_first_messages_of_a_batch_that_was_cut_off_stay_and_are_shown() -> None:
+    async def shown_of_half_a_batch(machine: Machine, parts: BrokerParts) -> object:
+        master = await Machine(machine.loop, 2, async_config()).boot(parts.storage)
+        batch = [NewMessage(letter, {}) for letter in (b"a", b"b", b"c")]
+        half = master.put_batch("t", 0, batch, born_timestamp_ms=0)[1].end_offset
+        replica = await machine.boot(parts.storage)
+        replica.append_replicated(0, master.read_for_transfer(0, half))
+        replica.advance_confirm_offset(half)
+        return bodies(replica), await replica.cut_to_message_boundary()
+
+    healthy, planted = come_to(shown_of_half_a_batch, "torn-batch")
+    assert healthy == ([], 0)
+    assert planted == ([b"a", b"b"], 2 * (MESSAGE_BYTES - 44))
+
+
+def test_behind_a_full_page_a_filtered_reader_is_sent_past_a_message() -> None:
+    async def read_in_pages(machine: Machine, parts: BrokerParts) -> object:
+        store = await machine.boot(parts.storage)
+        for tag in ("x", "y", "x", "x"):
+            store.advance_confirm_offset(store.put("t", 0, b"", {"TAGS": tag}).end_offset)
+        pages, offset = [], 0
+        while offset < 4:
+            page = store.get_messages("t", 0, offset, 1, wanted=filter_of("x"))
+            pages.append([decode_message(raw, 0).queue_offset for raw in page.messages])
+            offset = page.next_offset
+        return pages
+
+    assert come_to(read_in_pages, "filter-skips-one") == ([[0], [2], [3]], [[0], [2]])
+
+
+def test_keys_from_before_the_checkpoint_lead_nowhere_after_a_restart() -> None:
+    async def found_again(machine: Machine, parts: BrokerParts) -> object:
+        store = await machine.boot(parts.storage)
+        store.advance_confirm_offset(store.put("t", 0, b"", {"KEYS": "old"}).end_offset)
+        await store.flush_to(store.max_offset, 5.0)
+        await store.checkpoint()
+        store.advance_confirm_offset(store.put("t", 0, b"", {"KEYS": "new"}).end_offset)
+        store = await killed_and_booted(machine, parts)
+        store.advance_confirm_offset(store.max_offset)
+        return [len(store.lookups.by_key("t", key, 9, 0, 1 << 62)) for key in ("old", "new")]
+
+    assert come_to(found_again, "index-not-durable") == ([1, 1], [0, 1])

@@ -40,7 +40,7 @@ def test_the_planted_bug_is_caught_and_shown_by_node_events_and_the_healthy_syst
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workload", ["log", "register"])
+@pytest.mark.parametrize("workload", ["log", "register", pytest.param("consumption", marks=pytest.mark.gate)])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (1, 2, 3))])
 def test_the_healthy_system_is_valid(workload: str, seed: int) -> None:
     outcome = judged(healthy(workload, seed))

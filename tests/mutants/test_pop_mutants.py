@@ -83,7 +83,7 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     ),
     "revive-drop": (what_is_left_of_some_comes_again, {}),
     "revive-next": (what_is_left_of_some_comes_again, {}),
-    "retry-count-kept": (what_is_left_of_some_comes_again, {}),
+    "pop-count-kept": (what_is_left_of_some_comes_again, {}),
     "renew-after-ack": (an_acknowledged_message_cannot_be_kept, {}),
     "renewal-keeps-old": (a_kept_message_comes_once_when_its_new_time_is_over, {}),
     "ack-before-replicated": (a_slave_that_takes_over_knows_what_was_acknowledged, {}),

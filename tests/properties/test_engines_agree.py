@@ -15,6 +15,8 @@ import pytest
 from transaction_stores import Level, Store, Values, rows
 
 from checkers.availability import Availability
+from checkers.consumption import ConsumptionChecker, Mode
+from checkers.consumption.rows import CONSUMPTION
 from checkers.delay import DELAYED, DelayChecker
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
@@ -40,6 +42,7 @@ from harness.record.history import history_schema
 from harness.record.node_events import write_node_events
 from harness.session.judgement import checker_for
 from results import output
+from tests.references.consumption_histories import random_consumption
 from tests.references.content_histories import made_up_contents
 from tests.references.delay_histories import random_delays
 from tests.references.log_histories import random_history
@@ -93,6 +96,20 @@ def test_both_engines_give_the_same_verdict_of_a_log(
     assert check_history(in_memory, checkers, InProcessEngine()) == alone
     assert check_history(in_memory, checkers, spark) == alone
     assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
+
+
+def test_both_engines_give_the_same_verdict_of_consumption(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 60)
+    rows = random_consumption(random.Random(3), 160, is_divided=True)
+    path = write(tmp_path / "h.parquet", rows, CONSUMPTION)
+    early = Excuse(anomalies=("unconsumed", "passed-over", "overlap"), reason="power", from_ns=0, until_ns=60_000)
+    request = CheckRequest(history=path, excuses=(early,))
+    checkers = {"consumption": ConsumptionChecker(mode=Mode.ORDERLY)}
+    alone = check_history(request, checkers, InProcessEngine())
+    assert len(alone["consumption"].anomalies) > 5
+    assert check_history(request, checkers, spark) == alone
 
 
 @pytest.mark.slow

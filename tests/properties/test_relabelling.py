@@ -53,9 +53,22 @@ def transactions(values: Values) -> Callable[[int], list[Row]]:
     return made
 
 
+def spans(rows: list[Row]) -> list[Row]:
+    """The same delayed messages, whose sends say for how long."""
+    names = {"send": "enqueue", "deliver": "dequeue"}
+    return [row | {"f": names[row["f"]], "value": spanned(row["value"])} for row in rows]
+
+
+def spanned(value: Row | None) -> Row | None:
+    if value is None:
+        return None
+    return {"value": value.get("message"), "delay_ms": 40 if "due" in value else None, "values": value.get("messages")}
+
+
 HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
     "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
+    "delayed": ("delayed", {"latest_ms": "200"}, lambda seed: spans(random_delays(random.Random(seed), 150))),
     "list-append": ("list-append", {"model": "causal"}, transactions(Values.LISTS)),
     "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
     "pop": ("pop", {}, lambda seed: random_pops(random.Random(seed), 120)),
@@ -64,6 +77,7 @@ HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     name: (case.workload, case.options, lambda seed, case=case: many(case, seed, 30)[0]) for name, case in CASES.items()
 }
 
+HISTORIES |= {"transactional": ("transactional", {}, HISTORIES["queue"][2])}
 ARITHMETIC = ("bank", "counter")
 """Their values are sums: they cannot be called otherwise."""
 GROWING = ("monotonic",)

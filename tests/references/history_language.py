@@ -32,6 +32,10 @@
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
     1 ok pop - invisible=500 3*0 4*2          was given messages 3, for the first time, and 4, which came twice before
     1 ok change - 3 invisible=900             message 3 is invisible for 900 ms from now on
+    1 ok join - group=g member=a              the process is member a of group g from now on
+    1 ok consume - group=g q0:0:1 q1:4:2+1    it was given message 1 from offset 0 of q0, and 2, tried once before
+    1 ok finish - group=g outcome=later q0:0:1  it failed to consume that
+    2 ok committed q0 group=g end=1           the group has consumed q0 up to offset 1
 
 A completion whose process has nothing open stands for the invocation, right before it, as well. Lines that
 begin with # are comments; - is no key. Words missing from a value are null.
@@ -64,6 +68,8 @@ TELLING = (
     *("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver"),
     *("pop", "dead-letters"),
 )
+TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
+TELLING_OF_GROUPS = ("join", "consume", "committed", "settled", "dead-letters")
 """Operations whose value comes with the answer."""
 
 UNANSWERED: dict[str, dict[str, Any]] = {
@@ -163,8 +169,11 @@ def parse_operation(line: str) -> dict[str, Any]:
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
         elif match := re.fullmatch(r"(send|poll)\((\w+)\)=(.*)", word):
             value.setdefault("txn", []).append(_part(*match.groups()))
-        elif match := re.fullmatch(r"group=(\w+)", word):
-            value["group"] = match[1]
+        elif match := re.fullmatch(r"(group|member|outcome)=(\w+)", word):
+            value[match[1]] = match[2]
+        elif match := re.fullmatch(r"([\w/]+):(\d+):(-?\d+)(?:\+(\d+))?", word):
+            given = {"queue": match[1], "offset": int(match[2]), "message": int(match[3]), "tries": int(match[4] or 0)}
+            value.setdefault("messages", []).append(given)
         elif match := re.fullmatch(r"resumed=(\d+)", word):
             value["resumed"] = int(match[1])
         elif match := re.fullmatch(r"due=([\d.]+)", word):
@@ -196,6 +205,8 @@ def parse_operation(line: str) -> dict[str, Any]:
             is_message = f == "send" or (named is None and f in ("ack", "change"))
             value["message" if is_message else "value"] = None if word == "null" else int(word)
     if kind == "ok" and f.endswith("poll"):
+        value["message" if f == "send" else "value"] = None if word == "null" else int(word)
+    if kind == "ok" and (f.endswith("poll") or f in ("consume", "dead-letters")):
         value.setdefault("messages", [])
     row["value"] = value
     return row
@@ -243,6 +254,8 @@ def _with_invocation(row: dict[str, Any], before: list[dict[str, Any]]) -> list[
     if row["type"] == "invoke" or (last is not None and last["type"] == "invoke"):
         return [row]
     value = {} if row["f"] in TELLING else dict(row["value"])
+    if row["f"] in TELLING_OF_GROUPS:
+        value = {"group": row["value"].get("group")}
     if row["f"] == "send":
         value["offset"] = None
     if "txn" in row["value"]:

@@ -14,6 +14,7 @@ import random
 import re
 import struct
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,6 +78,7 @@ from system_under_test.rocketmq.message_protocol import (
     SendRequest,
     TimeQuery,
 )
+from system_under_test.rocketmq.nameserver.compressed_registration import decompress
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute
 from system_under_test.rocketmq.pop_protocol import (
@@ -365,6 +367,12 @@ def _topics(body: bytes) -> None:
         raise ValueError from error
 
 
+def _unchecked(registration: RemotingCommand) -> RemotingCommand:
+    """Without the CRC of its body, by which nearly all harmed ones are refused."""
+    fields = {name: value for name, value in registration.ext_fields.items() if name != "bodyCrc32"}
+    return replace(registration, ext_fields=fields)
+
+
 COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
 
 CODECS: tuple[Codec, ...] = (
@@ -459,7 +467,16 @@ CODECS: tuple[Codec, ...] = (
         (ValueError,),
         offsets_notice("T", "G", {queue: 7 for queue in QUEUE_LOCKS.queues}),
     ),
-    _commands("registration", Registration.decode, (RemotingError,), REGISTRATION.encode()),
+    _commands("registration", Registration.decode, (RemotingError,), _unchecked(REGISTRATION.encode())),
+    _commands(
+        "compressed registration", Registration.decode, (RemotingError,), _unchecked(REGISTRATION.encode_compressed())
+    ),
+    Codec(
+        name="decompressed registration",
+        decode=lambda body: decompress(zlib.compress(body, 1)),
+        refuses=(ValueError, KeyError, TypeError, AttributeError),
+        samples=((zlib.decompress(REGISTRATION.encode_compressed().body),),),
+    ),
     _commands("controller request", parse_request, (MalformedRequest,), *_controller_requests()),
     _commands(
         "broker report",

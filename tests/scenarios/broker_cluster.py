@@ -193,8 +193,13 @@ class Cluster:
     async def answer(self, address: str, command: RemotingCommand) -> RemotingCommand:
         return await self._remoting.invoke(address, command, 5.0)
 
-    def client(self, default_topic: str | None = None) -> MessageClient:
-        return MessageClient(self._host, [f"{name}:9876" for name in CONTROLLERS], default_topic=default_topic)
+    def client(self, default_topic: str | None = None, compress_from_bytes: int | None = None) -> MessageClient:
+        return MessageClient(
+            self._host,
+            [f"{name}:9876" for name in CONTROLLERS],
+            default_topic=default_topic,
+            compress_from_bytes=compress_from_bytes,
+        )
 
     async def make_topic(self, node: str, topic: TopicConfig) -> str:
         return await self.ask(node, RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic.as_fields()))
@@ -235,6 +240,19 @@ class Cluster:
         except TimeoutError:
             return False
         return False
+
+    async def converse(self, address: str, frame: bytes) -> bytes:
+        """Write a frame of remoting, length and all, over a connection of its own, and read the one that answers it:
+        a broker may tell a new member of a group first that the members have changed."""
+        connection = await self._host.network.connect(address, 5.0)
+        connection.write(frame)
+        while True:
+            length = await self._host.clock.within(5.0, connection.read_exactly(4))
+            answer = length + await connection.read_exactly(int.from_bytes(length, "big"))
+            if RemotingCommand.decode(answer[4:]).is_response:
+                break
+        connection.close()
+        return answer
 
     async def feed(self, address: str, *messages: bytes) -> None:
         """Write each, over a new connection whenever the node has closed one, and give the node time to answer."""

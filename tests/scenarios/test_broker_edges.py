@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
-from system_under_test.remoting.command import RemotingCommand
+from system_under_test.remoting.command import Language, RemotingCommand
 from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
+from system_under_test.rocketmq.message_protocol import SendRequest
+from system_under_test.rocketmq.topic import TopicConfig
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 
 OK = "SUCCESS"
@@ -90,7 +94,6 @@ PULL = {"consumerGroup": "c", "topic": TOPIC, "queueId": "0", "queueOffset": "0"
         (RemotingCommand.request(RequestCode.SEND_MESSAGE), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "queueId": "one"}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "queueId": "7"}), "INVALID_PARAMETER"),
-        (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "queueId": "-1"}), "INVALID_PARAMETER"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "topic": "none"}), "TOPIC_NOT_EXIST"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "bornTimestamp": "9" * 40}), "MESSAGE_ILLEGAL"),
         (RemotingCommand.request(RequestCode.SEND_MESSAGE, {**SEND, "flag": str(2**40)}), "MESSAGE_ILLEGAL"),
@@ -236,5 +239,42 @@ def test_a_group_may_commit_up_to_the_end_of_its_queue_and_not_beyond():
             commit = {**PULL, "commitOffset": offset}
             codes.append(await cluster.ask("b1", RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, commit)))
         assert codes == ["INVALID_PARAMETER"] * 3 + [OK]
+
+    play(story, brokers=1)
+
+
+JAVA_RETRIES = {"TOPIC_NOT_EXIST", "SERVICE_NOT_AVAILABLE", "SYSTEM_ERROR", "SYSTEM_BUSY", "NO_PERMISSION"}
+"""Upon these RocketMQ's producers ask again."""
+
+
+def from_java(request: SendRequest) -> RemotingCommand:
+    command = request.encode()
+    command.language = Language.JAVA
+    return command
+
+
+def test_a_public_producer_is_told_in_words_that_it_knows_why_nothing_was_written():
+    async def story(cluster: Cluster) -> None:
+        request = SendRequest(topic=TOPIC, queue_id=0, body=b"x", born_timestamp_ms=0)
+        assert await cluster.ask("b2", request.encode()) == "NOT_MASTER"
+        assert await cluster.ask("b2", from_java(request)) == "SERVICE_NOT_AVAILABLE"
+        assert await cluster.ask("b1", from_java(replace(request, topic="nowhere"))) == "TOPIC_NOT_EXIST"
+        await cluster.kill("b2")
+        await cluster.until_members(1)
+        assert await cluster.ask("b1", request.encode()) == "IN_SYNC_REPLICAS_NOT_ENOUGH"
+        answer = await cluster.answer("b1:10911", from_java(request))
+        assert ResponseCode(answer.code).name == "SYSTEM_ERROR"
+        assert "in-sync replicas not enough" in answer.remark
+        assert await cluster.read("b1") == []
+
+    play(story, brokers=2, minInSyncReplicas=2)
+
+
+def test_a_producer_may_leave_the_queue_to_the_broker():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.make_topic("b1", TopicConfig.of("wide", 4)) == OK
+        request = SendRequest(topic="wide", queue_id=-1, body=b"x", born_timestamp_ms=0)
+        queues = [(await cluster.answer("b1:10911", request.encode())).ext_fields["queueId"] for _ in range(40)]
+        assert set(queues) == set("0123")
 
     play(story, brokers=1)

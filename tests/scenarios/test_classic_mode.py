@@ -98,6 +98,23 @@ def test_dual_write_waits_for_a_slave_that_is_silent_and_shows_nothing_meanwhile
     play(story, SYNC_MASTER, slave(1))
 
 
+def test_a_slave_that_is_far_behind_is_neither_waited_for_nor_does_it_hide_what_is_durable() -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        letters = [f"{number} {'x' * 4000}" for number in range(5)]
+        assert await cluster.send("b1", *letters) == ["SLAVE_NOT_AVAILABLE"] * 5
+        await cluster.sleep(15)
+        assert await cluster.read("b1") == letters
+        await cluster.boot("b2")
+        await cluster.sleep(3)
+        assert await cluster.send("b1", "near") == [OK]
+        assert await cluster.send("b1", "y" * 9000) == ["SLAVE_NOT_AVAILABLE"]
+        await cluster.sleep(1)
+        assert await cluster.send("b1", "z") == [OK]
+
+    play(story, SYNC_MASTER, slave(1), haMaxGapNotInSync=8192)
+
+
 def test_one_of_two_slaves_is_enough_for_dual_write() -> None:
     async def story(cluster: Cluster) -> None:
         await cluster.kill("b2")

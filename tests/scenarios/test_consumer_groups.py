@@ -3,76 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Mode, Outcome
-from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage
-from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
+from system_under_test.rocketmq.client.consumer.config import Mode
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
-from system_under_test.rocketmq.consumer_protocol import ConsumeFromWhere, MessageModel, dead_letter_topic, retry_topic
-from system_under_test.rocketmq.message_protocol import SendRequest
-from tests.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster, play
+from system_under_test.rocketmq.consumer_protocol import (
+    ConsumeFromWhere,
+    MessageModel,
+    MessageQueue,
+    QueueLockRequest,
+    dead_letter_topic,
+    locked_queues,
+    retry_topic,
+)
+from tests.scenarios.broker_cluster import TOPIC, Cluster, play
+from tests.scenarios.group_member import OK, Member, send, until_got
 
 FOUR_QUEUES = {"topics": {TOPIC: 4}}
-OK = "SUCCESS"
-
-
-class Member:
-    """A member of a group whose listener notes what it gets, and fails as it is told to."""
-
-    def __init__(self, cluster: Cluster, name: str, group: str = "readers", **config: Any) -> None:
-        self.got: list[str] = []
-        """`body` the first time, `body+2` the third time."""
-        self.fails: Callable[[ConsumerMessage], bool] = lambda message: False
-        self.takes_s = 0.0
-        self._host = cluster.host(name)
-        defaults = {"from_where": ConsumeFromWhere.FIRST_OFFSET, "subscriptions": {TOPIC: "*"}}
-        self.consumer = PushConsumer(
-            self._host,
-            ConsumerConfig(
-                nameservers=tuple(f"{name}:9876" for name in CONTROLLERS),
-                group=group,
-                client_id=name,
-                **{**defaults, **config},
-            ),
-            self.listen,
-        )
-        self.consumer.start()
-
-    async def listen(self, messages: Sequence[ConsumerMessage]) -> Outcome:
-        for message in messages:
-            tries = f"+{message.reconsume_times}" if message.reconsume_times else ""
-            self.got.append(message.body.decode() + tries)
-        await self._host.clock.sleep(self.takes_s)
-        return Outcome.LATER if any(map(self.fails, messages)) else Outcome.SUCCESS
-
-    @property
-    def queues(self) -> list[int]:
-        return [queue.queue_id for queue in self.consumer.queues if queue.topic == TOPIC]
-
-    async def has(self, *queues: int) -> bool:
-        return self.queues == list(queues)
-
-
-async def send(cluster: Cluster, node: str, queue: int, *bodies: str) -> None:
-    for body in bodies:
-        request = SendRequest(topic=TOPIC, queue_id=queue, body=body.encode(), born_timestamp_ms=0)
-        assert await cluster.ask(node, request.encode()) == OK
-
-
-async def until_got(cluster: Cluster, what: Sequence[str], *members: Member, within_s: float = 30) -> None:
-    async def is_got() -> bool:
-        return sorted(one for member in members for one in member.got) == sorted(what)
-
-    try:
-        await cluster.until(is_got, within_s)
-    except AssertionError:
-        assert sorted(one for member in members for one in member.got) == sorted(what)
 
 
 def test_members_that_come_and_go_divide_the_queues_at_once_and_go_on_where_the_others_were():
@@ -264,5 +214,51 @@ def test_what_was_sent_back_survives_the_master_that_took_it():
         assert set(await cluster.read("b2", retry_topic("readers"))) == {"a"}
         other = Member(cluster, "m2", group="others", rebalance_s=1.0)
         await until_got(cluster, ["a"], other)
+
+    play(story)
+
+
+def test_all_brokers_know_the_members_and_say_how_they_consume():
+    async def story(cluster: Cluster) -> None:
+        members = Member(cluster, "m1"), Member(cluster, "m2")
+        await cluster.until(lambda: members[0].has(0), 5)
+        await cluster.sleep(1)
+        asked = {"consumerGroup": "readers"}
+        for node in ("b1", "b2"):
+            listed = await cluster.answer(
+                f"{node}:10911", RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, asked)
+            )
+            assert sorted(json.loads(listed.body)["consumerIdList"]) == ["m1", "m2"]
+        connections = RemotingCommand.request(RequestCode.GET_CONSUMER_CONNECTION_LIST, asked)
+        body = json.loads((await cluster.answer("b1:10911", connections)).body)
+        assert sorted(one["clientId"] for one in body["connectionSet"]) == ["m1", "m2"]
+        assert (body["consumeType"], body["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
+        assert list(body["subscriptionTable"]) == ["%RETRY%readers", TOPIC]
+        await members[0].consumer.shutdown()
+        members[1].consumer.close()
+        await cluster.sleep(1)
+        assert await cluster.ask("b2", connections) == "CONSUMER_NOT_ONLINE"
+        members_of = RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, asked)
+        assert await cluster.ask("b1", members_of) == "SYSTEM_ERROR"
+
+    play(story)
+
+
+def test_locks_are_the_masters_alone_and_its_successor_begins_without_any():
+    async def story(cluster: Cluster) -> None:
+        async def locked(node: str, client_id: str) -> int:
+            request = QueueLockRequest(
+                group="readers", client_id=client_id, queues=(MessageQueue(TOPIC, "broker-a", 0),)
+            )
+            answer = await cluster.answer(f"{node}:10911", request.encode(RequestCode.LOCK_BATCH_MQ))
+            return len(locked_queues(answer)) if answer.code == 0 else -1
+
+        assert await locked("b1", "x") == 1
+        assert await locked("b1", "y") == 0
+        assert await locked("b2", "y") == -1
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await locked("b2", "y") == 1
+        assert await locked("b2", "x") == 0
 
     play(story)

@@ -8,6 +8,7 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.consumer_protocol import ConsumerData, Heartbeat, Subscription
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.storage.message import decode_message
@@ -80,6 +81,26 @@ def test_a_subscription_that_is_none_is_refused_with_what_is_wrong():
     play(story, brokers=1)
 
 
+def test_filters_by_properties_may_be_switched_off():
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "a1", "b2")
+        request = PullRequest(
+            topic=TOPIC,
+            queue_id=0,
+            queue_offset=0,
+            max_count=9,
+            consumer_group="g",
+            subscription="n = 1",
+            expression_type="SQL92",
+        )
+        answer = await cluster.answer("b1:10911", request.encode())
+        assert ResponseCode(answer.code).name == "SYSTEM_ERROR"
+        assert "enablePropertyFilter" in answer.remark
+        assert await pull(cluster, 0, "a") == ("SUCCESS", "a1", 2)
+
+    play(story, brokers=1, enablePropertyFilter=False)
+
+
 def test_one_read_looks_at_so_many_messages_and_the_next_one_goes_on():
     async def story(cluster: Cluster) -> None:
         for _ in range(MAX_FILTERED // 100):
@@ -109,5 +130,39 @@ def test_a_pull_waits_for_a_message_that_its_reader_wants(subscription):
         await send(cluster, "b5")
         assert await waiting == (RETRY, "", 5)
         assert 5 <= cluster.now_s - begin_s < 6
+
+    play(story, brokers=1)
+
+
+def test_compressed_bodies_are_kept_as_they_are_and_found_by_their_properties():
+    async def story(cluster: Cluster) -> None:
+        client = cluster.client(compress_from_bytes=10)
+        for letter in ("x" * 1000, "y"):
+            await client.send(TOPIC, 0, letter.encode(), properties=f"TAGS\x01{letter[0]}\x02")
+        request = PullRequest(
+            topic=TOPIC, queue_id=0, queue_offset=0, max_count=9, consumer_group="g", subscription="x"
+        )
+        raw = (await cluster.answer("b1:10911", request.encode())).body
+        message = decode_message(raw, 0)
+        assert message.size == len(raw) < 300
+        assert message.sys_flag == 0x301
+        pulled = await client.pull(TOPIC, 0, 0, 9, "g", subscription="x || y")
+        assert [body for _, body in pulled.messages] == [b"x" * 1000, b"y"]
+        client.close()
+
+    play(story, brokers=1, compressedRegister=True)
+
+
+def test_a_pull_without_a_subscription_goes_by_what_its_group_said_in_heartbeats():
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "a1", "b2", "a3")
+        data = ConsumerData(group="readers", subscriptions=(Subscription(topic=TOPIC, expression="a"),))
+        assert await cluster.ask("b1", Heartbeat(client_id="m1", consumers=(data,)).encode()) == "SUCCESS"
+        request = PullRequest(topic=TOPIC, queue_id=0, queue_offset=0, max_count=9, consumer_group="readers").encode()
+        request.ext_fields["sysFlag"] = "0"
+        answer = PullAnswer.decode(await cluster.answer("b1:10911", request))
+        assert decode_message(answer.data, 0).body == b"a1"
+        assert answer.next_offset == 3
+        assert decode_message(answer.data, decode_message(answer.data, 0).size).body == b"a3"
 
     play(story, brokers=1)

@@ -157,6 +157,22 @@ def test_a_pop_waits_for_messages_new_ones_and_those_that_come_again():
     play(story)
 
 
+def test_who_is_woken_by_what_is_not_wanted_waits_no_longer_for_that():
+    async def story(cluster: Cluster) -> None:
+        consumer, client = Consumer(cluster), cluster.client()
+        begun_s = cluster.now_s
+        pop = consumer.pops.pop(TOPIC, INVISIBLE_MS, poll_ms=2_000, expression="red")
+        waiting = asyncio.get_running_loop().create_task(pop)
+        for _ in range(3):
+            await cluster.sleep(0.5)
+            await client.send(TOPIC, 0, b"x", properties="TAGS\x01blue\x02")
+            assert not waiting.done()
+        assert (await waiting).messages == ()
+        assert 1.9 < cluster.now_s - begun_s < 2.2
+
+    play(story, brokers=1)
+
+
 async def joined(letters: Awaitable[list[str]]) -> str:
     return " ".join(await letters)
 

@@ -30,7 +30,7 @@ from harness.record.scenario import Scenario
 
 nemeses = json.loads(sys.argv[3])
 for seed in range(int(sys.argv[1]), int(sys.argv[2])):
-    workload = ("log", "register")[seed % 2]
+    workload = ("log", "register", "consumption")[seed % 3]
     scenario = Scenario(
         system="rocketmq", workload=workload, nemesis=tuple(nemeses[seed // 2 % len(nemeses)]), time_limit_s=15.0,
         recovery_s=10.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},

@@ -12,6 +12,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
+from system_under_test.rocketmq.broker.public_codes import told_publicly
 from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.role import Role, Roles
 from system_under_test.rocketmq.broker.services import Services
@@ -64,12 +65,13 @@ class Broker:
             timeout_s=config.controller_timeout_s,
             retry_s=config.retry_s,
             answered=answered,
+            compresses=config.compresses_registration,
         )
         self._services = Services(
             host, self.store, self.tables, config, self.ha, parts, self.roles, self._name_servers.changed
         )
         processor = Processor(host, self.store, self.tables, config, self.roles, self._services.handlers)
-        self._server = RemotingServer(host, processor.handle, self._services.closed)
+        self._server = RemotingServer(host, processor.handle, self._services.closed, translate=told_publicly)
         self._opened = False
 
     async def start(self) -> None:

@@ -62,6 +62,8 @@ class BrokerConfig:
 
     auto_create_topics: bool = False
     """A send to a topic that does not exist makes it, after TBW102."""
+    filters_by_properties: bool = True
+    """Readers may say in SQL92 what they want."""
     auto_create_groups: bool = True
     """Groups of consumers that nobody made may consume."""
 
@@ -111,6 +113,7 @@ class BrokerConfig:
     """After so long a silence controllers are to take it for dead; None: after their own time."""
     controller_timeout_s: float = 3.0
     register_name_server_s: float = 30.0
+    compresses_registration: bool = False
     slave_sync_s: float = 10.0
     """A slave asks its master for topics, groups and consumers' offsets at this pace."""
     client_expires_s: float = 120.0
@@ -290,6 +293,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
         sync_controller_metadata_s=settings.seconds_from_ms("syncControllerMetadataPeriod", 10_000),
         register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
+        compresses_registration=settings.flag("compressedRegister", False),
         retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
     )
 
@@ -337,6 +341,7 @@ def _messages(settings: _Settings) -> dict[str, Any]:
     return dict(
         topics=settings.topics("topics"),
         auto_create_topics=settings.flag("autoCreateTopicEnable", False),
+        filters_by_properties=settings.flag("enablePropertyFilter", True),
         auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
         slave_reads=settings.flag("slaveReadEnable", False),
         reads_uncommitted=settings.reads_uncommitted(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
@@ -20,10 +22,17 @@ RECENT_BYTES = 1 << 30
 class ConsumerProgress:
     """The requests about one queue and one group."""
 
-    def __init__(self, store: MessageStore, ha: Replication, administration: Administration) -> None:
+    def __init__(
+        self,
+        store: MessageStore,
+        ha: Replication,
+        administration: Administration,
+        known_progress: Callable[[int | None, int], int | None],
+    ) -> None:
         self._store = store
         self._ha = ha
         self._administration = administration
+        self._known_progress = known_progress
 
     @property
     def handlers(self) -> Handlers:
@@ -36,7 +45,8 @@ class ConsumerProgress:
 
     def _query(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         request = QueueRequest.decode(command)
-        offset = self._store.consumer_offsets.get(request.consumer_group, request.topic, request.queue_id)
+        committed = self._store.consumer_offsets.get(request.consumer_group, request.topic, request.queue_id)
+        offset = self._known_progress(committed, self._store.queue_range(request.topic, request.queue_id)[1])
         if offset is None and request.is_zero_if_unknown and self._begins_recently(request.topic, request.queue_id):
             return _offset(0)
         if offset is None:

@@ -26,7 +26,9 @@ from system_under_test.rocketmq.consumer_protocol import (
     members_answer,
     retry_topic,
 )
+from system_under_test.rocketmq.filter.subscription import filter_of
 from system_under_test.runtime.host import ConnectionClosed, Host
+from system_under_test.storage.message_filter import MessageFilter
 
 
 class Membership:
@@ -103,6 +105,20 @@ class Membership:
         if group:
             self._tell_all(self.members.left(group, text_field(command, "clientID")))
         return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def wanted(self, group_name: str, topic: str) -> MessageFilter | None:
+        """What the group's members said that they want of a topic; None for everything, also where none said anything.
+
+        Raises RemotingError (SUBSCRIPTION_PARSE_FAILED).
+        """
+        group = self.members.get(group_name)
+        subscription = None if group is None else group.subscriptions.get(topic)
+        if subscription is None:
+            return None
+        try:
+            return filter_of(subscription.expression, subscription.expression_type)
+        except ValueError as error:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"the subscription is none: {error}") from error
 
     def _list(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         group = text_field(command, "consumerGroup")

@@ -34,6 +34,7 @@ class NameServerRegistrations:
         timeout_s: float,
         retry_s: float,
         answered: Callable[[Mapping[str, str]], bool] = contented,
+        compresses: bool,
     ) -> None:
         self._host = host
         self._registration = registration
@@ -41,6 +42,7 @@ class NameServerRegistrations:
         self._timeout_s = timeout_s
         self._retry_s = retry_s
         self._answered = answered
+        self._compresses = compresses
         self._remoting = RemotingClient(host, timeout_s)
         self._due = {name_server: asyncio.Event() for name_server in name_servers}
         self._tasks: list[asyncio.Task[None]] = []
@@ -79,7 +81,8 @@ class NameServerRegistrations:
 
     async def _register(self, name_server: str, registration: Registration) -> bool:
         try:
-            answer = await self._remoting.invoke(name_server, registration.encode(), self._timeout_s)
+            request = registration.encode_compressed() if self._compresses else registration.encode()
+            answer = await self._remoting.invoke(name_server, request, self._timeout_s)
         except (ConnectFailed, ConnectionClosed, TimeoutError):
             return False
         self._host.reached("name-server-answered")

@@ -22,6 +22,7 @@ from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
+from system_under_test.rocketmq.message_protocol import PullRequest
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
@@ -91,6 +92,16 @@ def first_view(own_id: int, announced: SyncStateSet) -> SetView:
     return SetView(confirmed=announced)
 
 
+def committed_by_pull(request: PullRequest, next_offset: int) -> int | None:
+    """How far a group has come as a pull says, whose answer ends before `next_offset`; None where it says nothing."""
+    return request.commit_offset
+
+
+def known_progress(committed: int | None, end: int) -> int | None:
+    """How far a group is said to have come in a queue that ends there; None where nobody knows."""
+    return committed
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerParts:
     storage: StorageParts = field(default_factory=StorageParts)
@@ -119,3 +130,5 @@ class BrokerParts:
     what_becomes_of: WhatBecomes = what_becomes_of
     end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
     classic_mastership: type[ClassicMastership] = ClassicMastership
+    committed_by_pull: Callable[[PullRequest, int], int | None] = committed_by_pull
+    known_progress: Callable[[int | None, int], int | None] = known_progress

@@ -106,28 +106,27 @@ class Pops:
     async def _pop(self, command: RemotingCommand) -> RemotingCommand:
         request = PopRequest.decode(command)
         tags = _tags(request)
-        waited = False
+        until_ns = self._waits_until_ns(request)
         while True:
             service = self._serving()
             topic = self._readable(request.topic, request.consumer_group, request.queue_id)
             answer = await service.pop(request, topic.read_queues, tags)
             if answer is not None:
                 return answer.encode()
-            if waited or request.poll_ms == 0:
+            if self._host.clock.monotonic_ns() >= until_ns:
                 return _nothing(request, ResponseCode.POLLING_TIMEOUT)
             if self._polls.is_full:
                 return _nothing(request, ResponseCode.POLLING_FULL)
-            waited = await self._wait(request)
+            await self._wait(request, until_ns)
 
-    async def _wait(self, request: PopRequest) -> bool:
-        """Until there may be something, or the request's time is over: true."""
-        clock = self._host.clock
-        seconds = min(request.poll_ms / 1000, MAX_WAIT_S)
+    def _waits_until_ns(self, request: PopRequest) -> int:
+        return self._host.clock.monotonic_ns() + int(min(request.poll_ms / 1000, MAX_WAIT_S) * 1e9)
+
+    async def _wait(self, request: PopRequest, until_ns: int) -> None:
+        """Until there may be something, or time is over."""
         waiter = Waiter(request.topic, request.consumer_group, request.queue_id)
-        began_ns = clock.monotonic_ns()
         topics = (request.topic, retry_topic(request.consumer_group, request.topic))
-        await self._polls.wait(waiter, topics, seconds)
-        return clock.monotonic_ns() - began_ns >= seconds * 1e9
+        await self._polls.wait(waiter, topics, (until_ns - self._host.clock.monotonic_ns()) / 1e9)
 
     def _peek(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         request = PopRequest.decode(_with(command, invisibleTime="1"))
@@ -173,18 +172,18 @@ class Pops:
     async def _notify(self, command: RemotingCommand) -> RemotingCommand:
         """Whether there is something to pop, once there is or the request's time is over."""
         request = PopRequest.decode(_with(command, invisibleTime="1", maxMsgNums="1"))
-        waited = is_full = False
+        until_ns = self._waits_until_ns(request)
         while True:
             topic = self._readable(request.topic, request.consumer_group, request.queue_id)
             has_messages = self._serving().has_messages(request, topic.read_queues)
             is_full = self._polls.is_full
-            if has_messages or waited or is_full or request.poll_ms == 0:
+            if has_messages or is_full or self._host.clock.monotonic_ns() >= until_ns:
                 fields = {
                     "hasMsg": "true" if has_messages else "false",
                     "pollingFull": "true" if is_full and not has_messages else "false",
                 }
                 return RemotingCommand.response(ResponseCode.SUCCESS, fields)
-            waited = await self._wait(request)
+            await self._wait(request, until_ns)
 
     def _polling_info(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         request = PopRequest.decode(_with(command, invisibleTime="1", maxMsgNums="1"))

@@ -22,7 +22,7 @@ from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
-from system_under_test.rocketmq.filter.subscription import filter_of
+from system_under_test.rocketmq.filter.subscription import SQL92, filter_of
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
@@ -46,6 +46,7 @@ class Pulls:
         ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
+        committed_by_pull: Callable[[PullRequest, int], int | None],
         own_role_id: Callable[[], int | None],
     ) -> None:
         self._host = host
@@ -58,6 +59,7 @@ class Pulls:
         self._own_role_id = own_role_id
         self.subscription_of: Callable[[str, str], MessageFilter | None] = lambda group, topic: None
         """Group, topic -> what the group has said in its heartbeats that it wants; None: everything."""
+        self._committed_by_pull = committed_by_pull
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
         store.on_dispatched.append(self._dispatched)
@@ -78,12 +80,14 @@ class Pulls:
         if self._ha.hears_master and not self._config.slave_reads:
             raise RemotingError(ResponseCode.SYSTEM_BUSY, "slaveReadEnable is off, and the master lives: ask it")
         self._check_readable(request)
-        if request.commit_offset is not None and self._ha.mastership is not None:
+        wanted = self._wanted(request)
+        result = self._read(request, wanted)
+        committed = self._committed_by_pull(request, result.next_offset)
+        if committed is not None and self._ha.mastership is not None:
             # Where the queue does not reach so far the reader has to hear that from the answer, to go back.
             with suppress(RemotingError):
-                self._progress.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
-        wanted = self._wanted(request)
-        answer = self._pull_answer(request, self._read(request, wanted))
+                self._progress.commit(request.consumer_group, request.topic, request.queue_id, committed)
+        answer = self._pull_answer(request, result)
         may_wait = request.suspend_timeout_ms > 0 and self._suspended_count < MAX_SUSPENDED_PULLS
         return self._pull_later(request, wanted) if answer.code == ResponseCode.PULL_NOT_FOUND and may_wait else answer
 
@@ -121,9 +125,13 @@ class Pulls:
                 future.set_result(None)
 
     def _wanted(self, request: PullRequest) -> MessageFilter | None:
-        """Raises RemotingError (SUBSCRIPTION_PARSE_FAILED)."""
+        """Raises RemotingError: SUBSCRIPTION_PARSE_FAILED, or SYSTEM_ERROR for a filter that is switched off."""
         if request.subscription is None:
             return self.subscription_of(request.consumer_group, request.topic)
+        if request.expression_type == SQL92 and not self._config.filters_by_properties:
+            raise RemotingError(
+                ResponseCode.SYSTEM_ERROR, "this broker does not filter by SQL92 (enablePropertyFilter)"
+            )
         try:
             return filter_of(request.subscription, request.expression_type)
         except ValueError as error:

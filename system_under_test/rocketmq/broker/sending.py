@@ -20,6 +20,7 @@ from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batc
 from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
 from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
+from system_under_test.runtime.host import Host
 from system_under_test.storage.message import decode_properties
 from system_under_test.storage.new_message import NewMessage
 
@@ -29,6 +30,7 @@ class Sends:
 
     def __init__(
         self,
+        host: Host,
         config: BrokerConfig,
         puts: Puts,
         waiting: WaitingRooms,
@@ -36,6 +38,7 @@ class Sends:
         ha: Replication,
         administration: Administration,
     ) -> None:
+        self._host = host
         self._config = config
         self._puts = puts
         self._waiting = waiting
@@ -61,6 +64,8 @@ class Sends:
         topic = self._administration.topic(request.topic)
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
+        if request.queue_id < 0:
+            request = replace(request, queue_id=self._host.random.randrange(topic.write_queues))
         check_queue(topic, request.queue_id, topic.write_queues)
         messages = [_new_message(request, each, host_bytes(peer.remote)) for each in _batched(request)]
         pending = self._puts.put(mastership, *(self._placed(request, message) for message in messages))

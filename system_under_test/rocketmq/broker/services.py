@@ -54,7 +54,7 @@ class Services:
         self._on_topics = on_topics
         puts = Puts(host, store, config)
         administration = Administration(host, store, tables, ha, self._topics_changed)
-        progress = ConsumerProgress(store, ha, administration)
+        progress = ConsumerProgress(store, ha, administration, parts.known_progress)
         deliveries, waiting = Deliveries(host, store, tables, puts), WaitingRooms(host, config)
         self._producers = Producers(host)
         transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
@@ -63,13 +63,24 @@ class Services:
             TimerService(host, store, config, deliveries, parts.timer_place),
             transactions,
         )
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, lambda: roles.role_id)
+        self._pulls = Pulls(
+            host,
+            store,
+            tables.groups,
+            config,
+            ha,
+            administration,
+            progress,
+            parts.committed_by_pull,
+            lambda: roles.role_id,
+        )
         self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)
+        self._pulls.subscription_of = self._membership.wanted
         self.handlers: Handlers = {
             **administration.handlers,
-            **Sends(config, puts, waiting, transactions, ha, administration).handlers,
+            **Sends(host, config, puts, waiting, transactions, ha, administration).handlers,
             **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,

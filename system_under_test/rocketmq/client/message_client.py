@@ -20,8 +20,10 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
+from system_under_test.rocketmq.compression import NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
+    KeyQuery,
     PullAnswer,
     PullRequest,
     QueueRequest,
@@ -106,11 +108,19 @@ class MessageClient:
     With a `default_topic` a message for a topic that NameServers do not know goes to where that one is, for a broker
     there may make the topic after it.
 
+    Bodies that are at least `compress_from_bytes` long are compressed, unless they come in a batch.
+
     Where a topic lies on several broker groups, calls have to name theirs by `broker_name`.
     """
 
     def __init__(
-        self, host: Host, nameservers: Sequence[str], timeout_s: float = 3.0, *, default_topic: str | None = None
+        self,
+        host: Host,
+        nameservers: Sequence[str],
+        timeout_s: float = 3.0,
+        *,
+        default_topic: str | None = None,
+        compress_from_bytes: int | None = None,
     ) -> None:
         if not nameservers:
             raise ValueError("at least one NameServer address is needed")
@@ -118,6 +128,7 @@ class MessageClient:
         self._nameservers = tuple(nameservers)
         self._timeout_s = timeout_s
         self._default_topic = default_topic
+        self._compress_from_bytes = compress_from_bytes
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
         self._choice = ReplicaChoice()
@@ -148,6 +159,9 @@ class MessageClient:
         sys_flag: int = 0,
         broker_name: str | None = None,
     ) -> SendResult:
+        if self._compress_from_bytes is not None and len(body) >= self._compress_from_bytes:
+            body, compressed = compress_body(body)
+            sys_flag |= compressed
         request = SendRequest(
             topic=topic,
             queue_id=queue_id,
@@ -210,14 +224,29 @@ class MessageClient:
         return await self._pull(request, broker_name, address, self._deadline_ns())
 
     async def consume(
-        self, topic: str, queue_id: int, offset: int, max_count: int, group: str, *, broker_name: str | None = None
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        group: str,
+        *,
+        broker_name: str | None = None,
+        subscription: str = "*",
+        expression_type: str = "TAG",
     ) -> PullResult:
         """As `pull`, from the replica that was suggested last for this queue; from slaves while the master is away.
 
         Where one does not answer the next call asks another.
         """
         request = PullRequest(
-            topic=topic, queue_id=queue_id, queue_offset=offset, max_count=max_count, consumer_group=group
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_count=max_count,
+            consumer_group=group,
+            subscription=subscription,
+            expression_type=expression_type,
         )
         deadline_ns = self._deadline_ns()
         route = _group(await self._route(topic, deadline_ns), topic, broker_name)
@@ -243,7 +272,7 @@ class MessageClient:
         try:
             answer = PullAnswer.decode(response)
             messages = _messages(answer.data)
-        except (RemotingError, MessageInvalid) as error:
+        except (RemotingError, MessageInvalid, NotCompressed) as error:
             raise self._failed(topic, "outcome-unknown", False, f"malformed answer: {error}", broker) from error
         return PullResult(
             messages=messages,
@@ -265,6 +294,19 @@ class MessageClient:
         except (ConnectFailed, ConnectionClosed, TimeoutError, ValueError) as error:
             raise ClientError("outcome-unknown", False, str(error), broker) from error
         raise ClientError("service-not-available", True, f"{response.code} {response.remark}", broker)
+
+    async def find(
+        self, topic: str, key: str, address: str | None = None, *, broker_name: str | None = None
+    ) -> tuple[tuple[int, bytes], ...]:
+        """(queue offset, body) of the messages with this key, at the master or at the replica at `address`."""
+        broker, response = await self._ask(topic, KeyQuery(topic=topic, key=key).encode(), broker_name, address)
+        if response.code == ResponseCode.QUERY_NOT_FOUND:
+            return ()
+        self._expect_success(topic, broker, response)
+        try:
+            return _messages(response.body)
+        except (MessageInvalid, NotCompressed) as error:
+            raise self._failed(topic, "outcome-unknown", False, f"malformed answer: {error}", broker) from error
 
     async def query_offset(
         self, group: str, topic: str, queue_id: int, *, broker_name: str | None = None, address: str | None = None
@@ -418,7 +460,7 @@ def _messages(data: bytes) -> tuple[tuple[int, bytes], ...]:
     messages: list[tuple[int, bytes]] = []
     position = 0
     while position < len(data):
-        queue_offset, body, size = queue_entry(data, position)
-        messages.append((queue_offset, body))
+        queue_offset, body, sys_flag, size = queue_entry(data, position)
+        messages.append((queue_offset, decompress_body(body, sys_flag)))
         position += size
     return tuple(messages)

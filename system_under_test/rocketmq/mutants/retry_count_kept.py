@@ -1,7 +1,7 @@
-"""A message that comes again says that it came as often as before.
+"""A message that comes back is stored with the count of tries that it had.
 
-So it never is among the dead letters, and a consumer that gives up after some tries never does. Broken rule: the count
-rises each time.
+It comes again and again, and never becomes a dead letter. Broken rule: each time that a message is sent back its count
+rises by one.
 """
 
 from __future__ import annotations
@@ -9,25 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.pop.again import PutAgain
-from system_under_test.rocketmq.broker.pop.revival import Revival
-from system_under_test.rocketmq.broker.pop.service import PopService
+from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import SendBackRequest
 from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
-from system_under_test.storage.message_store import PutResult
 
 
-class CountingRevival(Revival):
-    def _put_message(self, message: Message, again: PutAgain) -> PutResult:
-        return super()._put_message(message, again._replace(reconsume_times=message.reconsume_times))
-
-
-class CountingPops(PopService):
-    revival_type = CountingRevival
+def uncounted(message: Message, request: SendBackRequest, group: ConsumerGroup) -> Return:
+    return replace(what_becomes_of(message, request, group), reconsume_times=message.reconsume_times)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=CountingPops)
+    return replace(parts, what_becomes_of=uncounted)
 
 
-MUTANT = Mutant(name="retry-count-kept", breaks="a message says how often it came", broker=_broker)
+MUTANT = Mutant(name="retry-count-kept", breaks="a message is tried as often as its group says", broker=_broker)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.data_version import DataVersion
+from system_under_test.rocketmq.nameserver.compressed_registration import compress, decompress
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.rocketmq.version import Version
 
@@ -39,21 +41,9 @@ class Registration:
         return self.version.state_version
 
     def encode(self) -> RemotingCommand:
-        fields = {
-            "clusterName": self.cluster,
-            "brokerName": self.broker_name,
-            "brokerId": str(self.broker_id),
-            "brokerAddr": self.address,
-            "haServerAddr": self.ha_address,
-            "compressed": "false",
-        }
         version = self.version.as_json()
         if self.version_of_broker is Version.V4:
             del version["stateVersion"]
-        else:
-            fields["enableActingMaster"] = "false"
-        if self.expiry_ms is not None:
-            fields["heartbeatTimeoutMillis"] = str(self.expiry_ms)
         body = {
             "filterServerList": [],
             "topicConfigSerializeWrapper": {
@@ -61,16 +51,37 @@ class Registration:
                 "topicConfigTable": topics_as_json(self.topics),
             },
         }
-        return RemotingCommand.request(
-            RequestCode.REGISTER_BROKER, fields, json.dumps(body, separators=(",", ":")).encode()
-        )
+        return self._command(json.dumps(body, separators=(",", ":")).encode(), "false")
+
+    def encode_compressed(self) -> RemotingCommand:
+        return self._command(compress(self.version, self.topics), "true")
+
+    def _command(self, body: bytes, compressed: str) -> RemotingCommand:
+        fields = {
+            "clusterName": self.cluster,
+            "brokerName": self.broker_name,
+            "brokerId": str(self.broker_id),
+            "brokerAddr": self.address,
+            "haServerAddr": self.ha_address,
+            "compressed": compressed,
+            "bodyCrc32": str(_crc(body)),
+        }
+        if self.version_of_broker is not Version.V4:
+            fields["enableActingMaster"] = "false"
+        if self.expiry_ms is not None:
+            fields["heartbeatTimeoutMillis"] = str(self.expiry_ms)
+        return RemotingCommand.request(RequestCode.REGISTER_BROKER, fields, body)
 
     @classmethod
     def decode(cls, command: RemotingCommand) -> Registration:
-        """Raises RemotingError (INVALID_PARAMETER) for a request that is none."""
+        """Raises RemotingError: INVALID_PARAMETER for what is none, SYSTEM_ERROR for a body that was harmed."""
         fields = command.ext_fields
         try:
-            wrapper = decode_json(command.body)["topicConfigSerializeWrapper"]
+            crc = int(fields.get("bodyCrc32") or "0")
+            if crc != 0 and crc != _crc(command.body):
+                raise RemotingError(ResponseCode.SYSTEM_ERROR, "crc32 not match")
+            is_compressed = fields.get("compressed", "false").lower() == "true"
+            version, topics = (decompress if is_compressed else _read_body)(command.body)
             expiry = fields.get("heartbeatTimeoutMillis")
             return cls(
                 cluster=fields["clusterName"],
@@ -78,13 +89,29 @@ class Registration:
                 broker_id=int(fields["brokerId"]),
                 address=fields["brokerAddr"],
                 ha_address=fields["haServerAddr"],
-                version=DataVersion.from_json(wrapper["dataVersion"]),
-                topics=topics_from_json(wrapper["topicConfigTable"]),
+                version=version,
+                topics=topics,
                 expiry_ms=None if expiry is None else int(expiry),
                 version_of_broker=Version.V5 if "enableActingMaster" in fields else Version.V4,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"not a registration: {error!r}") from error
+
+
+def _read_body(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig]]:
+    """Brokers before 3.0.11 send the topics alone, and such as know of none nothing at all.
+
+    Raises ValueError, KeyError, TypeError, AttributeError.
+    """
+    if not body:
+        return DataVersion(), {}
+    value = decode_json(body)
+    wrapper = value.get("topicConfigSerializeWrapper", value)
+    return DataVersion.from_json(wrapper["dataVersion"]), topics_from_json(wrapper["topicConfigTable"])
+
+
+def _crc(body: bytes) -> int:
+    return crc32(body) & 0x7FFFFFFF
 
 
 def unregistration(registration: Registration) -> RemotingCommand:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.rocketmq.topic import READ_WRITE
+
+_NUMERIC_KEY: Final = re.compile(rb'"([0-9]+)":')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,11 @@ class TopicRoute:
                 ],
             }
         )
+
+    def encode_for_old_clients(self) -> bytes:
+        """With ids of brokers as numbers, which JSON does not have for keys: so clients before 4.9.4 expect them."""
+        # In a text every quote has a backslash before it, so what is matched is a whole key, and only ids are digits.
+        return _NUMERIC_KEY.sub(rb"\1:", self.encode())
 
     @classmethod
     def decode(cls, body: bytes) -> TopicRoute:

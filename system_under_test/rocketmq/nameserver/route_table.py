@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute, encode_json, group_as_json
 from system_under_test.rocketmq.topic import TopicConfig
@@ -101,6 +102,11 @@ class RouteTable:
             if route is not None:
                 body = self._encoded_routes[topic] = route.encode()
         return body
+
+    def version(self, address: str) -> DataVersion | None:
+        """Which state of its topics the broker at this address has registered with; None if it is not known."""
+        record = self._records.get(address)
+        return None if record is None else record.registration.version
 
     def topics(self) -> list[str]:
         """All topics of all groups, by name."""

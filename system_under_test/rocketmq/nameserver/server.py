@@ -6,7 +6,9 @@ import asyncio
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer, RemotingServer
+from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
@@ -14,6 +16,9 @@ from system_under_test.rocketmq.nameserver.route import encode_json
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import Host
+
+STANDARD_JSON_VERSION = 401
+"""4.9.4: from there on clients read routes in standard JSON."""
 
 
 class NameServer:
@@ -40,13 +45,11 @@ class NameServer:
         now_ns = self._host.clock.monotonic_ns()
         match command.code:
             case RequestCode.GET_ROUTEINFO_BY_TOPIC:
-                topic = _field(command, "topic")
-                body = self._table.encoded_route(topic)
-                if body is None:
-                    raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"no route info of this topic: {topic}")
-                return RemotingCommand.response(ResponseCode.SUCCESS, body=body)
+                return RemotingCommand.response(ResponseCode.SUCCESS, body=self._route(command))
             case RequestCode.REGISTER_BROKER:
                 return self._register(Registration.decode(command), peer, now_ns)
+            case RequestCode.QUERY_DATA_VERSION:
+                return self._data_version(command, now_ns)
             case RequestCode.BROKER_HEARTBEAT if self._config.version is not Version.V4:
                 self._table.heartbeat(_field(command, "brokerAddr"), now_ns)
                 return RemotingCommand.response(ResponseCode.SUCCESS)
@@ -72,6 +75,32 @@ class NameServer:
         for address in self._table.disconnected(peer):
             self._host.log("broker_disconnected", address=address)
         self._tell_masters()
+
+    def _route(self, command: RemotingCommand) -> bytes:
+        topic = _field(command, "topic")
+        body = self._table.encoded_route(topic)
+        if body is None:
+            raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"no route info of this topic: {topic}")
+        wants_standard = command.ext_fields.get("acceptStandardJsonOnly", "false").lower() == "true"
+        if command.version >= STANDARD_JSON_VERSION or wants_standard:
+            return body
+        route = self._table.route(topic)
+        assert route is not None
+        return route.encode_for_old_clients()
+
+    def _data_version(self, command: RemotingCommand, now_ns: int) -> RemotingCommand:
+        """A sign of life, with the question whether the broker has to register its topics again."""
+        address = _field(command, "brokerAddr")
+        try:
+            told = DataVersion.from_json(decode_json(command.body))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise RemotingError(ResponseCode.INVALID_PARAMETER, f"not a data version: {error!r}") from error
+        self._table.heartbeat(address, now_ns)
+        known = self._table.version(address)
+        fields = {"changed": "true" if known != told else "false"}
+        return RemotingCommand.response(
+            ResponseCode.SUCCESS, fields, b"" if known is None else encode_json(known.as_json())
+        )
 
     def _register(self, registration: Registration, peer: Peer, now_ns: int) -> RemotingCommand:
         is_taken = self._table.register(registration, peer, now_ns)

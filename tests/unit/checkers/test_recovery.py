@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.consumption import ConsumptionChecker
+from checkers.consumption.rows import CONSUMPTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
@@ -145,3 +147,30 @@ def test_a_second_node_that_is_damaged_and_not_apart_leaves_everything_open() ->
 
 def test_replicas_that_were_read_to_their_ends_are_well() -> None:
     assert judged_log(replace(DECLARED, facts=SERVES), "b1", "b2").verdict is Verdict.VALID
+
+
+def judged_consumption(run: RunUnderCheck, *ended: str) -> CheckerResult:
+    """Two groups consume; those that `ended` came to the end of their queues."""
+    rows: list[dict[str, Any]] = []
+    for group in ("g", "h"):
+        for f in ("join", *(("settled", "dead-letters") if group in ended else ())):
+            for type_ in ("invoke", "ok"):
+                value = {"group": group, "messages": []}
+                rows.append(
+                    {"index": len(rows), "process": 0, "type": type_, "f": f, "value": value, "time": len(rows)}
+                )
+    history = pa.Table.from_pylist(rows, schema=history_schema(CONSUMPTION))
+    return ConsumptionChecker().check(CheckRequest(history=history, run=run), InProcessEngine())
+
+
+def test_a_group_that_does_not_come_to_its_end_in_the_calm_is_stuck() -> None:
+    result = judged_consumption(replace(DECLARED, facts=SERVES), "g")
+    assert result.verdict is Verdict.INVALID
+    (anomaly,) = result.anomalies["stuck-consumer"].examples
+    assert anomaly.details == {"consumer": "h"}
+    assert judged_consumption(replace(DECLARED, facts=SERVES), "g", "h").verdict is Verdict.VALID
+
+
+def test_a_group_that_does_not_come_to_its_end_for_a_reason_leaves_the_verdict_open() -> None:
+    for run in (replace(DECLARED, facts=STUCK), replace(DECLARED, facts=SERVES, faults=ROT)):
+        assert judged_consumption(run, "g").verdict is Verdict.UNKNOWN

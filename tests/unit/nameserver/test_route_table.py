@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from dataclasses import replace
 
 import pytest
 
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.data_version import DataVersion
+from system_under_test.rocketmq.nameserver.compressed_registration import MAX_BYTES
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
@@ -205,11 +208,87 @@ def test_a_registration_survives_the_wire():
     assert Registration.decode(command) == registration
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"topicConfigSerializeWrapper":{"dataVersion":1}}'])
+def unchecked(registration: Registration) -> dict[str, str]:
+    return {name: value for name, value in registration.encode().ext_fields.items() if name != "bodyCrc32"}
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"topicConfigSerializeWrapper":{"dataVersion":1}}'])
 def test_a_garbled_registration_is_refused(body):
-    command = RemotingCommand.request(103, dict(claim("b1", 0, 1).encode().ext_fields), body)
+    command = RemotingCommand.request(103, unchecked(claim("b1", 0, 1)), body)
     with pytest.raises(RemotingError, match="not a registration"):
         Registration.decode(command)
+
+
+def test_a_body_that_was_harmed_on_its_way_is_refused():
+    command = claim("b1", 0, 1).encode()
+    command.body = command.body.replace(b"4", b"5")
+    with pytest.raises(RemotingError, match="crc32 not match"):
+        Registration.decode(command)
+
+
+def test_a_compressed_registration_is_the_same_one():
+    registration = claim(
+        "b1:10911", 0, 7, topics={f"T{number}": TopicConfig.of(f"T{number}", 4) for number in range(99)}
+    )
+    command = RemotingCommand.decode(registration.encode_compressed().encode()[4:])
+    assert Registration.decode(command) == registration
+    assert len(command.body) < len(registration.encode().body) / 10
+
+
+JAVA_BODY = zlib.compress(
+    bytes.fromhex("0000002e")
+    + b'{"counter":3,"stateVersion":0,"timestamp":170}'
+    + bytes.fromhex("00000001 00000032")
+    + b'orders 8 16 6 SINGLE_TAG {"+message.type":"DELAY"}'
+    + bytes.fromhex("00000002")
+    + b"[]"
+    + bytes.fromhex("00000000")
+)
+
+
+def test_a_body_that_a_java_broker_has_compressed_is_understood():
+    command = RemotingCommand.request(103, {**unchecked(claim("b1", 0, 1)), "compressed": "true"}, JAVA_BODY)
+    registration = Registration.decode(command)
+    assert registration.version == DataVersion(counter=3, timestamp_ms=170)
+    assert registration.topics == {"orders": TopicConfig(name="orders", read_queues=8, write_queues=16)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not compressed",
+        JAVA_BODY[:-5],
+        zlib.compress(b""),
+        zlib.compress(bytes.fromhex("7fffffff")),
+        zlib.compress(bytes.fromhex("00000002") + b"{}"),
+        zlib.compress(bytes(MAX_BYTES + 1)),
+    ],
+    ids=["nothing", "text", "cut", "empty", "overstated", "no version", "a bomb"],
+)
+def test_what_is_no_compressed_registration_is_refused(body):
+    command = RemotingCommand.request(103, {**unchecked(claim("b1", 0, 1)), "compressed": "true"}, body)
+    with pytest.raises(RemotingError, match="not a registration"):
+        Registration.decode(command)
+
+
+def test_registrations_of_old_brokers_are_understood():
+    topic = '{"perm":6,"readQueueNums":4,"topicName":"T","writeQueueNums":4}'
+    alone = f'{{"dataVersion":{{"counter":1,"timestamp":5}},"topicConfigTable":{{"T":{topic}}}}}'
+    for body in (alone, f'{{"filterServerList":[],"topicConfigSerializeWrapper":{alone}}}'):
+        registration = Registration.decode(RemotingCommand.request(103, unchecked(claim("b1", 0, 1)), body.encode()))
+        assert registration.version == DataVersion(counter=1, timestamp_ms=5)
+        assert registration.topics == {"T": TopicConfig.of("T", 4)}
+    nothing = Registration.decode(RemotingCommand.request(103, unchecked(claim("b1", 0, 1))))
+    assert (nothing.version, nothing.topics) == (DataVersion(), {})
+
+
+def test_old_clients_get_ids_of_brokers_as_numbers(table):
+    table.register(claim('b1":1', 0, 1, broker_name='"7":'), PEER_1, 0)
+    table.register(claim("b2:1", 2, 1, broker_name='"7":'), PEER_2, 0)
+    body = table.route("T").encode_for_old_clients()
+    assert b'"brokerAddrs":{0:"b1\\":1",2:"b2:1"}' in body
+    assert re.sub(rb"([{,])([0-9]+):", rb'\1"\2":', body) == table.encoded_route("T")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"queueDatas":[]}', b'{"queueDatas":[],"brokerDatas":7}'])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,51 @@ def test_a_silent_broker_is_gone_after_120_seconds_and_one_scan(tmp_path):
         assert await brokers.route() == {0: "b1:10911"}
         await brokers.environment.timeline.sleep(6.5)
         assert await brokers.route() is None
+
+    in_simulation(tmp_path, body)
+
+
+def test_a_broker_learns_whether_it_has_to_register_its_topics_again(tmp_path):
+    async def body(brokers: Brokers) -> None:
+        def question(version: DataVersion, broker: str = "b1") -> RemotingCommand:
+            fields = {"brokerAddr": f"{broker}:10911", "brokerName": "broker-a", "clusterName": "c", "brokerId": "0"}
+            return RemotingCommand.request(322, fields, json.dumps(version.as_json()).encode())
+
+        known, other = DataVersion(state_version=1), DataVersion(state_version=1, counter=2)
+        answer = await brokers.say("b1", question(known))
+        assert (answer.ext_fields, answer.body) == ({"changed": "true"}, b"")
+        await brokers.say("b1", claim("b1", 0, 1).encode())
+        answer = await brokers.say("b1", question(known))
+        assert (answer.ext_fields, json.loads(answer.body)) == ({"changed": "false"}, known.as_json())
+        assert (await brokers.say("b1", question(other))).ext_fields == {"changed": "true"}
+        await brokers.environment.timeline.sleep(100)
+        await brokers.say("b1", question(known))
+        await brokers.environment.timeline.sleep(100)
+        assert await brokers.route() == {0: "b1:10911"}, "the question is a sign of life"
+        for wrong in (b"", b"[]", b'{"counter":"x"}'):
+            command = RemotingCommand.request(322, {"brokerAddr": "b1:10911"}, wrong)
+            assert (await brokers.say("b1", command)).code == ResponseCode.INVALID_PARAMETER
+
+    in_simulation(tmp_path, body)
+
+
+def test_clients_of_all_ages_get_routes_that_they_can_read(tmp_path):
+    async def body(brokers: Brokers) -> None:
+        await brokers.say("b1", claim("b1", 0, 1).encode_compressed())
+        for version, fields, is_standard in (
+            (400, {}, False),
+            (400, {"acceptStandardJsonOnly": "true"}, True),
+            (401, {}, True),
+        ):
+            command = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **fields})
+            command.version = version
+            answer = await brokers.say("client", command)
+            assert (b'"brokerAddrs":{"0":"b1:10911"}' in answer.body) == is_standard
+            assert (b'"brokerAddrs":{0:"b1:10911"}' in answer.body) != is_standard
+        everything = await brokers.say("client", RemotingCommand.request(206))
+        assert json.loads(everything.body)["topicList"] == ["T"]
+        clusters = await brokers.say("client", RemotingCommand.request(106))
+        assert json.loads(clusters.body)["clusterAddrTable"] == {"c": ["broker-a"]}
 
     in_simulation(tmp_path, body)
 

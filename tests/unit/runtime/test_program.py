@@ -39,7 +39,7 @@ async def make_mistake():
 class Program:
     """One run of the program in a process of its own."""
 
-    def __init__(self, directory: Path, config: Mapping[str, Any], main: str = "node_of_this_test:main") -> None:
+    def __init__(self, directory: Path, config: Mapping[str, Any] | str, main: str = "node_of_this_test:main") -> None:
         (directory / "node_of_this_test.py").write_text(NODE)
         self._data = directory / "data"
         file = directory / "config.json"
@@ -105,6 +105,21 @@ def test_a_panic_ends_it_at_once_with_the_traceback_in_the_log(tmp_path, program
     last = program.events()[-1]
     assert (last["event"], last["task"]) == ("panic", "mistaken")
     assert "a planted mistake" in last["traceback"]
+
+
+def test_settings_may_be_lines_of_a_file(tmp_path, programs):
+    (tmp_path / "node.conf").write_text("# of this test\ngreeting = good morning\nmistake = false\n")
+    programs.append(program := Program(tmp_path, str(tmp_path / "node.conf")))
+    program.wait_for("ready")
+    program.process.send_signal(signal.SIGTERM)
+    assert program.end() == (0, "")
+    assert (tmp_path / "data" / "disk" / "state" / "greeting").read_text() == "good morning"
+
+
+def test_a_line_that_is_no_setting_is_refused_in_one_line(tmp_path, programs):
+    (tmp_path / "node.conf").write_text("greeting\n")
+    programs.append(program := Program(tmp_path, str(tmp_path / "node.conf")))
+    assert program.end() == (64, "bad config: ValueError: line 1: expected `name = value`, got 'greeting'\n")
 
 
 def test_a_bad_config_is_refused_in_one_line(tmp_path, programs):

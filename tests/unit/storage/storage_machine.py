@@ -46,6 +46,7 @@ class Machine:
 
     def __init__(self, loop: VirtualTimeLoop, seed: int, config: StoreConfig) -> None:
         self.config = config
+        self.loop = loop
         self.clock = _Clock(loop)
         self.panics: list[BaseException] = []
         self._disk = DiskStore("b1", loop, Seed(seed), Regime.calm(), Trace())

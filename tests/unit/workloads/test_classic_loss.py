@@ -133,6 +133,15 @@ def test_a_group_is_not_excused_by_what_struck_another() -> None:
     assert not is_excused(given, struck(("power", 1.01, 2, ("b4",))), TOLD, TAIL_S)
 
 
+@pytest.mark.parametrize("deployment", ["async-slaves", "dual-write"])
+def test_of_a_disk_that_is_lost_twice_all_that_was_written_in_between_may_be_missing(deployment: str) -> None:
+    twice = struck(("lost-disk", 1.01, 2, ("b1",)), ("lost-disk", 5, 6, ("b1",)))
+    given = settings(deployment, "sync")
+    assert is_excused(given, twice, TOLD, 4)
+    assert not is_excused(given, twice, TOLD, EARLY_S), "the slaves have that, and are read as before"
+    assert not is_excused(given, twice, TOLD, 7)
+
+
 def test_the_reason_says_who_lost_what() -> None:
     reasons = {one.reason for one in legal_loss(settings("async-slaves", "sync"), DISK, TOLD).excuses}
     assert "b1 lost everything at 1.0 s (lost-disk b1), and no slave had it yet" in reasons

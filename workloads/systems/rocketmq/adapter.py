@@ -139,7 +139,7 @@ class Rocketmq:
         if not settings.has_controllers:
             if _is_needed(settings, damaged):
                 return False
-            await _until_routed(settings, host)
+            await _until_routed(settings, host, damaged)
             return True
         if len(damaged.intersection(controller_names(settings))) > (settings.controllers - 1) // 2:
             return False
@@ -237,8 +237,9 @@ async def _until_elected(settings: RocketmqSettings, host: Any, workload: str) -
         controllers.close()
 
 
-async def _until_routed(settings: RocketmqSettings, host: Any) -> None:
-    """Clients are led to every group, and configured slaves follow their masters, or are parted from them for good."""
+async def _until_routed(settings: RocketmqSettings, host: Any, without: frozenset[str] = frozenset()) -> None:
+    """Clients are led to every group, and configured slaves follow their masters, or are parted from them for good;
+    nothing is asked of brokers that are left out."""
     client = message_client(host, settings)
     try:
         while True:
@@ -246,7 +247,7 @@ async def _until_routed(settings: RocketmqSettings, host: Any) -> None:
                 route = {group.broker_name: group for group in (await client.route(TOPIC)).groups}
                 has_masters = all(route[g.name].master for g in broker_groups(settings) if g.name in route)
                 is_whole = has_masters and len(route) == len(broker_groups(settings))
-                if is_whole and (not settings.has_slaves or await _slaves_follow(settings, client, route)):
+                if is_whole and (not settings.has_slaves or await _slaves_follow(settings, client, route, without)):
                     return
             except ClientError:
                 pass
@@ -264,12 +265,15 @@ def _is_needed(settings: RocketmqSettings, damaged: frozenset[str]) -> bool:
     return not masters.isdisjoint(damaged) or any(len(brokers) < settings.needed_replicas for brokers in left)
 
 
-async def _slaves_follow(settings: RocketmqSettings, client: MessageClient, route: Mapping[str, GroupRoute]) -> bool:
+async def _slaves_follow(
+    settings: RocketmqSettings, client: MessageClient, route: Mapping[str, GroupRoute], without: frozenset[str]
+) -> bool:
     """Raises ClientError."""
     for group in broker_groups(settings):
-        if len(route[group.name].brokers) < len(group.brokers):
+        slaves = addresses([broker for broker in group.brokers[1:] if broker not in without], BROKER_PORT)
+        if not set(slaves) <= set(route[group.name].brokers.values()):
             return False
-        for slave in addresses(list(group.brokers[1:]), BROKER_PORT):
+        for slave in slaves:
             status = await client.ha_status(slave)
             if status.get("haClientRuntimeInfo", {}).get("state") not in ("TRANSFER", "SUSPEND"):
                 return False

@@ -97,7 +97,7 @@ class ConfiguredTable:
     def _traces(self, damage: Damage, caught_up_ns: int) -> Iterator[Excuse]:
         """What else is seen of a loss: until all have caught up, or for good."""
         # A slave of a master that has nothing left is parted from it for good.
-        is_parted = damage.takes is not Takes.UNSYNCED or damage.from_ns == 0
+        is_parted = damage.takes is not Takes.UNSYNCED or self._parts(damage)
         for anomalies, until_ns in (
             ((*UNREAD_TRACES, *READ_TRACES, *PARTED), LAST_NS if is_parted else caught_up_ns),
             (PASSED_OVER, LAST_NS),
@@ -109,6 +109,10 @@ class ConfiguredTable:
     ) -> Iterator[tuple[str, int, int]]:
         """(why, from when, until when) of what the master's damage may have cost."""
         words, whole = lost(damage), (damage.from_ns, damage.until_ns)
+        parted_ns = self._parted_ns(damage, found)
+        if parted_ns is not None and self._slaves:
+            yield f"{words}, and its slaves were parted from it already", parted_ns, damage.until_ns
+            return
         slaves_lost = [other for other in found if other.node in self._slaves and self._meets(other, damage)]
         if slaves_lost:
             yield f"{words} and {' and '.join(sorted({lost(other) for other in slaves_lost}))}", *whole
@@ -138,6 +142,18 @@ class ConfiguredTable:
             and damage.from_ns <= other.until_ns
             and (damage.until_ns <= other.over_ns + margin_ns)
         )
+
+    def _parted_ns(self, damage: Damage, found: Sequence[Damage]) -> int | None:
+        """Since when the master's slaves had nothing in common with it when this was done; None: they had. It began
+        anew then, and wrote what no slave copied."""
+        return max(
+            (other.until_ns for other in found if other.until_ns < damage.until_ns and self._parts(other)), default=None
+        )
+
+    def _parts(self, damage: Damage) -> bool:
+        """Whether a master has nothing left after it, so that its slaves have nothing in common with it."""
+        is_all = damage.takes is Takes.EVERYTHING or damage.from_ns == 0
+        return damage.node == self._master and is_all and not self._is_durable(damage)
 
     def _slaves_were_away(self, damage: Damage) -> bool:
         """Whether any fault kept a slave from its master before the damage was done."""

@@ -49,6 +49,7 @@ UNREAD_TRACES = (
 )
 READ_TRACES = (
     *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
+    *("wrong-retry-count", "early-dead-letter"),
     *("confirmed-lost", "rewritten-log"),
 )
 """What else is seen then: offsets are given out again."""

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 EXPIRED = (*UNREAD, *READ)
-PASSED_OVER = ("poll-skip", "consumer-offset-skip", "passed-over")
-"""What becomes of messages that have expired; consumers that come later are sent on to where the queue begins."""
+PASSED_OVER = (
+    *("poll-skip", "consumer-offset-skip", "passed-over"),
+    *("torn-batch", "filtered-skip", "key-not-found"),
+)
+"""What becomes of messages that have expired, at one replica earlier than at another; consumers that come later are
+sent on to where the queue begins."""
 CLOCKS_AGREE = 0.99
 """Share of the retention time that must have passed by the harness's clock: clocks of brokers are not quite right."""
 

@@ -7,7 +7,7 @@ time, after that time; in both cases the message is written and may stay.
 What a slave is sent, and what consumers see, is what a loss of power cannot take from the master as configured: under
 synchronous flush what is durable, under asynchronous flush all. So under synchronous flush no slave ever runs ahead of
 what its master comes back with. Consumers of a synchronous master see only what a slave has acked, as long as one is
-connected; while there is none they go on with what is durable at the master.
+connected that keeps up; while there is none they go on with what is durable at the master.
 """
 
 from __future__ import annotations
@@ -59,10 +59,7 @@ class ClassicMastership:
         return True
 
     def slave_available(self) -> bool:
-        if not self._is_dual_write:
-            return True
-        acked = max(self._acks(), default=None)
-        return acked is not None and self.store.max_offset - acked < self.config.ha_max_gap_bytes
+        return not self._is_dual_write or self._foremost_ack() is not None
 
     def appended(self) -> None:
         self.advance()
@@ -77,7 +74,7 @@ class ClassicMastership:
         end = self.sendable_offset()
         for connection in list(self._connections):
             connection.pump(end)
-        acked = max(self._acks(), default=None)
+        acked = self._foremost_ack()
         confirm_offset = self.confirmable_offset(end, acked)
         if confirm_offset > self.confirm_offset:
             self.confirm_offset = confirm_offset
@@ -86,14 +83,14 @@ class ClassicMastership:
 
     def confirmable_offset(self, end: int, acked: int | None) -> int:
         """How far consumers may see a log that may be sent up to `end`, while the foremost slave has acked `acked`;
-        None: there is no slave."""
+        None: no slave is there that keeps up."""
         if not self._is_dual_write:
             return end
         return min(end, self.store.flushed_offset if acked is None else acked)
 
     def replicated_offset(self, acked: int | None) -> int:
-        """The end of what is replicated as configured, while the foremost slave has acked `acked`; None: there is no
-        slave. -1 for nothing."""
+        """The end of what is replicated as configured, while the foremost slave has acked `acked`; None: no slave is
+        there that keeps up. -1 for nothing."""
         if not self._is_dual_write:
             return self.store.max_offset
         return -1 if acked is None else acked
@@ -133,6 +130,16 @@ class ClassicMastership:
         self._waiting.give_up()
         for call in self.on_end:
             call()
+
+    def _foremost_ack(self) -> int | None:
+        """Of the slaves that keep up, how far the one that holds most does; None if there is none.
+
+        One that has just begun to copy a long log is not waited for: consumers would see nothing new all that time.
+        """
+        acked = max(self._acks(), default=None)
+        if acked is None or self.store.max_offset - acked >= self.config.ha_max_gap_bytes:
+            return None
+        return acked
 
     def _acks(self) -> list[int]:
         return [slave.acked_offset for slave in self._connections if slave.acked_offset is not None]

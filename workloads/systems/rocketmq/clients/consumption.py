@@ -45,6 +45,8 @@ TASKS = 4
 PULL_BATCH = 8
 WAITING = 16
 """Messages of one queue that a member has and has not begun."""
+RETRY_LEVEL = 1
+"""What is sent back comes again after the shortest delay: a storm is too short for the usual ones."""
 READ_BATCH = 64
 
 
@@ -114,6 +116,7 @@ class ConsumptionClient:
             model=MessageModel.BROADCASTING if self._is_broadcast else MessageModel.CLUSTERING,
             from_where=ConsumeFromWhere.FIRST_OFFSET,
             max_reconsume_times=value["limit"],
+            retry_delay_level=RETRY_LEVEL,
             pull_batch=PULL_BATCH,
             consume_batch=1 if mode is Mode.ORDERLY else BATCH,
             consume_tasks=TASKS,
@@ -186,13 +189,18 @@ class ConsumptionClient:
         given = [
             {
                 "message": int(message.body),
-                "queue": self._queues.name(message.queue.topic, message.queue.broker_name, message.queue.queue_id),
+                "queue": self._queue_name(message.queue, _value(operation)["group"]),
                 "offset": message.queue_offset,
                 "tries": message.reconsume_times,
             }
             for message in messages
         ]
         return {**_value(operation), "member": self._member, "messages": given}
+
+    def _queue_name(self, queue: MessageQueue, group: str) -> str:
+        """As workloads call it."""
+        topic = f"retry/{group}" if queue.topic == retry_topic(group) else queue.topic
+        return self._queues.name(topic, queue.broker_name, queue.queue_id)
 
     # how far groups have come
 
@@ -208,25 +216,30 @@ class ConsumptionClient:
         topics = {TOPIC: self._settings.topic_queues}
         if not self._is_broadcast:
             topics[retry_topic(value["group"])] = 1
-        for group in broker_groups(self._settings):
-            master = await self._master(group.name)
-            for topic, queues in topics.items():
-                for queue_id in range(queues):
-                    await self._require_settled(consumer, value, MessageQueue(topic, group.name, queue_id), master)
+        groups = broker_groups(self._settings)
+        masters = [await self._master(group.name) for group in groups]
+        places = [
+            (MessageQueue(topic, group.name, queue_id), master)
+            for group, master in zip(groups, masters, strict=True)
+            for topic, queues in topics.items()
+            for queue_id in range(queues)
+        ]
+        # Side by side: one after the other they take longer than an operation may.
+        for left in await asyncio.gather(*(self._left(value["group"], consumer, *place) for place in places)):
+            if left:
+                raise OperationError(PRECONDITION_FAILED, left)
         return operation._replace(type="ok", value={**value, "member": self._member})
 
-    async def _require_settled(
-        self, consumer: PushConsumer, value: Mapping[str, Any], queue: MessageQueue, master: str
-    ) -> None:
-        """Raises OperationError unless all that the queue holds is consumed."""
+    async def _left(self, group: str, consumer: PushConsumer, queue: MessageQueue, master: str) -> str:
+        """What of a queue is not consumed, in words."""
         end = await self._end_of(queue.topic, queue.queue_id, master)
-        come: int | None = 0
+        if not end:
+            return ""
         if self._is_broadcast:
             come = consumer.come_to(queue)
-        elif end:
-            come = await self._client.query_offset(value["group"], queue.topic, queue.queue_id, address=master)
-        if (come or 0) != end:
-            raise OperationError(PRECONDITION_FAILED, f"{queue}: {come} of {end} consumed")
+        else:
+            come = await self._client.query_offset(group, queue.topic, queue.queue_id, address=master)
+        return "" if come == end else f"{queue.topic}/{queue.queue_id} of {queue.broker_name}: {come} of {end} consumed"
 
     async def _dead_letters(self, operation: Operation) -> Operation:
         """All of the group's, from the one queue that it has for them at each master."""
@@ -235,7 +248,10 @@ class ConsumptionClient:
         found: list[dict[str, Any]] = []
         for group in broker_groups(self._settings):
             master, read = await self._master(group.name), 0
-            end, queue = await self._end_of(topic, 0, master), self._queues.name(topic, group.name, 0)
+            end, queue = (
+                await self._end_of(topic, 0, master),
+                self._queues.name(f"dead/{value['group']}", group.name, 0),
+            )
             while read < end:
                 pulled = await self._client.pull(topic, 0, read, READ_BATCH, "final", master)
                 read += len(pulled.messages)

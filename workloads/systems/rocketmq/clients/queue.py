@@ -14,7 +14,15 @@ from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queues
-from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
+from workloads.systems.rocketmq.clients.slaves import is_parted
+from workloads.systems.rocketmq.settings import (
+    BROKER_PORT,
+    TOPIC,
+    BrokerGroup,
+    RocketmqSettings,
+    addresses,
+    node_of,
+)
 
 REQUEST_TIMEOUT_S = 1.5
 """A dequeue makes three requests."""
@@ -29,6 +37,7 @@ class QueueClient:
         self._batch = batch
         self.messages = message_client(host, settings, REQUEST_TIMEOUT_S)
         self.queues = Queues(settings)
+        self._has_slaves = settings.has_slaves
         self._requests = {"enqueue": self._enqueue, "dequeue": self.dequeue, "drain": self.drain}
 
     async def open(self) -> None:
@@ -67,16 +76,35 @@ class QueueClient:
             return
 
     async def drain(self, operation: Operation) -> Operation:
-        """All from the group's offset to the end. Nothing is committed: a drain that fails loses nothing."""
+        """All from the group's offset to the end. Nothing is committed: a drain that fails loses nothing.
+
+        What a slave has that is parted from its master counts as well, for a human will find it there.
+        """
         group, queue = self.queues.of(operation)
+        parted = await self._of_parted_slaves(group, queue) if self._has_slaves else ()
         position = await self.messages.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
         messages: tuple[tuple[int, bytes], ...] = ()
         while True:
             pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, broker_name=group.name)
             if not pulled.messages and position >= pulled.max_offset:
-                return operation._replace(type="ok", value=_delivered(operation, messages), node=node_of(pulled.broker))
+                delivered = _delivered(operation, (*parted, *messages))
+                return operation._replace(type="ok", value=delivered, node=node_of(pulled.broker))
             messages += pulled.messages
             position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.next_offset
+
+    async def _of_parted_slaves(self, group: BrokerGroup, queue: int) -> tuple[tuple[int, bytes], ...]:
+        messages: tuple[tuple[int, bytes], ...] = ()
+        for slave in addresses(list(group.brokers[1:]), BROKER_PORT):
+            if not is_parted(await self.messages.ha_status(slave)):
+                continue
+            position = 0
+            while True:
+                pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, slave)
+                if not pulled.messages:
+                    break
+                messages += pulled.messages
+                position = pulled.messages[-1][0] + 1
+        return messages
 
 
 def _delivered(operation: Operation, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:

@@ -1,0 +1,24 @@
+"""A pull commits the offset behind the messages that it answers.
+
+Where the member dies before it has consumed them, whoever takes the queue over passes them over. Broken rule: only what
+is consumed is committed, which the consumer alone knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.message_protocol import PullRequest
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def what_was_given(request: PullRequest, next_offset: int) -> int | None:
+    return next_offset
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, committed_by_pull=what_was_given)
+
+
+MUTANT = Mutant(name="commit-on-pull", breaks="a group passes over no message", broker=_broker)

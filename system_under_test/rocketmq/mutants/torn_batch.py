@@ -1,0 +1,24 @@
+"""A batch is taken for so many messages, each for itself.
+
+A write that a loss of power tears, or replication that a failover cuts off in its midst, leaves the first messages of a
+batch, as RocketMQ does. Broken rule: a log is recovered, cut and shown by whole batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.commit_log import CommitLog
+
+
+class MessageByMessage(CommitLog):
+    batch_flag = 0
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, storage=replace(parts.storage, commit_log=MessageByMessage))
+
+
+MUTANT = Mutant(name="torn-batch", breaks="a batch is in the log as a whole or not at all", broker=_broker)

@@ -1,0 +1,81 @@
+"""Planted bugs in how brokers serve groups of consumers, each under the shortest story that shows it; healthy ones live
+through the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from system_under_test.rocketmq.client.consumer.config import Mode
+from system_under_test.rocketmq.consumer_protocol import dead_letter_topic
+from tests.scenarios.broker_cluster import TOPIC, Cluster, play
+from tests.scenarios.group_member import Member, send, until_got
+
+Story = Callable[[Cluster], Coroutine[Any, Any, None]]
+PATIENT: dict[str, Any] = {"max_reconsume_times": 2, "rebalance_s": 1.0}
+
+
+async def a_queue_is_one_members_while_its_listener_is_at_work(cluster: Cluster) -> None:
+    first = Member(cluster, "m2", mode=Mode.ORDERLY)
+    await cluster.until(lambda: first.has(0), 5)
+    first.takes_s = 30
+    await send(cluster, "b1", 0, "a")
+    await until_got(cluster, ["a"], first)
+    second = Member(cluster, "m1", mode=Mode.ORDERLY)
+    await cluster.sleep(20)
+    assert second.got == []
+
+
+async def what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be(cluster: Cluster) -> None:
+    member = Member(cluster, "m1", **PATIENT)
+    member.fails = lambda message: True
+    await send(cluster, "b1", 0, "bad")
+    await cluster.sleep(20)
+    assert member.got == ["bad", "bad+1", "bad+2"]
+    assert await cluster.read("b1", dead_letter_topic("readers")) == ["bad"]
+
+
+async def the_queues_of_a_member_that_died_are_the_others(cluster: Cluster) -> None:
+    first, second = Member(cluster, "m1"), Member(cluster, "m2")
+    await cluster.until(lambda: first.has(0), 5)
+    first.consumer.close()
+    await cluster.until(lambda: second.has(0, 1), 60)
+
+
+async def what_a_member_had_when_it_died_comes_again(cluster: Cluster) -> None:
+    first = Member(cluster, "m1")
+    await cluster.until(lambda: first.has(0), 5)
+    first.takes_s = 60
+    await send(cluster, "b1", 0, "a")
+    await until_got(cluster, ["a"], first)
+    await cluster.sleep(0.5)
+    first.consumer.close()
+    second = Member(cluster, "m2")
+    await until_got(cluster, ["a"], second)
+
+
+TWO_QUEUES = {"topics": {TOPIC: 2}}
+STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
+    "lock-granted-twice": (a_queue_is_one_members_while_its_listener_is_at_work, {}),
+    "retry-count-kept": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
+    "retry-not-stored": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
+    "dead-letters-dropped": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
+    "ghost-members": (the_queues_of_a_member_that_died_are_the_others, TWO_QUEUES),
+    "commit-on-pull": (what_a_member_had_when_it_died_comes_again, {}),
+    "offset-made-up": (what_a_member_had_when_it_died_comes_again, {}),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_healthy_broker_serves_groups_through_the_story(name):
+    story, settings = STORIES[name]
+    play(story, brokers=1, **settings)
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_planted_bug_shows_in_a_group(name):
+    story, settings = STORIES[name]
+    with pytest.raises(AssertionError):
+        play(story, brokers=1, mutant=name, **settings)

@@ -275,6 +275,9 @@ def test_what_was_kept_for_as_long_as_is_promised_may_be_gone_where_files_were_d
         assert is_excused(expiring, NOTHING, reported, 19.9, anomaly)
         assert not is_excused(expiring, NOTHING, reported, 20.2, anomaly)
         assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, anomaly)
+    configured = RocketmqSettings(deployment="dual-write", retention_s=10.0, time_scale=1.0)
+    assert is_excused(configured, NOTHING, reported, 19.9, "lost-write")
+    assert not is_excused(configured, NOTHING, reported, 20.2, "lost-write")
     assert is_excused(expiring, NOTHING, reported, 60.0, "poll-skip")
     assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, "poll-skip")
     for anomaly in ("duplicate", "inconsistent-offsets", "internal-skip", "nonmonotonic-poll", "diverging-replicas"):

@@ -27,6 +27,7 @@ from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
 from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.proxy import Proxy
 from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
@@ -67,14 +68,14 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
         parts = bug.broker(parts)
     services: list[Service] = [Broker(host, BrokerConfig.from_json(watched), parts)]
     if Settings(watched).flag("enableProxy", False):
-        services.append(Proxy(host, ProxyConfig.from_json(watched)))
+        services.append(_proxy(host, watched, bug))
     watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 
 
 async def proxy(host: Host, config: Mapping[str, Any]) -> None:
     watched = WatchedConfig(config)
-    services = [Proxy(host, ProxyConfig.from_json(watched))]
+    services = [_proxy(host, watched, _mutant(watched))]
     watched.refuse_unknown()
     await _run_until_cancelled(host, services)
 
@@ -100,6 +101,13 @@ def _controller(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> Co
     if bug is not None and bug.controller is not None:
         parts = bug.controller(parts)
     return ControllerService(host, ControllerConfig.from_json(config), parts)
+
+
+def _proxy(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> Proxy:
+    parts = ProxyParts()
+    if bug is not None and bug.proxy is not None:
+        parts = bug.proxy(parts)
+    return Proxy(host, ProxyConfig.from_json(config), parts)
 
 
 def _mutant(config: Mapping[str, Any]) -> Mutant | None:

@@ -213,6 +213,20 @@ PLANTED_BUGS = (
             ("pop-count-kept", "a message says how often it came", {"times-not-risen"}),
         )
     ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset({anomaly}),
+            nemesis=("partition", "kill"),
+            workload="pop",
+            settings={"client": "grpc"},
+        )
+        for mutant, guarantee, anomaly in (
+            ("proxy-acks-unasked", "what was acknowledged does not come again (DUP)", "redelivered-after-ack"),
+            ("proxy-sends-unconfirmed", "what was sent comes until it is acknowledged (LA)", "lost"),
+        )
+    ),
     PlantedBug(
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",

@@ -49,6 +49,18 @@ def test_queues_of_several_groups_are_emptied(deployment: str) -> None:
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
+@pytest.mark.parametrize("settings", [{}, {"groups": 2, "brokers": 2}, {"deployment": "dual-write", "proxies": 1}])
+def test_what_is_received_through_proxies_comes_until_it_is_acknowledged(settings: dict[str, SettingValue]) -> None:
+    scenario = storm(workload="pop", client="grpc", **settings)
+    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+def test_proxies_are_refused_for_what_asks_for_queues_by_number() -> None:
+    with pytest.raises(UsageError, match="client=grpc goes through proxies, which do not let clients choose queues"):
+        resolve.resolve(storm(workload="log", client="grpc"))
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from system_under_test.rocketmq.broker.parts import BrokerParts
     from system_under_test.rocketmq.controller.parts import ControllerParts
     from system_under_test.rocketmq.nameserver.parts import NameServerParts
+    from system_under_test.rocketmq.proxy.parts import ProxyParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +33,6 @@ class Mutant:
 
     broker: Callable[[BrokerParts], BrokerParts] | None = None
     """What it changes in a broker; None if it leaves brokers alone."""
+
+    proxy: Callable[[ProxyParts], ProxyParts] | None = None
+    """What it changes in a proxy; None if it leaves proxies alone."""

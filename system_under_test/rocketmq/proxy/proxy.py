@@ -12,8 +12,8 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import group_of
+from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.reading import Reading
-from system_under_test.rocketmq.proxy.receiving import Receiving
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.routes import assignment_of, route_of
 from system_under_test.rocketmq.proxy.sending import Sending
@@ -63,7 +63,7 @@ Answering = Callable[[Q, Session], Awaitable[Message]]
 class Proxy:
     """In front of NameServers and their brokers; one in a broker's process reaches that broker as it reaches others."""
 
-    def __init__(self, host: Host, config: ProxyConfig) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, parts: ProxyParts) -> None:
         self._host = host
         self._config = config
         self._remoting = RemotingClient(host, on_request=lambda address, command: self._asked(address, command))
@@ -71,7 +71,8 @@ class Proxy:
         self._sessions = Sessions(config)
         self._transactions = ProxyTransactions(host, self._brokers, self._sessions)
         self._asked = self._transactions.asked
-        self._receiving = Receiving(host, config, self._brokers)
+        self._parts = parts
+        self._receiving = parts.receiving(host, config, self._brokers)
         self._tasks: list[asyncio.Task[None]] = []
         self._server = GrpcServer(host, self._handlers())
 
@@ -92,7 +93,7 @@ class Proxy:
 
     def _handlers(self) -> dict[str, Handler]:
         brokers, receiving = self._brokers, self._receiving
-        sending = Sending(self._host, self._config, brokers)
+        sending = self._parts.sending(self._host, self._config, brokers)
         reading = Reading(self._config, brokers)
         handlers = {
             "QueryRoute": self._unary(QueryRouteRequest, QueryRouteResponse, lambda q, _: route_of(brokers, q)),

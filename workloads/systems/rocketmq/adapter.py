@@ -28,6 +28,7 @@ from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
 from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
 from workloads.systems.rocketmq.clients.pop import PopWorkloadClient
+from workloads.systems.rocketmq.clients.pop_by_proxy import PopByProxyClient
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
@@ -51,6 +52,7 @@ from workloads.systems.rocketmq.settings import (
     controller_names,
     lone_name_servers,
     node_of,
+    proxy_names,
 )
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 ON_BROKERS = ("log", "queue", "consumption", "pop", "delayed", "transactional")
+BY_PROXY = ("pop",)
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
@@ -116,7 +119,8 @@ class Rocketmq:
         if workload == "consumption":
             return ConsumptionClient(host, settings, process)
         if workload == "pop":
-            return PopWorkloadClient(host, settings)
+            by_proxy = settings.client == "grpc"
+            return PopByProxyClient(host, settings, process) if by_proxy else PopWorkloadClient(host, settings)
         if workload == "delayed":
             return DelayedClient(host, settings)
         if workload == "transactional":
@@ -198,23 +202,33 @@ def _is_part_for_s(settings: RocketmqSettings) -> float:
 
 
 def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, Any]:
-    name_servers = ("name-servers",) if lone_name_servers(settings) else ()
+    optional = {"name-servers": lone_name_servers(settings), "proxies": proxy_names(settings)}
+    others = [group for group, names in optional.items() if names]
     on_controllers = [workload for workload in workloads if workload not in ON_BROKERS]
     if settings.has_controllers:
         return {
-            "groups": ("brokers", "controllers", *name_servers),
+            "groups": ("brokers", "controllers", *others),
             "data": ("brokers",),
             "voters": ("controllers",),
             "roles": {"primary": "brokers", "active-controller": "controllers"},
             "serving": {workload: ("controllers",) for workload in on_controllers},
+            "unserved": _not_by_proxies(settings, workloads),
         }
     why = f"it runs on the controllers' key-value store, and deployment={settings.deployment} has no controllers"
     return {
-        "groups": ("brokers", *name_servers),
+        "groups": ("brokers", *others),
         "data": ("brokers",),
         "roles": {"primary": "brokers"},
-        "unserved": dict.fromkeys(on_controllers, why),
+        "unserved": {**_not_by_proxies(settings, workloads), **dict.fromkeys(on_controllers, why)},
     }
+
+
+def _not_by_proxies(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, str]:
+    """Workloads that ask for what proxies do not do, as sending to a queue by its number, with the reason."""
+    if settings.client != "grpc":
+        return {}
+    why = "client=grpc goes through proxies, which do not let clients choose queues; leave client out"
+    return {workload: why for workload in workloads if workload not in BY_PROXY}
 
 
 async def _until_elected(settings: RocketmqSettings, host: Any, workload: str) -> None:

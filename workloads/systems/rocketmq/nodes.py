@@ -12,6 +12,7 @@ from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     HA_PORT,
     NAMESERVER_PORT,
+    PROXY_PORT,
     RAFT_PORT,
     TOPIC,
     BrokerGroup,
@@ -22,6 +23,7 @@ from workloads.systems.rocketmq.settings import (
     lone_name_servers,
     milliseconds,
     name_server_names,
+    proxy_names,
     raft_milliseconds,
 )
 
@@ -29,17 +31,19 @@ TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "t
 """A small wheel: what is due in more than four seconds rolls."""
 
 
+CLUSTER = "stormproof"
 CHECK_MAX = 1_000
 """Transactions are asked about as long as a run lasts: what was put aside would be missed."""
 
 
 def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[NodeSpec, ...]:
-    """Controllers, NameServers without one, then brokers. `planted` is added to the settings of each: the mutant, where
-    there is one."""
+    """Controllers, NameServers without one, brokers, then proxies. `planted` is added to the settings of each: the
+    mutant, where there is one."""
     controllers = (_controller(name, settings, planted) for name in controller_names(settings))
     name_servers = (_name_server(name, planted) for name in lone_name_servers(settings))
     brokers = (_broker(name, group, settings, planted) for group in broker_groups(settings) for name in group.brokers)
-    return (*controllers, *name_servers, *brokers)
+    proxies = (_proxy(name, settings, planted) for name in proxy_names(settings))
+    return (*controllers, *name_servers, *brokers, *proxies)
 
 
 def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
@@ -74,6 +78,18 @@ def _name_server(name: str, planted: Mapping[str, str]) -> NodeSpec:
     return NodeSpec(name=name, groups=("name-servers",), program=program, ports=(NAMESERVER_PORT,))
 
 
+def _proxy(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
+    config = {
+        "namesrvAddr": ";".join(addresses(name_server_names(settings), NAMESERVER_PORT)),
+        "rocketMQClusterName": CLUSTER,
+        "grpcServerPort": PROXY_PORT,
+        "minInvisibleTimeMillsForRecv": 1,
+        **planted,
+    }
+    program = PythonProgram(main="system_under_test.rocketmq.node:proxy", config=config)
+    return NodeSpec(name=name, groups=("proxies",), program=program, ports=(PROXY_PORT,))
+
+
 def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
     roles = _elected(name, group, settings) if settings.has_controllers else _configured(name, group, settings)
     return NodeSpec(
@@ -83,7 +99,7 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
             main="system_under_test.rocketmq.node:broker",
             config={
                 "brokerName": group.name,
-                "brokerClusterName": "stormproof",
+                "brokerClusterName": CLUSTER,
                 "listenPort": BROKER_PORT,
                 "haListenPort": HA_PORT,
                 "namesrvAddr": ";".join(addresses(name_server_names(settings), NAMESERVER_PORT)),

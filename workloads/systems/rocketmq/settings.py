@@ -16,6 +16,7 @@ Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-wr
 TOPIC = "storm"
 NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
+PROXY_PORT = 8081
 
 SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
 
@@ -65,6 +66,10 @@ class RocketmqSettings:
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
     snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
     """So many entries the controllers' Raft log holds until a snapshot takes their place."""
+    client: Literal["remoting", "grpc"] = "remoting"
+    """How the harness's clients reach brokers: themselves, or through proxies."""
+    proxies: Annotated[int, Bounds(0, 20)] = 0
+    """Proxies in front of the brokers. 0 is as usual: none, or two where clients speak gRPC."""
     sparse_heartbeats: bool = False
     """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
 
@@ -154,6 +159,7 @@ OF_CONTROLLER_MODE = (
 )
 LEAST_WITH_SLAVES = 2
 USUAL_NAME_SERVERS = 3
+USUAL_PROXIES = 2
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,11 @@ def name_server_names(settings: RocketmqSettings) -> list[str]:
     """All nodes in which there is one."""
     embedded = [] if settings.controllers_alone else controller_names(settings)
     return [*embedded, *lone_name_servers(settings)]
+
+
+def proxy_names(settings: RocketmqSettings) -> list[str]:
+    usual = USUAL_PROXIES if settings.client == "grpc" else 0
+    return [f"p{i + 1}" for i in range(settings.proxies or usual)]
 
 
 def broker_groups(settings: RocketmqSettings) -> tuple[BrokerGroup, ...]:

@@ -53,7 +53,7 @@ class PopWorkloadClient:
 
     async def _send(self, operation: Operation) -> Operation:
         group, queue = self._queues.of(operation)
-        sent = await self._client.send(TOPIC, queue, b"%d" % _message(operation), broker_name=group.name)
+        sent = await self._client.send(TOPIC, queue, b"%d" % message_of(operation), broker_name=group.name)
         return operation._replace(type="ok", node=node_of(sent.broker))
 
     async def _pop(self, operation: Operation) -> Operation:
@@ -82,13 +82,13 @@ class PopWorkloadClient:
     async def _change(self, operation: Operation) -> Operation:
         assert operation.value is not None
         changed = await self._pops.change_invisible_time(self._held_by(operation), operation.value["invisible_ms"])
-        self._held[_message(operation)] = changed
+        self._held[message_of(operation)] = changed
         return operation._replace(type="ok")
 
     def _held_by(self, operation: Operation) -> PoppedMessage:
-        held = self._held.get(_message(operation))
+        held = self._held.get(message_of(operation))
         if held is None:
-            raise OperationError(PRECONDITION_FAILED, "this process was not given the message")
+            raise not_held()
         return held
 
     async def _dead_letters(self, operation: Operation) -> Operation:
@@ -120,6 +120,10 @@ class PopWorkloadClient:
             position = pulled.messages[-1][0] + 1
 
 
-def _message(operation: Operation) -> int:
+def message_of(operation: Operation) -> int:
     assert operation.value is not None
     return int(operation.value["message"])
+
+
+def not_held() -> OperationError:
+    return OperationError(PRECONDITION_FAILED, "this process was not given the message")

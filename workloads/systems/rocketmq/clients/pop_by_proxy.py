@@ -1,0 +1,180 @@
+"""The workload `pop` by RocketMQ's second API: through proxies, over gRPC.
+
+Messages go to whichever queue the proxy chooses. What a proxy does not say for certain may have happened.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, OUTCOME_UNKNOWN, ErrorCode, OperationError
+from harness.operation import Operation
+from system_under_test.grpc.client import GrpcClient
+from system_under_test.grpc.errors import GrpcError, StreamEnded
+from system_under_test.grpc.protobuf import MalformedMessage
+from system_under_test.rocketmq.proxy.v2 import (
+    SERVICE,
+    AckMessageEntry,
+    AckMessageRequest,
+    AckMessageResponse,
+    Broker,
+    ChangeInvisibleDurationRequest,
+    ChangeInvisibleDurationResponse,
+    Code,
+    Duration,
+    MessageQueue,
+    MessageType,
+    ReceiveMessageRequest,
+    ReceiveMessageResponse,
+    Resource,
+    SendMessageRequest,
+    SendMessageResponse,
+    Status,
+    SystemProperties,
+    UserMessage,
+)
+from system_under_test.runtime.host import ConnectFailed
+from workloads.systems.rocketmq.clients.connect import request_timeout_s
+from workloads.systems.rocketmq.clients.pop import (
+    BATCH,
+    GROUP,
+    POLL_MS,
+    POLL_SHARE,
+    PopWorkloadClient,
+    message_of,
+    not_held,
+)
+from workloads.systems.rocketmq.errors import MESSAGE_ILLEGAL, NO_ROUTE, NOT_HELD
+from workloads.systems.rocketmq.settings import PROXY_PORT, TOPIC, RocketmqSettings, proxy_names
+
+ANY_QUEUE = -1
+_TOPIC, _GROUP = Resource(name=TOPIC), Resource(name=GROUP)
+_CODES = {
+    Code.INVALID_RECEIPT_HANDLE: NOT_HELD,
+    Code.TOPIC_NOT_FOUND: NO_ROUTE,
+    Code.BAD_REQUEST: MESSAGE_ILLEGAL,
+    Code.ILLEGAL_INVISIBLE_TIME: MESSAGE_ILLEGAL,
+}
+"""What a proxy says for certain; after any other code the request may have taken effect."""
+
+
+class PopByProxyClient(PopWorkloadClient):
+    """Each process asks one proxy until that fails, then the next one."""
+
+    def __init__(self, host: Any, settings: RocketmqSettings, process: int) -> None:
+        super().__init__(host, settings)
+        self._proxies = proxy_names(settings)
+        self._turn = process
+        self._group_turn = process
+        self._timeout_s = request_timeout_s(settings)
+        self._grpc = GrpcClient(host, self._timeout_s)
+        self._metadata = {"x-mq-client-id": f"{host.name}@{process}"}
+        self._handles: dict[int, str] = {}
+
+    async def close(self) -> None:
+        self._grpc.close()
+        await super().close()
+
+    async def _send(self, operation: Operation) -> Operation:
+        number = message_of(operation)
+        system = SystemProperties(message_id=f"message-{number}", message_type=MessageType.NORMAL)
+        message = UserMessage(topic=_TOPIC, body=b"%d" % number, system_properties=system)
+        (answer,) = await self._ask("SendMessage", SendMessageRequest(messages=[message]), SendMessageResponse)
+        self._require_ok(answer.status)
+        return operation._replace(type="ok", node=self._proxy)
+
+    async def _pop(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        invisible_ms = operation.value["invisible_ms"]
+        waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
+        deliveries: list[dict[str, int]] = []
+        for _ in self._groups if operation.f == "drain" else self._groups[:1]:
+            deliveries = await self._received(invisible_ms, POLL_MS if waits else 0)
+            if deliveries:
+                break
+        return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=self._proxy)
+
+    async def _received(self, invisible_ms: int, poll_ms: int) -> list[dict[str, int]]:
+        """Of the next group of brokers."""
+        self._group_turn += 1
+        broker = Broker(name=self._groups[self._group_turn % len(self._groups)])
+        request = ReceiveMessageRequest(
+            group=_GROUP,
+            message_queue=MessageQueue(topic=_TOPIC, id=ANY_QUEUE, broker=broker),
+            batch_size=BATCH,
+            invisible_duration=_duration(invisible_ms),
+            long_polling_timeout=_duration(poll_ms),
+        )
+        answers = await self._ask("ReceiveMessage", request, ReceiveMessageResponse)
+        status = next((answer.status for answer in answers if answer.status is not None), None)
+        if status is None or status.code != Code.MESSAGE_NOT_FOUND:
+            self._require_ok(status)
+        deliveries = []
+        for answer in answers:
+            if answer.message is not None and answer.message.system_properties is not None:
+                number, system = int(answer.message.body), answer.message.system_properties
+                self._handles[number] = system.receipt_handle or ""
+                deliveries.append({"message": number, "times": (system.delivery_attempt or 1) - 1})
+        return deliveries
+
+    async def _ack(self, operation: Operation) -> Operation:
+        number = message_of(operation)
+        entry = AckMessageEntry(message_id=f"message-{number}", receipt_handle=self._handle_of(number))
+        request = AckMessageRequest(group=_GROUP, topic=_TOPIC, entries=[entry])
+        (answer,) = await self._ask("AckMessage", request, AckMessageResponse)
+        self._require_ok(answer.status)
+        return operation._replace(type="ok", node=self._proxy)
+
+    async def _change(self, operation: Operation) -> Operation:
+        assert operation.value is not None
+        number = message_of(operation)
+        request = ChangeInvisibleDurationRequest(
+            group=_GROUP,
+            topic=_TOPIC,
+            receipt_handle=self._handle_of(number),
+            invisible_duration=_duration(operation.value["invisible_ms"]),
+            message_id=f"message-{number}",
+        )
+        (answer,) = await self._ask("ChangeInvisibleDuration", request, ChangeInvisibleDurationResponse)
+        self._require_ok(answer.status)
+        self._handles[number] = answer.receipt_handle
+        return operation._replace(type="ok")
+
+    def _handle_of(self, number: int) -> str:
+        handle = self._handles.get(number)
+        if handle is None:
+            raise not_held()
+        return handle
+
+    @property
+    def _proxy(self) -> str:
+        return self._proxies[self._turn % len(self._proxies)]
+
+    async def _ask(self, method: str, request: Any, answer: Any) -> list[Any]:
+        """Raises OperationError."""
+        proxy = self._proxy
+        try:
+            datas = await self._grpc.call_for_all(
+                f"{proxy}:{PROXY_PORT}", SERVICE + method, request.encode(), self._timeout_s, self._metadata
+            )
+            return [answer.decode(data) for data in datas]
+        except ConnectFailed as error:
+            raise self._failed(CONNECT_FAILED, str(error), proxy) from error
+        except TimeoutError as error:
+            raise self._failed(CLIENT_TIMEOUT, str(error), proxy) from error
+        except (GrpcError, StreamEnded, MalformedMessage) as error:
+            raise self._failed(OUTCOME_UNKNOWN, str(error), proxy) from error
+
+    def _failed(self, code: ErrorCode, detail: str, proxy: str) -> OperationError:
+        self._turn += 1
+        return OperationError(code, detail, node=proxy)
+
+    def _require_ok(self, status: Status | None) -> None:
+        """Raises OperationError."""
+        if status is None or status.code != Code.OK:
+            code = OUTCOME_UNKNOWN if status is None else _CODES.get(Code(status.code), OUTCOME_UNKNOWN)
+            raise OperationError(code, "no status" if status is None else status.message, node=self._proxy)
+
+
+def _duration(time_ms: int) -> Duration:
+    return Duration(seconds=time_ms // 1_000, nanos=time_ms % 1_000 * 1_000_000)

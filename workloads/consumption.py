@@ -49,7 +49,7 @@ ATTEMPTS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumptionSettings:
-    model: Model = Model.CLUSTERING
+    message_model: Model = Model.CLUSTERING
     """`clustering`: the members of a group divide the queues. `broadcasting`: each gets everything."""
     orderly: bool = False
     """Members consume each queue in its order."""
@@ -63,9 +63,9 @@ class ConsumptionSettings:
     """Of each group; less where there are fewer clients."""
 
     def __post_init__(self) -> None:
-        if self.orderly and self.model is Model.BROADCASTING:
+        if self.orderly and self.message_model is Model.BROADCASTING:
             raise UsageError(
-                "orderly with model=broadcasting: expected one of them; in order, each queue has to be one member's"
+                "orderly with message_model=broadcasting: expected one of them, for in order each queue is one member's"
             )
 
     @property
@@ -80,7 +80,7 @@ class ConsumptionSettings:
         return f"g{thread % self.groups}"
 
     def joining(self, group: str) -> Operation:
-        return _of_group("join", group, model=self.model.value, mode=self.mode.value, limit=self.limit)
+        return _of_group("join", group, model=self.message_model.value, mode=self.mode.value, limit=self.limit)
 
 
 def _of_group(f: str, group: str, **value: Any) -> Operation:
@@ -141,7 +141,7 @@ class Storm:
 
     def _of_producer(self, draw: Draw) -> Operation:
         key = queue_key(draw.below(self.settings.queues))
-        if self.settings.model is Model.CLUSTERING and draw.uniform() < ASKS:
+        if self.settings.message_model is Model.CLUSTERING and draw.uniform() < ASKS:
             group = self.settings.group_of(draw.below(len(self.members)))
             return _of_group("committed", group, offset=None)._replace(key=key)
         return invoke("send", {"message": self.number, "offset": None}, key=key)
@@ -212,7 +212,7 @@ class Drain:
         """What was sent back may be on its way for a while: it has to be all, and to be so still a little later."""
         if self.settled_ns is None:
             return replace(self, settled_ns=time_ns, due_ns=time_ns + round(SETTLING_S * 1e9))
-        return replace(self, is_settled=True, done=self.settings.model is Model.BROADCASTING)
+        return replace(self, is_settled=True, done=self.settings.message_model is Model.BROADCASTING)
 
     def _tried(self) -> Drain:
         return replace(self, attempts=self.attempts + 1, done=self.attempts + 1 >= ATTEMPTS)
@@ -251,12 +251,12 @@ def generator(settings: ConsumptionSettings, seed: Seed, concurrency: int) -> Ge
 def final_generator(settings: ConsumptionSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
     """Where queues are divided a member for each group suffices."""
     threads = settings.member_threads(concurrency)
-    threads = threads if settings.model is Model.BROADCASTING else min(threads, settings.groups)
+    threads = threads if settings.message_model is Model.BROADCASTING else min(threads, settings.groups)
     return Drains(tuple(Drain(settings, settings.group_of(thread), Member(-1)) for thread in range(threads)))
 
 
 def checkers(settings: ConsumptionSettings) -> dict[str, Checker]:
-    return {"consumption": ConsumptionChecker(model=settings.model, mode=settings.mode, limit=settings.limit)}
+    return {"consumption": ConsumptionChecker(model=settings.message_model, mode=settings.mode, limit=settings.limit)}
 
 
 WORKLOAD = Workload(
@@ -276,7 +276,7 @@ WORKLOAD = Workload(
     required_ok={"send": 20, "consume": 20},
     required_share={"send": OK_SHARE},
     explored={
-        "model": ("broadcasting",),
+        "message_model": ("broadcasting",),
         "orderly": (True,),
         "retries": (0.0, 0.5),
         "limit": (0, 4),

@@ -116,10 +116,10 @@ def test_settings_may_be_lines_of_a_file(tmp_path, programs):
     assert (tmp_path / "data" / "disk" / "state" / "greeting").read_text() == "good morning"
 
 
-def test_a_line_that_is_no_setting_is_refused_in_one_line(tmp_path, programs):
-    (tmp_path / "node.conf").write_text("greeting\n")
+def test_a_file_that_is_no_properties_is_refused_in_one_line(tmp_path, programs):
+    (tmp_path / "node.conf").write_text("greeting = \\u12\n")
     programs.append(program := Program(tmp_path, str(tmp_path / "node.conf")))
-    assert program.end() == (64, "bad config: ValueError: line 1: expected `name = value`, got 'greeting'\n")
+    assert program.end() == (64, "bad config: ValueError: expected four hexadecimal digits behind \\u\n")
 
 
 def test_a_bad_config_is_refused_in_one_line(tmp_path, programs):

@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import TypeVar, cast
 
+from harness.lifetime import scratch
 from harness.printable import printable
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.client.admin_client import AdminClient, BrokerGroup
@@ -129,7 +130,7 @@ class Command:
 
 def carry_out(command: Command, ask: Ask) -> ExitCode:
     try:
-        with tempfile.TemporaryDirectory() as nowhere:
+        with scratch.directory() as nowhere:
             return asyncio.run(_rounds(command, ask, nowhere))
     except KeyboardInterrupt:
         if command.interval_s is not None:
@@ -140,7 +141,7 @@ def carry_out(command: Command, ask: Ask) -> ExitCode:
         return cannot_go_on(error)
 
 
-async def _rounds(command: Command, ask: Ask, directory: str) -> ExitCode:
+async def _rounds(command: Command, ask: Ask, directory: Path) -> ExitCode:
     host = RealHost(PROGRAM, directory)
     try:
         while True:

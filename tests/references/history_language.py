@@ -204,8 +204,6 @@ def parse_operation(line: str) -> dict[str, Any]:
         else:
             is_message = f == "send" or (named is None and f in ("ack", "change"))
             value["message" if is_message else "value"] = None if word == "null" else int(word)
-    if kind == "ok" and f.endswith("poll"):
-        value["message" if f == "send" else "value"] = None if word == "null" else int(word)
     if kind == "ok" and (f.endswith("poll") or f in ("consume", "dead-letters")):
         value.setdefault("messages", [])
     row["value"] = value

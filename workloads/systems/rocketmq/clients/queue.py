@@ -100,10 +100,10 @@ class QueueClient:
             position = 0
             while True:
                 pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, slave)
-                if not pulled.messages:
+                if not pulled.messages and pulled.min_offset <= position:
                     break
                 messages += pulled.messages
-                position = pulled.messages[-1][0] + 1
+                position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.min_offset
         return messages
 
 

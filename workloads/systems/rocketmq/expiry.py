@@ -17,9 +17,9 @@ from workloads.systems.rocketmq.settings import RocketmqSettings
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-EXPIRED = (*UNREAD, *READ)
+EXPIRED = (*UNREAD, *READ, "passed-over", "overtaken")
 PASSED_OVER = (
-    *("poll-skip", "consumer-offset-skip", "passed-over"),
+    *("poll-skip", "consumer-offset-skip"),
     *("torn-batch", "filtered-skip", "key-not-found"),
 )
 """What becomes of messages that have expired, at one replica earlier than at another; consumers that come later are

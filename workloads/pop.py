@@ -232,7 +232,11 @@ WORKLOAD = Workload(
     settings_type=PopSettings,
     value_type=POPPED,
     functions=FUNCTIONS,
-    repeats=(members("send", "ack", of=("message",)), members("change", of=("message", "invisible_ms"))),
+    repeats=(
+        members("send", "ack", of=("message",)),
+        members("change", of=("message", "invisible_ms")),
+        members("pop", "drain", of=("invisible_ms",)),
+    ),
     evidence=(shows_members("pop", "deliveries", "that gave something out"),),
     checkers=checkers,
     generator=generator,

@@ -34,7 +34,7 @@ def message_of(answer: Answer) -> str:
             "run rocketmq --nemesis meteor",
             "unknown nemesis 'meteor'; known are: clock, disk, disk-damage, flapping-links, ",
         ),
-        ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, brokers"),
+        ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, "),
         ("run rocketmq --set flush=maybe", "setting flush takes one of sync, async, got 'maybe'"),
         ("run rocketmq --set brokers=many", "setting brokers takes a whole number from 1 to 100, got 'many'"),
         (

@@ -72,6 +72,12 @@ CONTRADICTED: dict[str, list[str]] = {
         "read [[:r x nil] [:r y nil]] => [[:r x nil] [:r z 1]]",
     ],
     "--workload monotonic": [],
+    "--workload pop": [
+        "send {:message 1} => {:message 2}",
+        "pop {:invisible_ms 5} => {:invisible_ms 6 :deliveries []}",
+        "ack {:message 1} => {:message 2}",
+        "change {:message 1 :invisible_ms 5} => {:message 1 :invisible_ms 6}",
+    ],
     "--workload queue": ["enqueue 1 => 2", "ack 1 => 2"],
     "--workload register": ["write 1 => 2", "cas [1 2] => [1 3]", "cas [1 2] => [2 2]"],
     "--workload rw-register": [
@@ -128,6 +134,12 @@ REPEATED: dict[str, list[str]] = {
     ],
     "--workload long-fork": ["write [[:w x 1]] => [[:w x 1]]", "read [[:r x nil] [:r y nil]] => [[:r x 1] [:r y nil]]"],
     "--workload monotonic": ["inc nil => 1", "read nil => 1"],
+    "--workload pop": [
+        "send {:message 1} => {:message 1}",
+        "pop {:invisible_ms 5} => {:invisible_ms 5 :deliveries [{:message 1 :times 0}]}",
+        "ack {:message 1} => nil",
+        "drain {:invisible_ms 5} => {:invisible_ms 5 :deliveries []}",
+    ],
     "--workload queue": ["enqueue 1 => 1", "dequeue nil => 1", "ack 1 => nil", "drain nil => []"],
     "--workload register": ["write 1 => 1", "cas [1 2] => nil", "read nil => 2"],
     "--workload rw-register": ["txn [[:w x 1] [:r x nil]] => [[:w x 1] [:r x 1]]"],

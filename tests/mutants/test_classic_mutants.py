@@ -25,7 +25,7 @@ STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {
         3,
         "panicked",
     ),
-    "sends-unsynced": ({"deployment": "async-slaves"}, ("disk", "power"), 3, "dirty-read"),
+    "sends-unsynced": ({"deployment": "async-slaves"}, ("disk", "power"), 9, "dirty-read"),
 }
 """Mutant -> settings, faults, seed of the storm, and what shows it."""
 

@@ -168,8 +168,8 @@ def test_a_harmed_message_stays_at_the_tail_and_is_cut_by_nobody() -> None:
 def test_the_first_messages_of_a_batch_that_was_cut_off_stay_and_are_shown() -> None:
     async def shown_of_half_a_batch(machine: Machine, parts: BrokerParts) -> object:
         master = await Machine(machine.loop, 2, async_config()).boot(parts.storage)
-        batch = [NewMessage(letter, {}) for letter in (b"a", b"b", b"c")]
-        half = master.put_batch("t", 0, batch, born_timestamp_ms=0)[1].end_offset
+        batch = [NewMessage(topic="t", queue_id=0, body=letter) for letter in (b"a", b"b", b"c")]
+        half = master.put_all(batch)[1].end_offset
         replica = await machine.boot(parts.storage)
         replica.append_replicated(0, master.read_for_transfer(0, half))
         replica.advance_confirm_offset(half)

@@ -13,6 +13,7 @@ import pytest
 from transaction_stores import RETIRED, Level, Store, Values, Violation
 from transaction_stores import rows as store_rows
 
+from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
@@ -20,6 +21,7 @@ from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import names
 from harness.session.resolve import workload as workload_named
+from tests.references.consumption_histories import random_consumption
 from tests.references.delay_histories import random_delays
 from tests.references.element_histories import random_bank
 from tests.references.log_histories import random_history
@@ -67,6 +69,7 @@ def spanned(value: Row | None) -> Row | None:
 
 HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
+    "consumption": ("consumption", {}, lambda seed: random_consumption(random.Random(seed), 120, is_divided=True)),
     "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
     "delayed": ("delayed", {"latest_ms": "200"}, lambda seed: spans(random_delays(random.Random(seed), 150))),
     "list-append": ("list-append", {"model": "causal"}, transactions(Values.LISTS)),
@@ -85,7 +88,7 @@ GROWING = ("monotonic",)
 INITIAL = {"causal": 0}
 """What is there before anything is written has one name only."""
 VALUES = ("value", "values", "message", "messages")
-KEYS = ("key", "account")
+KEYS = ("key", "account", "queue")
 
 
 def relabelled(rows: list[Row], workload: str, rng: random.Random) -> list[Row]:
@@ -115,7 +118,9 @@ def relabelled(rows: list[Row], workload: str, rng: random.Random) -> list[Row]:
             return cell
         if field == "account":
             return accounts.setdefault(cell, next(texts))
-        return key(cell) if field == "key" else number(cell)
+        if field == "queue" and cell.startswith(RETRY_PREFIX):
+            return cell
+        return key(cell) if field in ("key", "queue") else number(cell)
 
     def process(old: int) -> int:
         return processes.setdefault(old, next(texts))

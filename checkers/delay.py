@@ -16,7 +16,8 @@ What breaks it:
   delivered-again   another copy of it was delivered more than `again_ms` after its first, if that is demanded
 
 A delivery happens before its operation ends, so what ended too early is early for certain. A message is due at the
-earliest when its send began. With `latest_ms` demanded, acked messages that were never delivered leave it UNKNOWN.
+earliest when its send began. With `latest_ms` demanded, acked messages that were never delivered leave it UNKNOWN,
+unless they may legally be lost.
 Of a run, time under faults counts neither as late nor as again, nor does the time in which nobody looks, from the
 storm's end to the final reads; for lateness nor does what the system may take to recover from each fault.
 
@@ -85,6 +86,8 @@ ASKED, ACKED, DELIVERED = range(3)
 
 COUNTED = ("sent", "acked", "delivered", "redelivered", "undelivered", "unknown")
 """Counts that travel with the findings, without examples."""
+MISSING = "#missing"
+"""Another: of those that were never delivered, how many are not legally lost."""
 LATENESS = "#lateness_us "
 """The same, one count for each bin of a logarithmic histogram."""
 
@@ -184,14 +187,13 @@ class DelayChecker:
         statistics: dict[str, Any] = {
             name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
         }
+        missing = found.pop(MISSING).count if MISSING in found else 0
         bins = {int(name.removeprefix(LATENESS)): found.pop(name).count for name in list(found) if LATENESS in name}
         if bins:
             statistics["lateness"] = {"first delivery": quantiles_ns(bins)}
         undecided = []
-        if self.latest_ms is not None and statistics["undelivered"]:
-            undecided.append(
-                f"{statistics['undelivered']} acked messages were never delivered, so it is unknown how late"
-            )
+        if self.latest_ms is not None and missing:
+            undecided.append(f"{missing} acked messages were never delivered, so it is unknown how late")
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
@@ -338,6 +340,10 @@ class _Messages:
         )
         for name, which in zip(COUNTED, counts, strict=True):
             findings.add(f"#{name}", int(which.sum()), ())
+        gone = np.flatnonzero((self.acked >= 0) & ~was)
+        for excuse, some in self.excuses.split("lost", self.index[self.stated_by[gone]], self.index[self.acked[gone]]):
+            if excuse is None:
+                findings.add(MISSING, len(some), ())
 
     def _report_copies(self, findings: Findings, unwatched: Unwatched, again_ns: int) -> None:
         """Messages of which a second copy came long after the first."""

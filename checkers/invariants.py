@@ -7,7 +7,7 @@ held against what is legal, by the time at which it was found.
 What breaks it, by name:
   unheld-ack         a replica that may be elected lacked what had been acknowledged
   not-durable        a node that started again lacked what it had vouched for as durable
-  too-few-in-sync    a write was taken while fewer replicas were in sync than it demands
+  too-few-in-sync    a write was taken or acknowledged while fewer replicas were in sync than it demands
   laggard-in-sync    a replica counted as in sync long after it had fallen behind
   beyond-log         a node took more for confirmed, or had more in its queues, than its log held
   passing-offset     a consumer's offset stayed beyond the end of its queue when the log had become shorter
@@ -24,6 +24,7 @@ What breaks it, by name:
   needless-shrink    a replica that had just said that it holds everything was put out of the in-sync set
   stale-change       the in-sync set was replaced by who knew an older one, or led no more
   stale-answer       a request was answered by a state older than what was decided before it was made
+  deleted-early      a node deleted data before it had kept them for as long as is promised
   returned-tail      what a node had cut from its log, durably, was there again when it started again
 
 A run whose environment cannot watch (any but the simulator), or of a system that brings no invariants, has none broken.
@@ -59,8 +60,9 @@ class Invariants:
             usually="It answered before the fsync, or took a failed one for a success.",
         ),
         "too-few-in-sync": Meaning(
-            says="A write was taken while fewer replicas were in sync than it demands.",
-            usually="The demand is not checked, or against a set that is not the current one.",
+            says="A write was taken, or acknowledged, while fewer replicas were in sync than it demands.",
+            usually="The demand is not checked, or against a set that is not the current one; or the set shrank while "
+            "the write waited.",
         ),
         "laggard-in-sync": Meaning(
             says="A replica counted as in sync long after it had fallen behind.",
@@ -125,6 +127,10 @@ class Invariants:
         "stale-answer": Meaning(
             says="A request was answered by a state older than what was decided before it was made.",
             usually="A leader answers without asking whether it still leads, or before it knows what others decided.",
+        ),
+        "deleted-early": Meaning(
+            says="A node deleted data before it had kept them for as long as is promised.",
+            usually="Ages are told by a clock that jumps, or by when a file was begun and not by its last write.",
         ),
         "returned-tail": Meaning(
             says="What a node had cut from its log was there again when it started again.",

@@ -15,7 +15,8 @@ It takes histories of the log workload with `send-batch`, `filtered-poll`, `fina
 the tag of message m is m modulo the number of tags. Only queues that were read to their end at every replica are
 judged. Of polls by tag in the storm a skip is one only where nothing may legally have been lost: otherwise the log may
 have been another at that time. What nodes say whose disks were damaged for good proves nothing, nor what any node says
-after damage that spreads: entries of queues and of indexes have no checksums.
+after damage that spreads: entries of queues and of indexes have no checksums. Where messages expire while the final
+reads go on, or earlier at one replica than at another, an excuse names what is seen of that, for the whole run.
 
 Mutants it kills: torn-batch, filter-skips-one, index-not-durable.
 """
@@ -97,9 +98,12 @@ class FeaturesChecker:
         facts = engine.mapped(rows, facts_of, FACTS)
         is_strict = not request.excuses and not request.legal
         doubted = _doubted(request.run, final.nodes)
-        kernel = partial(queue_findings, final=final, tags=self.tags, is_strict=is_strict, doubted=doubted)
+        excused = {name: place for place, each in reversed([*enumerate(request.excuses)]) for name in each.anomalies}
+        kernel = partial(
+            queue_findings, final=final, tags=self.tags, is_strict=is_strict, doubted=doubted, excused=excused
+        )
         findings = engine.grouped(facts, ("key",), kernel, FINDINGS)
-        return judged(gathered_findings(engine, findings), legal={}, undecided=[], statistics={})
+        return judged(gathered_findings(engine, findings, request.excuses), legal={}, undecided=[], statistics={})
 
 
 def _doubted(run: RunUnderCheck | None, nodes: tuple[str, ...]) -> frozenset[str]:
@@ -144,9 +148,15 @@ def _fact(kind: int, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def queue_findings(
-    facts: pa.Table, *, final: FinalReads, tags: int, is_strict: bool, doubted: frozenset[str]
+    facts: pa.Table,
+    *,
+    final: FinalReads,
+    tags: int,
+    is_strict: bool,
+    doubted: frozenset[str],
+    excused: Mapping[str, int],
 ) -> pa.Table:
-    """Kernel over all FACTS of a queue."""
+    """Kernel over all FACTS of a queue. `excused`: anomaly -> place of the excuse that names it."""
     rows = sorted(facts.to_pylist(), key=lambda row: (row["index"], row["kind"]))
     findings = Findings()
     queue = rows[0]["key"]
@@ -173,7 +183,7 @@ def queue_findings(
             if is_strict or row["kind"] == FINAL_FILTERED:
                 found["filtered-skip"] += _skipped(row, log, tags)
     for name, examples in found.items():
-        findings.add(name, len(examples), examples[:EXAMPLES])
+        findings.add(name, len(examples), examples[:EXAMPLES], excused.get(name))
     return findings.table()
 
 

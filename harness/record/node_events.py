@@ -13,6 +13,7 @@ are passed over, and so is a line that was torn:
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
   recovered    end                                                         after a start its log ends there
+  deleted      to, forced                                                  all before is no more; for want of room?
   set_aside    start, end                                                  it kept what its master lacks beside its log
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
 
@@ -73,6 +74,7 @@ COLUMNS = {
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},
     "recovered": {"end": "end"},
+    "deleted": {"end": "to", "allowed": "forced"},
     "set_aside": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
 }

@@ -81,6 +81,8 @@ class RequestCode(IntEnum):
     KEY_VALUE_TRANSACTION = 20013
     COMPARE_LOG = 20020
     """A slave asks a configured master for the checksum of a part of its log."""
+    GET_QUEUE_OFFSETS_AT = 20021
+    """A slave asks its master where queues stood at an offset of the log."""
     CONTROLLER_ADD_MEMBER = 20100
     CONTROLLER_REMOVE_MEMBER = 20101
     CONTROLLER_TRANSFER_LEADERSHIP = 20102

@@ -18,6 +18,10 @@ def check_name(name: str) -> None:
     topic.check_name(name, "group", MAX_NAME)
 
 
+BROKER_ID_WHEN_SLOW: Final = 1
+"""Whom to ask who is far behind, unless the group says otherwise: RocketMQ's first slave."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroup:
     """Only `may_consume` is acted upon; the rest is kept for those who ask."""
@@ -30,7 +34,7 @@ class ConsumerGroup:
     retry_queues: int = 1
     retry_max_times: int = 16
     broker_id: int = 0
-    broker_id_when_slow: int = 1
+    broker_id_when_slow: int = BROKER_ID_WHEN_SLOW
     tells_changes_of_ids: bool = True
 
     def __post_init__(self) -> None:

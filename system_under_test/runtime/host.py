@@ -133,6 +133,9 @@ class Disk(Protocol):
     async def replace(self, source: str, target: str) -> None:
         """Rename over `target`, atomically and durably: on return the new name survives power loss."""
 
+    def used_share(self) -> float:
+        """How much of the device's space is in use, from 0 to 1."""
+
 
 class Host(Protocol):
     name: str

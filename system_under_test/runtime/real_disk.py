@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -164,6 +165,11 @@ class RealDisk:
                 await run(self._executor, _fsync_directories, old.parent, self._root)
         except OSError as error:
             raise _disk_fault(error) from error
+
+    def used_share(self) -> float:
+        usage = shutil.disk_usage(self._root)
+        # What is reserved for others is as good as used.
+        return 1.0 - usage.free / usage.total if usage.total else 1.0
 
     def close(self) -> None:
         self._executor.shutdown(wait=False)

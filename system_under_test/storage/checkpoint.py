@@ -33,6 +33,11 @@ class Checkpoint:
     index_entries: Mapping[str, int] | None = None
     """File of the index → how many of its entries are durable. None: there is no index of what is dispatched."""
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """How often the log had begun anew, and where it begins."""
+        return self.beginnings, self.min_offset
+
 
 class CheckpointFile:
     """The durable checkpoint of one store."""

@@ -34,7 +34,6 @@ from system_under_test.storage.message import (
     encode_blank,
     flags_of,
     peek_size,
-    store_timestamp_ms,
 )
 
 _SCAN_BYTES = 1 << 16
@@ -59,7 +58,7 @@ class CommitLog:
         self._disk = disk
         self._digest = digest
         self._directory = directory
-        self._segment_bytes = segment_bytes
+        self.segment_bytes = segment_bytes
         self._segments: list[_Segment] = []
         self._note_path = f"{directory}.beginning"
         self._note_file: File | None = None
@@ -85,9 +84,9 @@ class CommitLog:
 
         Raises MessageTooLarge, DiskFull, StorageFailed. The log must end at a message boundary.
         """
-        if size + BLANK_BYTES > self._segment_bytes:
-            raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self._segment_bytes}")
-        room = self._segment_bytes - self.max_offset % self._segment_bytes
+        if size + BLANK_BYTES > self.segment_bytes:
+            raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self.segment_bytes}")
+        room = self.segment_bytes - self.max_offset % self.segment_bytes
         if size + BLANK_BYTES > room:
             self._append_within_segment(encode_blank(room))
         return self.max_offset
@@ -102,29 +101,37 @@ class CommitLog:
         return self.max_offset
 
     def append_raw(self, offset: int, data: bytes) -> None:
-        """Append bytes as the master sent them; an empty log starts at `offset`.
+        """Append bytes as the master sent them.
 
-        Raises BadOffset unless `offset` is the log's end (or a segment's start, if the log is empty), DiskFull,
-        StorageFailed. After DiskFull a part may be written; the log's end tells.
+        Raises BadOffset unless `offset` is the log's end, DiskFull, StorageFailed. After DiskFull a part may be
+        written; the log's end tells.
         """
         if offset != self.max_offset:
-            if self.max_offset != self.min_offset or offset % self._segment_bytes:
-                raise BadOffset(f"bytes for {offset}, the log ends at {self.max_offset}")
-            self._drop_empty_segments()
-            self._write_beginning(offset)
-            self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
-            self._digest.start_at(offset, self.read)
+            raise BadOffset(f"bytes for {offset}, the log ends at {self.max_offset}")
         position = 0
         while position < len(data):
-            room = self._segment_bytes - self.max_offset % self._segment_bytes
+            room = self.segment_bytes - self.max_offset % self.segment_bytes
             piece = data if position == 0 and len(data) <= room else data[position : position + room]
             self._append_within_segment(piece)
             position += len(piece)
 
+    def check_beginning(self, offset: int) -> None:
+        """Raises BadOffset unless the log is empty and may begin there: at a segment's start."""
+        if self.max_offset != self.min_offset or offset % self.segment_bytes:
+            raise BadOffset(f"the log, {self.min_offset} to {self.max_offset}, cannot begin anew at {offset}")
+
+    def begin_at(self, offset: int) -> None:
+        """Let the log, which is empty, begin anew at a segment's start. Raises BadOffset where it cannot."""
+        self.check_beginning(offset)
+        self._drop_empty_segments()
+        self._write_beginning(offset)
+        self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
+        self._digest.start_at(offset, self.read)
+
     def _append_within_segment(self, data: bytes) -> None:
         if self.failed:
             raise StorageFailed("the device failed before")
-        if not self._segments or self._segments[-1].size == self._segment_bytes:
+        if not self._segments or self._segments[-1].size == self.segment_bytes:
             self._segments.append(self._open_segment(self.max_offset))
         segment = self._segments[-1]
         try:
@@ -201,7 +208,7 @@ class CommitLog:
 
     def end_after_cut(self, offset: int) -> int:
         """Where the log ends when it is cut at `offset`: there, or, before its first byte, at that segment's start."""
-        return offset if offset >= self.min_offset else offset - offset % self._segment_bytes
+        return offset if offset >= self.min_offset else offset - offset % self.segment_bytes
 
     async def truncate(self, offset: int, boundary: int) -> None:
         """Cut the log at `offset`, durably; what is left is durable as well. Later segments go first, so that a crash
@@ -242,14 +249,11 @@ class CommitLog:
             segment.file.close()
             self._disk.remove(segment.path)
             self.min_offset = self._segments[0].start
+        # Every file begins with a message.
+        self._boundary = max(self._boundary, self.min_offset)
 
     def segment_starts(self) -> tuple[int, ...]:
         return tuple(segment.start for segment in self._segments)
-
-    def first_store_timestamp_ms(self, segment_start: int) -> int | None:
-        """When the first message of a segment was stored, or None if it holds no whole one."""
-        data = self.read(segment_start, 64)
-        return store_timestamp_ms(data, 0) if len(data) == 64 and peek_size(data, 0) > 0 else None
 
     # reading
 
@@ -257,7 +261,7 @@ class CommitLog:
         """Up to `length` bytes from `offset` on, ending at the latest where its segment or the log ends."""
         if not self.min_offset <= offset < self.max_offset:
             return b""
-        segment = self._segments[(offset - self._segments[0].start) // self._segment_bytes]
+        segment = self._segments[(offset - self._segments[0].start) // self.segment_bytes]
         return segment.file.read_at(offset - segment.start, min(length, segment.start + segment.size - offset))
 
     def headers(self, start: int, end: int) -> Iterator[MessageHeader]:
@@ -304,7 +308,7 @@ class CommitLog:
 
     def _size_at(self, data: bytes, position: int, offset: int) -> int:
         """The size of the message or blank that starts here; too few bytes to tell count as a whole header."""
-        room = self._segment_bytes - offset % self._segment_bytes
+        room = self.segment_bytes - offset % self.segment_bytes
         size = peek_size(data, position)
         if size < 0:
             size = BLANK_BYTES
@@ -353,7 +357,7 @@ class CommitLog:
         while self.max_offset in starts:
             self._segments.append(self._open_segment(self.max_offset))
             self.max_offset += self._segments[-1].size
-            if self._segments[-1].size < self._segment_bytes:
+            if self._segments[-1].size < self.segment_bytes:
                 break
 
     async def recover(self, checked_offset: int) -> None:

@@ -94,6 +94,10 @@ class ConsumeQueue:
         del self._offsets[:gone], self._sizes[:gone], self._tags[:gone]
         self.min_offset += gone
 
+    def offset_at(self, physical_offset: int) -> int:
+        """The queue offset of the first message at `physical_offset` or behind it, as far as there are entries."""
+        return self.min_offset + bisect_left(self._offsets, physical_offset)
+
     def pack(self, start: int, end: int) -> bytes:
         """The entries of queue offsets [start, end) as they stand in files."""
         first = start - self.min_offset
@@ -131,6 +135,7 @@ class ConsumeQueues:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
         self._files: dict[str, _QueueFile] = {}
         self._retired: list[str] = []
+        self._beginnings: dict[tuple[str, int], int] = {}
 
     def get(self, topic: str, queue_id: int) -> ConsumeQueue | None:
         return self._queues.get((topic, queue_id))
@@ -139,6 +144,7 @@ class ConsumeQueues:
         queue = self._queues.get((topic, queue_id))
         if queue is None:
             queue = self._queues[topic, queue_id] = self._new_queue(topic, queue_id)
+            queue.min_offset = self._beginnings.get((topic, queue_id), 0)
         return queue
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
@@ -160,6 +166,24 @@ class ConsumeQueues:
                 queue.append(first + position, *row)
             file.end = queue.max_offset
 
+    def know_beginnings(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Where queues begin that have no message in the log: (topic, queue id) -> queue offset."""
+        self._beginnings = dict(offsets)
+        for topic, queue_id in offsets:
+            self.get_or_create(topic, queue_id)
+
+    def begin_anew(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Drop all queues, in memory; they begin at these offsets, others at 0."""
+        for name in list(self._files):
+            self._retire(name)
+        self._queues.clear()
+        self.know_beginnings(offsets)
+
+    def offsets_at(self, physical_offset: int) -> dict[tuple[str, int], int]:
+        """The queue offset of each queue's first message at `physical_offset` or behind it, where that is not 0."""
+        offsets = {key: queue.offset_at(physical_offset) for key, queue in self._queues.items()}
+        return {key: offset for key, offset in offsets.items() if offset}
+
     def truncate(self, physical_offset: int) -> None:
         """Drop, in memory, the entries of messages that reach beyond `physical_offset`; `persist` makes it durable."""
         for queue in self._queues.values():
@@ -178,10 +202,14 @@ class ConsumeQueues:
         for key, queue in list(self._queues.items()):
             if queue.topic == topic:
                 del self._queues[key]
-                file = self._files.pop(queue.name, None)
-                if file is not None:
-                    file.file.close()
-                    self._retired.append(file.path)
+                self._retire(queue.name)
+        self.know_beginnings(self._beginnings)
+
+    def _retire(self, name: str) -> None:
+        file = self._files.pop(name, None)
+        if file is not None:
+            file.file.close()
+            self._retired.append(file.path)
 
     def durable_entries(self) -> dict[str, tuple[int, int]]:
         """Queue name → (first, end) of its file, as far as the last `persist` and the cuts since allow."""

@@ -12,8 +12,9 @@ without the entry its next writes would count as those of the epoch before.
 
 The end of an entry is the start of the next one, for the last entry the end of the log.
 
-Not established here: that a replica whose first files are deleted can still be compared. Deletion moves the first
-start up, so such a pair may have no point in common although the bytes agree; a human decides then.
+Where files are deleted, entries whose bytes are gone go and the first start moves up. Two logs that have no such entry
+are therefore compared from where the later of them begins (`seen_from`). One that ends before the other begins has no
+point in common with it although the bytes would agree (`is_before`): what follows its end is gone.
 """
 
 from __future__ import annotations
@@ -102,6 +103,10 @@ class EpochMap:
         """What a replica cut at `point` takes over from this, its master's, map."""
         return self.truncate_suffix(point)
 
+    def seen_from(self, offset: int) -> EpochMap:
+        """What it says of the bytes from `offset` on; an epoch that ended before has none there, but is known."""
+        return EpochMap((epoch, max(start, offset)) for epoch, start in self.entries)
+
     def delete_prefix(self, min_offset: int) -> EpochMap:
         """What is left when the log begins at `min_offset`: entries all of whose bytes are gone go, the first moves up.
 
@@ -134,6 +139,57 @@ def truncation_point(own: EpochMap, own_end: int, theirs: EpochMap, their_end: i
             return min(end, their_end if their_entry_end is None else their_entry_end)
         end = entry.start_offset
     return None
+
+
+def agree_behind(begin: int, own: EpochMap, theirs: EpochMap) -> bool:
+    """Whether no epoch starts behind `begin` at two places."""
+    starts = dict(theirs.entries)
+    return all(
+        starts.get(epoch, start) == start or min(starts[epoch], start) <= begin for epoch, start in own if start > begin
+    )
+
+
+def is_before(own: EpochMap, own_end: int, theirs: EpochMap) -> bool:
+    """Whether all of this log lies before the first byte that is left of theirs: what they have begins in an epoch that
+    this log does not know yet, or in its newest one, behind its end."""
+    if own.last is None or not theirs.entries:
+        return False
+    first = theirs.entries[0]
+    newest = own.last.master_epoch
+    return newest < first.master_epoch or (newest == first.master_epoch and own_end < first.start_offset)
+
+
+def common_point(
+    own: EpochMap,
+    own_begin: int,
+    own_end: int,
+    theirs: EpochMap,
+    their_end: int,
+    point: Callable[[EpochMap, int, EpochMap, int], int | None] = truncation_point,
+) -> int | None:
+    """Where this log, which begins at `own_begin`, must be cut to agree with theirs, which begins with its first entry;
+    at `own_begin` nothing is left of it. None: nothing in common.
+    """
+    found = point(own, own_end, theirs, their_end)
+    begin = max(own_begin, theirs.entries[0].start_offset if theirs.entries else 0)
+    if found is None and begin <= own_end and agree_behind(begin, own, theirs):
+        # What this log holds of an epoch that ended before can be held against nothing. That theirs ended before says
+        # that all of this log is to be cut.
+        return point(own.delete_prefix(begin), own_end, theirs.seen_from(begin), their_end)
+    return found
+
+
+def taken_over(own: EpochMap, theirs: EpochMap, point: int) -> EpochMap:
+    """What a replica cut at `point` notes: its master's entries, and before these its own, where its log begins
+    earlier."""
+    taken = list(theirs.entries_up_to(point))
+    if not taken:
+        return EpochMap()
+    first = taken[0]
+    earlier = [entry for entry in own if entry.master_epoch <= first.master_epoch]
+    if earlier and earlier[-1].master_epoch == first.master_epoch:
+        taken[0] = min(first, earlier.pop())
+    return EpochMap([*(entry for entry in earlier if entry.start_offset <= taken[0].start_offset), *taken])
 
 
 class EpochFile:

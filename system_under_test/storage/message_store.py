@@ -9,6 +9,9 @@ What it promises:
 - `truncate` is durable as a whole before it returns, and a crash in its midst leaves what `open` can put right. The
   checkpoint is lowered first (it may lag, never lead), then the log is cut (epochs beyond the log's end are corrected
   at the next open; a log that outlives its epochs would ascribe bytes to the wrong master), then the rest.
+- Files are deleted from the log's beginning only, never the last one, and only what is flushed, confirmed and
+  dispatched. Queues go on with their offsets whether or not any message of theirs is left; where the log begins is
+  durable, with the queues' offsets there, before anything goes.
 
 A device that fails under a write or an fsync raises StorageFailed from then on; the flush task dies of it, and with
 it the process.
@@ -24,8 +27,11 @@ from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.batch import Batch
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
-from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.errors import BadOffset, MessageTooLarge
+from system_under_test.storage.file_ages import FileAges
+from system_under_test.storage.file_cleaner import FileAge
 from system_under_test.storage.forgotten_topics import ForgottenTopics
+from system_under_test.storage.log_beginning import LogBeginning, LogBeginningFile, QueueOffsets
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.lookups import Lookups
 from system_under_test.storage.message import (
@@ -69,6 +75,7 @@ class MessageStore:
         self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
+        self._confirm_told = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
         self._cut_at: int | None = None
@@ -77,6 +84,8 @@ class MessageStore:
         self._changes = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self.epochs = parts.epoch_file(host.disk, f"{directory}/epochFileCheckpoint")
+        self._beginning = LogBeginningFile(host.disk, f"{directory}/logBeginning")
+        self._ages = FileAges(host.disk, f"{directory}/fileAges")
         self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
         self.timer_progress = TimerProgress(host.disk, f"{directory}/config/timercheck")
@@ -92,9 +101,13 @@ class MessageStore:
         """Recover, then start flushing and checkpointing. Raises StorageFailed, StorageCorrupt."""
         self.unclean_start = self._disk.exists(self._abort_path)
         known = self._durable_checkpoint = self._checkpoint_file.load()
-        self._log.load(None if known is None else (known.beginnings, known.min_offset))
+        self._beginning.load()
+        self._ages.load()
+        begun = known or self._beginning.known
+        self._log.load(None if begun is None else begun.place)
         checkpoint = known if known and known.beginnings == self._log.beginnings else Checkpoint()
         await self._log.recover(checkpoint.checked_offset)
+        await self._ages.keep(self._full_segments())
         self._forgotten.load()
         await self._recover_queues(checkpoint)
         self.rebuild_queue_offset_table()
@@ -115,6 +128,9 @@ class MessageStore:
             self._host.spawn(self._flusher.run(), "store flush"),
             self._host.spawn(self._checkpoint_often(), "store checkpoint"),
         ]
+        if self._config.cleaning is not None:
+            cleaner = self._parts.file_cleaner(self._host, self, self._config.cleaning)
+            self._tasks.append(self._host.spawn(cleaner.run(), "file cleaner"))
 
     async def stop(self) -> None:
         """Flush and checkpoint everything and mark the shutdown as clean; nothing may be written any more."""
@@ -194,16 +210,12 @@ class MessageStore:
         return results
 
     def append_replicated(self, offset: int, data: bytes) -> None:
-        """Append bytes as the master sent them; they may be cut anywhere. An empty log starts at `offset`.
+        """Append bytes as the master sent them; they may be cut anywhere.
 
-        Raises BadOffset unless `offset` is the log's end (or, if it is empty, a segment's start), DiskFull,
-        StorageFailed.
+        Raises BadOffset unless `offset` is the log's end, DiskFull, StorageFailed.
         """
         assert self._cut_at is None, "an append while the log is being cut"
-        started_anew = offset != self._log.max_offset
         self._log.append_raw(offset, data)
-        if started_anew:
-            self._dispatched_offset = self._confirm_offset = self._noted_boundary = offset
         self._flusher.written()
         self.dispatch()
 
@@ -242,28 +254,45 @@ class MessageStore:
     def confirm_offset(self) -> int:
         return self._confirm_offset
 
+    @property
+    def is_part(self) -> bool:
+        """The log began in the midst of a master's, and lacks messages that had not expired there."""
+        beginning = self._beginning.of(self._log.beginnings)
+        return beginning is not None and beginning.is_part
+
     def advance_confirm_offset(self, offset: int) -> None:
         """Take over a confirm offset (at most the log's end) if it is greater, and dispatch up to it."""
         offset = self._parts.confirmable(offset, self._log.max_offset if self._cut_at is None else self._cut_at)
         if offset > self._confirm_offset:
             self._confirm_offset = offset
             self.dispatch()
-            if self._dispatched_offset >= self._confirm_due:
+            if min(self._dispatched_offset, offset) >= self._confirm_due:
                 self.log_confirmed()
 
     def log_confirmed(self) -> None:
         """Tell the event log how far whole messages are confirmed, which happens now and then while that moves."""
         newest = self.epochs.map.last
         epoch = 0 if newest is None else newest.master_epoch
-        self._host.log("confirmed", offset=self._dispatched_offset, master_epoch=epoch)
-        self._confirm_due = self._dispatched_offset + CONFIRM_LOG_BYTES
+        self._confirm_told = self._whole_confirmed_offset()
+        self._host.log("confirmed", offset=self._confirm_told, master_epoch=epoch)
+        self._confirm_due = self._confirm_told + CONFIRM_LOG_BYTES
+
+    def _whole_confirmed_offset(self) -> int:
+        """The end of the last whole message that is confirmed."""
+        if self._dispatched_offset <= self._confirm_offset:
+            return self._dispatched_offset
+        end = max(self._log.min_offset, min(self._confirm_told, self._confirm_offset))
+        for header in self._log.headers(end, self._confirm_offset):
+            end = header.physical_offset + header.size
+        return end
 
     def _written(self, start: int, end: int, checksum: int) -> None:
         self._host.log("written", start=start, end=end, checksum=checksum)
 
     def dispatch(self) -> None:
         """Bring the consume queues up to the confirm offset."""
-        limit = self._parts.dispatch_limit(self._confirm_offset, self._log.max_offset)
+        end = self._log.max_offset
+        limit = end if self._config.reads_uncommitted else self._parts.dispatch_limit(self._confirm_offset, end)
         if limit <= self._dispatched_offset:
             return
         touched: dict[str, ConsumeQueue] = {}
@@ -310,14 +339,23 @@ class MessageStore:
         least, end = queue.min_offset, queue.max_offset
         status, next_offset = place_of_read(queue_offset, least, end)
         messages: list[bytes] = []
+        end_offset = self._log.max_offset
         if status is GetStatus.FOUND:
             entries = queue.range(queue_offset, max_count if wanted is None else MAX_FILTERED)
             messages, passed = self._parts.select_messages(entries, self._log.read, max_count, max_bytes, wanted)
             next_offset = queue_offset + passed
+            if passed:
+                last = queue.entry(next_offset - 1)
+                end_offset = last.physical_offset + last.size
             if not messages:
                 status = GetStatus.NO_MATCHED_MESSAGE
         return GetResult(
-            status=status, messages=tuple(messages), next_offset=next_offset, min_offset=least, max_offset=end
+            status=status,
+            messages=tuple(messages),
+            next_offset=next_offset,
+            min_offset=least,
+            max_offset=end,
+            behind_bytes=self._log.max_offset - end_offset,
         )
 
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
@@ -424,7 +462,8 @@ class MessageStore:
     async def truncate(self, offset: int) -> None:
         """Cut the log at `offset` and everything that reaches beyond it; durable on return.
 
-        Epochs that start beyond `offset` go as well; the caller then takes over its master's entries. Readers see
+        Before the log's first byte that is its beginning anew: nothing is left, and which offsets queues had there is
+        not known. Epochs that start beyond `offset` go as well; the caller then takes over its master's. Readers see
         nothing of the cut part from the moment of the call. Waiters for its flush get LogTruncated. Raises
         ValueError beyond the log's end, StorageFailed.
         """
@@ -433,7 +472,7 @@ class MessageStore:
         offset = self._log.end_after_cut(offset)
         self._host.log("truncated", to=offset, from_=self._log.max_offset)
         self._cut_at = offset
-        self._confirm_due = 0
+        self._confirm_due = self._confirm_told = 0
         self._queues.truncate(offset)
         self._index.truncate(offset)
         cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]
@@ -451,11 +490,18 @@ class MessageStore:
         self._flusher.truncated(offset)
         async with self._changes:
             self._host.reached("about-to-truncate")
+            offset = self._end_after_deletions(offset)
+            is_emptied = offset < self._log.min_offset
+            if is_emptied:
+                await self._beginning.replace(None)
+            await self._ages.keep(start for start in self._full_segments() if start + self._log.segment_bytes <= offset)
             await self._lower_checkpoint(offset)
             await self._forgotten.replace(self._forgotten.up_to(offset))
             self._host.reached("checkpoint-lowered")
             await self._log.truncate(offset, self._dispatched_offset)
             self._host.reached("log-cut")
+            if is_emptied:
+                self._queues.begin_anew({})
             await self._queues.persist()
             await self._index.persist()
             self.rebuild_queue_offset_table()
@@ -466,6 +512,15 @@ class MessageStore:
             # Queues without messages do not say how far they had come.
             self.dispatch()
         self._host.reached("truncated", **self._whole())
+
+    def _end_after_deletions(self, offset: int) -> int:
+        """Where a cut at `offset` lets the log end; files may have been deleted since it was asked for."""
+        end = self._log.end_after_cut(offset)
+        if end < offset:
+            self._cut_at = end
+            self._dispatched_offset = min(self._dispatched_offset, end)
+            self._confirm_offset = min(self._confirm_offset, end)
+        return end
 
     def _drop_cut_batch(self) -> None:
         """Of a batch that was shown and is being cut in its midst nothing stays: the log still says which it was."""
@@ -511,31 +566,93 @@ class MessageStore:
 
     # files
 
-    async def delete_files_before(self, offset: int) -> None:
-        """Drop the segments that end at `offset` or before, as far as they are dispatched; the last one stays."""
+    def queue_offsets_at(self, offset: int) -> QueueOffsets:
+        """Which queue offset each queue's first message has that stands at `offset` or behind it, where that is not 0.
+
+        Raises BadOffset outside of the log.
+        """
+        if not self.min_offset <= offset <= self.max_offset:
+            raise BadOffset(f"the log goes from {self.min_offset} to {self.max_offset}, not to {offset}")
+        offsets = self._queues.offsets_at(offset)
+        for header in self._log.headers(self._dispatched_offset, offset):
+            offsets[header.topic, header.queue_id] = header.queue_offset + 1
+        return offsets
+
+    def knows_beginning_at(self, offset: int) -> bool:
+        """Whether the log, if it is empty, can go on at `offset` and give no queue offset twice."""
+        beginning = self._beginning.of(self._log.beginnings)
+        is_known = offset == 0 if beginning is None else beginning.offset == offset
+        return is_known and offset == self._log.max_offset
+
+    async def begin_at(self, offset: int, queues: QueueOffsets, *, is_part: bool) -> None:
+        """Let the log, which is empty, begin at a file's start, where queues have these offsets; durable on return.
+
+        Raises BadOffset where it is not empty or no file starts there, StorageFailed, DiskFull.
+        """
         async with self._changes:
-            limit = min(offset, self._dispatched_offset, self._log.flushed_offset)
+            self._log.check_beginning(offset)
+            self._host.reached("about-to-begin-log")
+            begun = LogBeginning(
+                beginnings=self._log.beginnings + 1, offset=offset, queues=dict(queues), is_part=is_part
+            )
+            await self._beginning.replace(begun)
+            self._host.log("begun", at=offset, is_part=is_part)
+            self._log.begin_at(offset)
+            self._dispatched_offset = self._confirm_offset = self._noted_boundary = offset
+            self._queues.begin_anew(queues)
+            self.rebuild_queue_offset_table()
+            self._host.reached("log-begun")
+
+    async def is_whole_after_all(self) -> None:
+        """What this log lacks has expired at its master; durable on return. Raises StorageFailed, DiskFull."""
+        async with self._changes:
+            beginning = self._beginning.of(self._log.beginnings)
+            if beginning is not None:
+                await self._beginning.replace(replace(beginning, is_part=False))
+
+    async def delete_files_before(self, offset: int, *, is_forced: bool = False) -> None:
+        """Drop the files that end at `offset` or before, as far as they are flushed, confirmed and dispatched; the last
+        one stays. Raises StorageFailed, DiskFull; then they are still there after a restart.
+        """
+        async with self._changes:
+            limit = min(offset, self._dispatched_offset, self._confirm_offset, self._log.flushed_offset)
             starts = [start for start in self._log.segment_starts() if start <= limit]
             if not starts or starts[-1] <= self._log.min_offset:
                 return
             new_min = starts[-1]
+            self._host.reached("about-to-delete-files")
+            begun = LogBeginning(
+                beginnings=self._log.beginnings,
+                offset=new_min,
+                queues=self._queues.offsets_at(new_min),
+                is_part=is_forced and self.is_part,
+            )
+            await self._beginning.replace(begun)
+            self._host.reached("beginning-noted")
+            self._host.log("deleted", to=new_min, from_=self._log.min_offset, forced=is_forced)
             self._queues.delete_prefix(new_min)
             self._index.delete_prefix(new_min)
             # Of one state: queues that begin behind messages which the log still has would not show these.
             await self._write_checkpoint(new_min)
             self._log.delete_segments_before(new_min)
+            self._queues.know_beginnings(begun.queues)
             await self.epochs.delete_prefix(new_min)
+            self._host.reached("files-deleted")
 
-    async def delete_expired_files(self, retention_s: float) -> None:
-        """Drop the segments whose last message was stored more than `retention_s` ago, by the wall clock."""
-        oldest_ms = self._host.clock.wall_ns() // 1_000_000 - retention_s * 1000
-        expired_until = self._log.min_offset
-        for start in self._log.segment_starts()[1:]:
-            stored_ms = self._log.first_store_timestamp_ms(start)
-            if stored_ms is None or stored_ms > oldest_ms:
-                break
-            expired_until = start
-        await self.delete_files_before(expired_until)
+    async def full_files(self, elapsed_s: float) -> list[FileAge]:
+        """The files behind which the log goes on, oldest first, each with the time since it was first found full, after
+        so many seconds more. Raises StorageFailed.
+        """
+        async with self._changes:
+            full = self._full_segments()
+            try:
+                await self._ages.grow(full, elapsed_s)
+            except DiskFull as error:
+                self._host.log("ages_skipped", reason=str(error))
+            return [FileAge(start + self._log.segment_bytes, self._ages.of(start)) for start in full]
+
+    def _full_segments(self) -> tuple[int, ...]:
+        return self._log.segment_starts()[:-1]
 
     # checkpoint
 
@@ -594,6 +711,11 @@ class MessageStore:
         self._queues.load(checkpoint.queue_entries)
         self._queues.truncate(dispatched)
         self._queues.delete_prefix(self._log.min_offset)
+        beginning = self._beginning.of(self._log.beginnings)
+        if beginning is not None:
+            self._queues.know_beginnings(beginning.queues)
+        elif self._log.min_offset == self._log.max_offset:
+            self._queues.begin_anew({})
         self._drop_forgotten(self._queues)
         self._recover_index(checkpoint, dispatched)
         self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)

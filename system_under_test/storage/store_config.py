@@ -12,6 +12,7 @@ from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.delay_progress import DelayProgress
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.file_cleaner import CleaningRules, FileCleaner
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import MessageHeader
@@ -36,6 +37,10 @@ class StoreConfig:
     index_slots: int = 1 << 16
     index_entries: int = 1 << 18
     """Of each file of the index of keys."""
+    reads_uncommitted: bool = False
+    """Readers see the log to its end, also what may still be cut."""
+    cleaning: CleaningRules | None = None
+    """None: no file is ever deleted."""
     store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 
@@ -92,3 +97,4 @@ class StorageParts:
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
     delay_progress: Callable[[Disk, str], DelayProgress] = DelayProgress
     epoch_file: Callable[[Disk, str], EpochFile] = EpochFile
+    file_cleaner: type[FileCleaner] = FileCleaner

@@ -45,11 +45,13 @@ class GetResult:
     next_offset: int
     min_offset: int
     max_offset: int
+    behind_bytes: int = 0
+    """So much of the log follows the last of these messages."""
 
 
 def place_of_read(queue_offset: int, least: int, end: int) -> tuple[GetStatus, int]:
     """What a read at `queue_offset` of a queue [least, end) meets, and where to read on if nothing is found."""
-    if end == least:
+    if end == 0:
         return GetStatus.NO_MESSAGE_IN_QUEUE, end
     if queue_offset < least:
         return GetStatus.OFFSET_TOO_SMALL, least

@@ -330,6 +330,17 @@ def test_names_are_listed_sorted_by_directory(environment):
     environment.run(body)
 
 
+def test_a_disk_says_how_full_it_is(environment):
+    async def body(environment):
+        disk = (await environment.host("a")).disk
+        before = disk.used_share()
+        disk.open("some/file").append(bytes(1 << 16))
+        assert 0.0 <= before <= 1.0
+        assert 0.0 <= disk.used_share() <= 1.0
+
+    environment.run(body)
+
+
 def test_replace_moves_a_name_over_another(environment):
     async def body(environment: Environment) -> None:
         disk = (await environment.host("a")).disk

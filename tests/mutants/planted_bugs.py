@@ -128,6 +128,14 @@ PLANTED_BUGS = (
         settings={"queues": 1},
     ),
     PlantedBug(
+        mutant="wall-clock-expiry",
+        guarantee="acknowledged messages are kept for as long as is promised (LA)",
+        # What went too early has expired by the time of the final reads.
+        anomalies=LOST | {"deleted-early"},
+        nemesis=("clock",),
+        settings={"retention_s": 40.0},
+    ),
+    PlantedBug(
         mutant="local-read",
         guarantee="a read sees every write completed before it (ST)",
         anomalies=NOT_LINEARIZABLE,

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 from tests.scenarios.broker_cluster import Cluster, play
+from tests.scenarios.test_expired_files import EXPIRING, away_until_its_place_has_expired
 
 OK = "SUCCESS"
 Story = Callable[[Cluster], Coroutine[Any, Any, None]]
@@ -74,12 +76,48 @@ async def a_dirty_tail_is_cut_although_the_new_masters_log_is_longer(cluster: Cl
     assert await cluster.read("b1") == ["a", "b", "c"]
 
 
+async def a_slave_that_began_at_the_last_file_is_not_elected(cluster: Cluster) -> None:
+    letters = [f"{number:04d}" * 1000 for number in range(40)]
+    assert await cluster.send("b1", *letters) == [OK] * len(letters)
+    await cluster.add("b2")
+    await cluster.sleep(20)
+    await cluster.kill("b1")
+    await cluster.sleep(20)
+    await cluster.boot("b1")
+    await cluster.until_master("b1")
+    assert await cluster.read("b1") == letters
+
+
+async def garbage_on_the_port_for_slaves_acknowledges_nothing(cluster: Cluster) -> None:
+    impostor = wire.encode_slave_handshake(wire.SlaveHandshake(False, False, 2))
+    await cluster.cut(("b1", "b2"))
+
+    async def send() -> str:
+        await cluster.sleep(1)
+        return (await cluster.send("b1", "x"))[0]
+
+    sending = cluster.begin(send())
+    await cluster.knock("b1", impostor, wire.encode_ack(0), wire.encode_ack(10**12))
+    assert await sending != OK
+
+
+async def a_slave_whose_place_has_expired_comes_back(cluster: Cluster) -> None:
+    await away_until_its_place_has_expired(cluster)
+    await cluster.until_members(1, 2)
+
+
 STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "flush-lie": (acked_letters_survive_a_loss_of_power, {"brokers": 1, "flushDiskType": "SYNC_FLUSH", "seed": 2}),
     "ack-before-append": (a_slave_holds_what_it_acked_when_master_and_slave_are_killed, {}),
     "dispatch-to-max": (a_tail_that_nobody_acked_is_not_read, {}),
     "ignore-demotion": (an_isolated_master_acks_nothing, {"brokers": 3, "minInSyncReplicas": 2}),
     "shrink-first": (a_master_without_controllers_and_slave_acks_nothing, {}),
+    "last-file-member": (
+        a_slave_that_began_at_the_last_file_is_not_elected,
+        {"brokers": 1, "syncFromLastFile": True},
+    ),
+    "bogus-ack": (garbage_on_the_port_for_slaves_acknowledges_nothing, {"minInSyncReplicas": 2}),
+    "stale-epochs-kept": (a_slave_whose_place_has_expired_comes_back, {"copyAnewWhenExpired": True, **EXPIRING}),
     "truncate-by-epoch-only": (a_dirty_tail_is_cut_although_the_new_masters_log_is_longer, {}),
 }
 

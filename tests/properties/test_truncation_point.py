@@ -12,7 +12,7 @@ from itertools import takewhile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from system_under_test.storage.epoch_file import EpochMap, truncation_point
+from system_under_test.storage.epoch_file import EpochMap, common_point, is_before, taken_over, truncation_point
 
 NODES = 3
 
@@ -59,9 +59,8 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.lists(step, max_size=60))
-def test_the_point_is_the_end_of_the_longest_common_prefix(steps: list[tuple[str, int, int]]) -> None:
+def lived_through(steps: list[tuple[str, int, int]]) -> list[Replica]:
+    """The replicas after all that."""
     replicas = [Replica() for _ in range(NODES)]
     epoch, roles = 0, dict.fromkeys(range(NODES), 0)
     master = replicas[0]
@@ -84,10 +83,49 @@ def test_the_point_is_the_end_of_the_longest_common_prefix(steps: list[tuple[str
             del replica.log[max(0, len(replica.log) - amount) :]
             replica.epochs = replica.epochs.truncate_suffix(len(replica.log))
             replica.connected_in, roles[number] = 0, 0
+    return replicas
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(step, max_size=60))
+def test_the_point_is_the_end_of_the_longest_common_prefix(steps: list[tuple[str, int, int]]) -> None:
+    replicas = lived_through(steps)
     for own in replicas:
         for theirs in replicas:
             point = truncation_point(own.epochs, len(own.log), theirs.epochs, len(theirs.log)) or 0
             assert point == common_prefix(own.log, theirs.log)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(step, min_size=10, max_size=60), st.floats(0, 1), st.floats(0, 1))
+def test_logs_without_their_first_bytes_are_cut_where_they_part_or_known_to_have_nothing_in_common(
+    steps: list[tuple[str, int, int]], own_share: float, their_share: float
+) -> None:
+    replicas = lived_through(steps)
+    for own in replicas:
+        for theirs in replicas:
+            parts_at = common_prefix(own.log, theirs.log)
+            own_begin, their_begin = int(own_share * len(own.log)), int(their_share * len(theirs.log))
+            if own_begin == len(own.log) or their_begin == len(theirs.log):
+                continue
+            ours, others = own.epochs.delete_prefix(own_begin), theirs.epochs.delete_prefix(their_begin)
+            point = common_point(ours, own_begin, len(own.log), others, len(theirs.log))
+            if parts_at > max(own_begin, their_begin):
+                assert point == parts_at
+                assert not is_before(ours, len(own.log), others)
+                check_epochs(taken_over(ours, others, point), theirs.epochs, min(own_begin, their_begin), point)
+            elif is_before(ours, len(own.log), others):
+                assert parts_at <= their_begin, "what is left of theirs holds bytes of this log"
+            else:
+                # Nothing that differs stays: all of the log is cut, or a human decides.
+                assert point is None or point <= max(parts_at, own_begin)
+
+
+def check_epochs(taken: EpochMap, known: EpochMap, begin: int, end: int) -> None:
+    """Of each byte they say the same."""
+    for offset in range(begin, end):
+        one, other = taken.entry_at(offset), known.entry_at(offset)
+        assert (one and one.master_epoch) == (other and other.master_epoch)
 
 
 maps = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5)), max_size=6).map(

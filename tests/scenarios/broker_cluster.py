@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.environment import Link
-from harness.environments.impairment import SlowLink
+from harness.environments.impairment import NarrowLink, SlowLink
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
@@ -70,6 +70,7 @@ class Cluster:
         """Start a broker that was not there from the beginning."""
         self.brokers = tuple(brokers)
         self._environment = environment
+        self._impaired: list[tuple[list[Link], SlowLink | NarrowLink]] = []
         self._host = environment.client_host("client")
         self._remoting = RemotingClient(self._host, 1.0)
         self.grpc = GrpcClient(self._host, 5.0)
@@ -112,6 +113,25 @@ class Cluster:
         links = [Link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
         assert (await self._environment.cut(links)).happened
 
+    async def slow_down(self, *pairs: tuple[str, str], delay_ms: float) -> None:
+        """Both directions of each pair."""
+        await self._impair(pairs, SlowLink(delay_ms=delay_ms, jitter_ms=0))
+
+    async def narrow_down(self, *pairs: tuple[str, str], bytes_per_s: int) -> None:
+        """Both directions of each pair."""
+        await self._impair(pairs, NarrowLink(bytes_per_s=bytes_per_s))
+
+    async def heal_links(self) -> None:
+        """Of what slows them down."""
+        for links, impairment in self._impaired:
+            assert (await self._environment.relieve_links(links, impairment)).happened
+        self._impaired.clear()
+
+    async def _impair(self, pairs: Sequence[tuple[str, str]], impairment: SlowLink | NarrowLink) -> None:
+        links = [Link(a, b) for pair in pairs for a, b in (pair, pair[::-1])]
+        assert (await self._environment.impair_links(links, impairment)).happened
+        self._impaired.append((links, impairment))
+
     async def isolate(self, node: str) -> None:
         """From all nodes; clients still reach it."""
         await self.cut(*((node, other) for other in (*CONTROLLERS, *self.brokers) if other != node))
@@ -119,12 +139,6 @@ class Cluster:
     async def set_clock(self, node: str, seconds: float) -> None:
         """So far from the truth."""
         assert (await self._environment.set_clock(node, offset_s=seconds, rate=1.0)).happened
-
-    async def slow_down(self, a: str, b: str, delay_ms: float) -> None:
-        """Packets between the two take so much longer, each way."""
-        links = [Link(a, b), Link(b, a)]
-        slow = SlowLink(delay_ms=delay_ms, jitter_ms=0)
-        assert (await self._environment.impair_links(links, slow)).happened
 
     async def heal(self) -> None:
         assert (await self._environment.heal()).happened
@@ -135,9 +149,18 @@ class Cluster:
         """Ask this broker, one letter after the other; the response codes' names, or `lost` for no answer."""
         return [await self._send(node, letter, topic) for letter in letters]
 
-    async def read(self, node: str, topic: str = TOPIC, start: int = 0) -> list[str]:
+    async def send_steadily(self, node: str, *, every_s: float, until_s: float) -> str:
+        """The first answer that is no success, if there is any."""
+        while self.now_s < until_s:
+            answer = await self._send(node, "x" * 100, TOPIC)
+            if answer != ResponseCode.SUCCESS.name:
+                return answer
+            await self.sleep(every_s)
+        return ResponseCode.SUCCESS.name
+
+    async def read(self, node: str, topic: str = TOPIC, start: int = 0, group: str = "readers") -> list[str]:
         """All letters that this replica shows, the first of which has the queue offset `start`."""
-        request = PullRequest(topic=topic, queue_id=0, queue_offset=start, max_count=1000, consumer_group="readers")
+        request = PullRequest(topic=topic, queue_id=0, queue_offset=start, max_count=1000, consumer_group=group)
         answer = await self._remoting.invoke(f"{node}:10911", request.encode(), 5.0)
         if answer.code != ResponseCode.SUCCESS:
             return []
@@ -183,6 +206,12 @@ class Cluster:
 
     async def delete_topic(self, node: str, name: str) -> str:
         return await self.ask(node, RemotingCommand.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": name}))
+
+    async def queue_range(self, node: str, topic: str = TOPIC) -> tuple[int, int]:
+        """The queue offsets that this replica shows, its end left out."""
+        request = PullRequest(topic=topic, queue_id=0, queue_offset=0, max_count=1, consumer_group="readers")
+        answer = PullAnswer.decode(await self.answer(f"{node}:10911", request.encode()))
+        return answer.min_offset, answer.max_offset
 
     async def topics(self, node: str) -> dict[str, TopicConfig]:
         """As this replica lists them."""
@@ -287,6 +316,9 @@ class Cluster:
     async def master(self) -> str | None:
         address = (await self.replicas()).master_address
         return None if address is None else address.partition(":")[0]
+
+    async def active_controller(self) -> str:
+        return (await self._controllers.look_for_active()).partition(":")[0]
 
     async def members(self) -> tuple[int, ...]:
         return (await self.replicas()).sync_state_set.members
@@ -412,6 +444,7 @@ def play(
             "mappedFileSizeCommitLog": 64 * 1024,
             "maxMessageSize": 16 * 1024,
             "asyncLearner": name in learners,
+            "slaveReadEnable": True,
             **settings,
             **planted,
         }

@@ -41,6 +41,7 @@ def broker(name: str, settings: Mapping[str, object]) -> NodeSpec:
         "topics": {TOPIC: 1},
         "mappedFileSizeCommitLog": 64 * 1024,
         "maxMessageSize": 16 * 1024,
+        "slaveReadEnable": True,
         **settings,
     }
     return NodeSpec(

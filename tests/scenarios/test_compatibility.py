@@ -52,6 +52,7 @@ def brokers(kind: str, site: str) -> list[NodeSpec]:
         "brokerName": GROUP,
         "namesrvAddr": ";".join(f"{name}:9876" for name in NAME_SERVERS),
         "topics": {TOPIC: 1},
+        "slaveReadEnable": True,
     }
     if kind == "new, controller mode":
         where = CONTROLLERS if site == "old + controllers" else NAME_SERVERS

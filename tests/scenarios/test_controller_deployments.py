@@ -31,6 +31,7 @@ def broker(name: str, name_servers: str, *, alone: bool) -> NodeSpec:
         "namesrvAddr": name_servers,
         "allAckInSyncStateSet": True,
         "topics": {TOPIC: 1},
+        "slaveReadEnable": True,
     }
     return node(name, "broker", config)
 

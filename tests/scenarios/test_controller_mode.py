@@ -5,6 +5,8 @@ M master, S slave, e epoch. b1 is the first master, of epoch 1. Letters stand fo
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from tests.scenarios.broker_cluster import Cluster, play
 
 OK = "SUCCESS"
@@ -117,7 +119,10 @@ def test_5_the_old_master_and_the_longer_slave_are_cut_where_the_new_epoch_begin
         lengths = [(await cluster.log(node)).max_offset for node in ("b3", "b2", "b1")]
         assert lengths == sorted(set(lengths))
 
-        await cluster.kill("b1", "b2")
+        # The controllers have to know that b2 is dead before they look for another master.
+        await cluster.kill("b2")
+        await cluster.sleep(0.1)
+        await cluster.kill("b1")
         await cluster.heal()
         await cluster.until_master("b3")
         await cluster.boot("b1", "b2")
@@ -198,6 +203,36 @@ def test_9_with_two_in_sync_replicas_asked_for_nothing_is_written_to_one():
     play(story, minInSyncReplicas=2)
 
 
+def test_9_a_send_that_waits_while_the_set_becomes_too_small_is_not_acknowledged_and_not_refused():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        # b1 does not know yet: it writes, and waits. Then the set is {b1}.
+        assert await cluster.send("b1", "a", "b") == [WAITED_IN_VAIN, REFUSED]
+        assert await cluster.members() == (1,)
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b2") == ["a"]
+
+    play(story, minInSyncReplicas=2)
+
+
+def test_9_a_send_that_waits_is_acknowledged_once_enough_are_in_sync_again():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2")
+        waiting = cluster.begin(first_of(cluster.send("b1", "a")))
+        await cluster.until_members(1)
+        assert not waiting.done()
+        await cluster.boot("b2")
+        assert await waiting == OK
+        assert await cluster.members() == (1, 2)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == ["a"]
+
+    play(story, minInSyncReplicas=2, slaveTimeout=9_000)
+
+
 def test_9_without_a_majority_of_controllers_sends_go_on_waiting():
     async def story(cluster: Cluster) -> None:
         await cluster.kill("c1", "c2", "c3")
@@ -236,6 +271,24 @@ def test_10_two_of_three_acked_and_the_current_slave_elected_loses_nothing():
     play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
 
 
+def test_10_two_of_three_acked_and_the_lagging_slave_elected_may_lose_what_was_acknowledged_and_read_by_nobody():
+    async def story(cluster: Cluster) -> None:
+        await cluster.cut(("b1", "b2"))
+        assert await cluster.send("b1", *"abc") == [OK] * 3
+        assert await cluster.read("b1") == []
+        assert await cluster.members() == (1, 2, 3)
+        await cluster.kill("b3")
+        await cluster.sleep(0.1)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await cluster.read("b2") == []
+        await cluster.heal()
+        await cluster.boot("b1", "b3")
+        await cluster.until_equal("b1", "b2", "b3")
+
+    play(story, brokers=3, allAckInSyncStateSet=False, inSyncReplicas=2)
+
+
 def test_10_with_one_ack_a_message_may_be_lost_but_no_consumer_has_read_it():
     async def story(cluster: Cluster) -> None:
         await cluster.cut(("b1", "b2"))
@@ -254,15 +307,21 @@ def test_11_neither_of_two_groups_has_read_a_tail_that_is_cut():
         await cluster.until_equal("b1", "b2")
         await cluster.cut(("b1", "b2"))
         assert await cluster.send("b1", "x") == [WAITED_IN_VAIN]
-        for node in ("b1", "b2"):
-            assert await cluster.read(node) == ["a"]
+        for node, group in (("b1", "auditors"), ("b2", "printers")):
+            assert await cluster.read(node, group=group) == ["a"]
         await cluster.kill("b1")
         await cluster.heal()
         await cluster.until_master("b2")
-        assert await cluster.read("b2") == ["a"]
+        for group in ("auditors", "printers"):
+            assert await cluster.read("b2", group=group) == ["a"]
+            await cluster.commit("b2", group, 1)
         await cluster.boot("b1")
         await cluster.until_equal("b1", "b2")
-        assert await cluster.read("b1") == ["a"]
+        assert await cluster.send("b2", "b") == [OK]
+        for group in ("auditors", "printers"):
+            assert await cluster.read("b2", start=1, group=group) == ["b"]
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == ["a", "b"]
 
     play(story)
 
@@ -299,6 +358,43 @@ def test_12_an_idle_slave_stays():
         assert replicas.sync_state_set.epoch == epoch
 
     play(story)
+
+
+def test_12_a_slave_under_steady_load_that_is_always_half_a_second_behind_stays():
+    async def story(cluster: Cluster) -> None:
+        epoch = (await cluster.replicas()).sync_state_set.epoch
+        await cluster.slow_down(("b1", "b2"), delay_ms=500)
+        ends_s = cluster.now_s + 40
+        sending = [cluster.begin(cluster.send_steadily("b1", every_s=0.1, until_s=ends_s)) for _ in range(2)]
+        behind = 0
+        while cluster.now_s < ends_s:
+            logs = [await cluster.log(node) for node in ("b1", "b2")]
+            behind += logs[1].max_offset < logs[0].max_offset
+            await cluster.sleep(1)
+        assert behind > 30
+        assert [await one for one in sending] == [OK, OK]
+        replicas = await cluster.replicas()
+        assert (replicas.sync_state_set.members, replicas.sync_state_set.epoch) == ((1, 2), epoch)
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=1)
+
+
+def test_12_a_slave_far_behind_that_acknowledges_batch_after_batch_leaves():
+    async def story(cluster: Cluster) -> None:
+        await cluster.narrow_down(("b1", "b2"), bytes_per_s=4_000)
+        cut_s = cluster.now_s
+        assert await cluster.send("b1", *["x" * 10_000] * 20) == [OK] * 20
+        before = (await cluster.log("b2")).max_offset
+        await cluster.until_members(1, within_s=25)
+        assert 10 < cluster.now_s - cut_s < 25
+        after = await cluster.log("b2")
+        assert before < after.max_offset < (await cluster.log("b1")).max_offset
+
+        await cluster.heal_links()
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+
+    play(story, allAckInSyncStateSet=False, inSyncReplicas=1, haTransferBatchSize=1024)
 
 
 def test_12_a_learner_copies_everything_and_is_never_waited_for_or_elected():
@@ -360,6 +456,23 @@ def test_17_without_a_majority_of_controllers_sends_go_on_and_a_killed_master_is
     play(story, brokers=3)
 
 
+def test_17_brokers_find_the_active_controller_again_within_one_period():
+    async def story(cluster: Cluster) -> None:
+        first = await cluster.active_controller()
+        await cluster.cut(*((first, other) for other in ("c1", "c2", "c3", "b1", "b2") if other != first))
+        cut_s = cluster.now_s
+        assert [event for event in cluster.said("b1", "active_controller") if event["time"] > cut_s * 1e9] == []
+
+        async def has_found_another() -> bool:
+            events = cluster.said("b1", "active_controller")
+            return bool(events) and events[-1]["address"].partition(":")[0] != first
+
+        # At most a period, and three seconds for the silent one.
+        await cluster.until(has_found_another, 14)
+
+    play(story, syncBrokerMetadataPeriod=1_000_000)
+
+
 def test_18_a_master_back_after_a_clean_stop_goes_on_in_its_epoch_without_a_new_entry():
     async def story(cluster: Cluster) -> None:
         assert await cluster.send("b1", "a") == [OK]
@@ -390,6 +503,10 @@ def test_18_a_master_back_after_a_power_loss_gives_its_mastership_up_to_the_long
         assert await cluster.read("b1") == letters
 
     play(story, seed=DISK_LOSES)
+
+
+async def first_of(answers: Awaitable[list[str]]) -> str:
+    return (await answers)[0]
 
 
 async def shorter_than(cluster: Cluster, node: str, offset: int) -> bool:

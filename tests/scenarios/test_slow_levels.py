@@ -41,7 +41,7 @@ async def storm_of_retries(cluster: Cluster) -> tuple[float, float, float]:
     tasks = [cluster.begin(sent_later(cluster, 2, letter)) for letter in STORM]
     assert [await task for task in tasks] == [OK] * len(STORM)
     await cluster.sleep(begun_s + 4 - cluster.now_s)
-    await cluster.slow_down("b1", "b2", 20)
+    await cluster.slow_down(("b1", "b2"), delay_ms=20)
     await cluster.sleep(begun_s + 5 - cluster.now_s)
     last = cluster.begin(seen_after(cluster, TOPIC, STORM[-1], begun_s + 5))
     assert await send_later(cluster, "b1", 1, "steady", topic="steady") == [OK]

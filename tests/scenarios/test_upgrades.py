@@ -18,6 +18,7 @@ BROKER = {
     "brokerName": GROUP,
     "namesrvAddr": ";".join(f"{name}:9876" for name in NAMES),
     "topics": {TOPIC: 1},
+    "slaveReadEnable": True,
 }
 SLAVE = {**BROKER, "brokerRole": "SLAVE", "brokerId": 1}
 UPGRADED = {**BROKER, "enableControllerMode": True, "controllerAddr": CONTROLLERS, "allAckInSyncStateSet": True}

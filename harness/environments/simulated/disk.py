@@ -172,6 +172,11 @@ class SimulatedDisk:
         await store.loop.sleep_until(store.loop.now_ns + store.fsync_ns())
         store.sync_names_until(change)
 
+    def used_share(self) -> float:
+        """A disk is endless unless it is full."""
+        capacity = self.store.faults.capacity_bytes
+        return 0.0 if capacity is None else min(1.0, self.store.used_bytes / max(1, capacity))
+
 
 def _clean(path: str) -> str:
     parts = [part for part in path.split("/") if part not in ("", ".")]

@@ -37,7 +37,7 @@ async def acknowledged(
     it will stay. `replicated` is what `send_on` gave."""
     code, remark = await _acknowledged(host, store, config, mastership, end_offset, replicated)
     if code is ResponseCode.SUCCESS:
-        host.reached("put-confirmed", end=end_offset)
+        host.reached("put-confirmed", end=end_offset, in_sync=mastership.in_sync)
     else:
         host.reached("put-unconfirmed")
     return code, remark
@@ -72,4 +72,7 @@ async def _acknowledged(
         return ResponseCode.FLUSH_SLAVE_TIMEOUT, "not replicated in time"
     if not replicated.result():
         return ResponseCode.FLUSH_SLAVE_TIMEOUT, "the role was lost before the message was replicated"
+    if not mastership.enough_in_sync():
+        # It was replicated while more were, and became durable here only now.
+        return ResponseCode.FLUSH_SLAVE_TIMEOUT, "too few replicas are in sync by now"
     return ResponseCode.SUCCESS, None

@@ -37,6 +37,8 @@ class Broker:
                 segment_bytes=config.file_bytes,
                 max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
+                reads_uncommitted=config.reads_uncommitted,
+                cleaning=config.cleaning,
                 index_slots=config.index_slots,
                 index_entries=config.index_entries,
                 store_host=host_bytes(f"{config.ip}:{config.listen_port}" if config.ip else self._address),
@@ -65,7 +67,9 @@ class Broker:
             answered=answered,
             compresses=config.compresses_registration,
         )
-        self._services = Services(host, self.store, self.tables, config, self.ha, parts, self._name_servers.changed)
+        self._services = Services(
+            host, self.store, self.tables, config, self.ha, parts, self.roles, self._name_servers.changed
+        )
         processor = Processor(host, self.store, self.tables, config, self.roles, self._services.handlers)
         self._server = RemotingServer(host, processor.handle, self._services.closed, translate=told_publicly)
         self._opened = False

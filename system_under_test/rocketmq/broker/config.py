@@ -14,7 +14,10 @@ from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.rocketmq.version import Version
+from system_under_test.storage.file_cleaner import CleaningRules
 from system_under_test.storage.message_store import FlushMode
+
+HOURS = 24
 
 
 class BrokerRole(Enum):
@@ -70,6 +73,16 @@ class BrokerConfig:
     min_in_sync_replicas: int = 1
     async_learner: bool = False
     sync_from_last_file: bool = False
+    slave_reads: bool = False
+    """A slave answers pulls also while it hears its master."""
+    reads_uncommitted: bool = False
+    """Consumers see the log to its end, also what may still be cut."""
+    in_memory_bytes: int = 8 * 1024**3 * 40 // 100
+    """A consumer that is behind by more than this is sent to a slave, where slaves answer."""
+    copies_anew_when_expired: bool = False
+    """A slave whose log ends before what its master has left empties it and copies all that is left; off: it stops for
+    manual repair."""
+    cleaning: CleaningRules = field(default_factory=CleaningRules)
     ack_after_flush: bool = False
     """A slave acks what is durable instead of what is written."""
     priority: int = 2**31 - 1
@@ -93,6 +106,8 @@ class BrokerConfig:
     max_time_slave_not_caught_up_s: float = 15.0
     check_sync_state_set_s: float = 5.0
     sync_broker_metadata_s: float = 5.0
+    sync_controller_metadata_s: float = 10.0
+    """So often a broker asks which controller is the active one."""
     controller_heartbeat_s: float = 1.0
     controller_patience_ms: int | None = None
     """After so long a silence controllers are to take it for dead; None: after their own time."""
@@ -142,8 +157,7 @@ class _Settings(Settings):
         name = self.text("brokerRole", BrokerRole.ASYNC_MASTER.value)
         broker_id = self.integer("brokerId", 0, minimum=-1)
         controllers = self.addresses("controllerAddr")
-        for ignored in ("controllerDeployedStandAlone", "syncControllerMetadataPeriod"):
-            self._config.get(ignored)
+        self._config.get("controllerDeployedStandAlone")
         if self.flag("enableControllerMode", False):
             if Version.of(self._config) is Version.V4:
                 raise ValueError("enableControllerMode: a broker of version 4 has no such mode")
@@ -167,6 +181,34 @@ class _Settings(Settings):
             return {topic: TopicConfig.of(topic, queues) for topic, queues in sorted(value.items())}
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def in_memory_bytes(self) -> int:
+        memory_bytes = self.integer("physicalMemorySize", 8 * 1024**3)
+        return memory_bytes * self.integer("accessMessageInMemoryMaxRatio", 40, maximum=100) // 100
+
+    def reads_uncommitted(self) -> bool:
+        is_on = self.flag("readUnCommitted", False)
+        if is_on and self.flag("allAckInSyncStateSet", False):
+            raise ValueError(
+                "readUnCommitted: expected false where allAckInSyncStateSet is true, for consumers would read what the "
+                "SyncStateSet has not acknowledged; turn one of them off"
+            )
+        return is_on
+
+    def cleaning(self) -> CleaningRules:
+        hours = self.text("deleteWhen", "04")
+        if not all(hour.isascii() and hour.isdigit() and int(hour) < HOURS for hour in hours.split(";")):
+            raise ValueError(f"deleteWhen: expected hours of the day, 00 to 23, with semicolons between, got {hours!r}")
+        kept_hours = self.integer("fileReservedTime", 72)
+        return CleaningRules(
+            interval_s=self.seconds_from_ms("cleanResourceInterval", 10_000),
+            kept_s=self.seconds_from_ms("fileReservedTimeMillis", kept_hours * 3_600_000, minimum_ms=0),
+            hours=frozenset(int(hour) for hour in hours.split(";")),
+            full_share=self.integer("diskMaxUsedSpaceRatio", 75, minimum=10, maximum=95) / 100,
+            forced_share=self.integer("diskSpaceCleanForciblyRatio", 85, minimum=30, maximum=99) / 100,
+            is_forced=self.flag("cleanFileForciblyEnable", True),
+            files_at_once=self.integer("deleteFileBatchMax", 10, minimum=1),
+        )
 
     def delays(self) -> DelaySettings:
         try:
@@ -249,6 +291,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         controller_heartbeat_s=settings.seconds_from_ms("brokerHeartbeatInterval", 1_000),
         controller_timeout_s=settings.seconds_from_ms("controllerRequestTimeout", 3_000),
         sync_broker_metadata_s=settings.seconds_from_ms("syncBrokerMetadataPeriod", 5_000),
+        sync_controller_metadata_s=settings.seconds_from_ms("syncControllerMetadataPeriod", 10_000),
         register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
         compresses_registration=settings.flag("compressedRegister", False),
         retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
@@ -263,6 +306,7 @@ def _replication(settings: _Settings) -> dict[str, Any]:
         min_in_sync_replicas=settings.integer("minInSyncReplicas", 1, minimum=1),
         async_learner=settings.flag("asyncLearner", False),
         sync_from_last_file=settings.flag("syncFromLastFile", False),
+        copies_anew_when_expired=settings.flag("copyAnewWhenExpired", False),
         ack_after_flush=settings.flag("ackAfterFlush", False),
         replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
         ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES),
@@ -286,6 +330,7 @@ def _storage(settings: _Settings) -> dict[str, Any]:
         store_path=settings.path("storePathRootDir", "store"),
         file_bytes=settings.integer("mappedFileSizeCommitLog", 1024**3, minimum=1024),
         max_message_bytes=settings.integer("maxMessageSize", 4 * 1024**2, minimum=1),
+        cleaning=settings.cleaning(),
         index_slots=settings.integer("maxHashSlotNum", 1 << 16, minimum=1, maximum=1 << 26),
         index_entries=settings.integer("maxIndexNum", 1 << 18, minimum=2, maximum=1 << 26),
     )
@@ -298,6 +343,9 @@ def _messages(settings: _Settings) -> dict[str, Any]:
         auto_create_topics=settings.flag("autoCreateTopicEnable", False),
         filters_by_properties=settings.flag("enablePropertyFilter", True),
         auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
+        slave_reads=settings.flag("slaveReadEnable", False),
+        reads_uncommitted=settings.reads_uncommitted(),
+        in_memory_bytes=settings.in_memory_bytes(),
         delays=settings.delays(),
         timer=settings.timer(),
         transactions=settings.transactions(),

@@ -55,8 +55,14 @@ class OpenTransactions:
                 self._ended_early[queue_offset] = None
 
     def skip_halves_to(self, half_offset: int) -> None:
-        """Those before it have expired."""
-        self.half_offset = max(self.half_offset, half_offset)
+        """Those before it have expired, before they were fed."""
+        if half_offset > self.half_offset:
+            self.half_offset = half_offset
+            self._ended_early = dict.fromkeys(offset for offset in self._ended_early if offset >= half_offset)
+
+    def expired(self, queue_offset: int) -> None:
+        """The half message is no more: nobody can say any more how it ends."""
+        self._open.pop(queue_offset, None)
 
     def skip_ends_to(self, op_offset: int) -> None:
         self.op_offset = max(self.op_offset, op_offset)

@@ -14,7 +14,7 @@ from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offse
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
-from system_under_test.rocketmq.broker.ha.master_connection import batch_end
+from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
@@ -116,6 +116,8 @@ class BrokerParts:
     gives_up: Callable[[bool, int, int], bool] = gives_up
     enter_epoch: Callable[[Host, EpochFile, int, int], Awaitable[EpochEntry]] = enter_epoch
     batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end
+    holds_a_part: Callable[[int, int], bool] = holds_a_part
+    is_possible_ack: Callable[[int, int, int], bool] = is_possible_ack
     slave_confirm_offset: Callable[[int, int, int], int] = slave_confirm_offset
     appender: Callable[[Host, MessageStore, BrokerConfig], Appender] = AppendThenAck
     mastership: type[Mastership] = Mastership

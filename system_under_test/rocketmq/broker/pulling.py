@@ -1,7 +1,9 @@
-"""Gives messages to consumers, at the master and at slaves alike; a pull may wait until there is something to read.
+"""Gives messages to consumers; a pull may wait until there is something to read.
 
 What it shows is dispatched, so confirmed. A reader that wants only some of the messages is also told how far there is
-nothing for it.
+nothing for it. A slave that does not hear its master answers: consumers go on from there. One that does refuses, unless
+slaves are to be read (`slaveReadEnable`); then it answers at once, and sends a consumer that finds nothing back to the
+master. A master sends one that is far behind to the slave that its group names.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
-from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
 from system_under_test.rocketmq.filter.subscription import SQL92, filter_of
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
+from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_filter import MessageFilter
 from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
@@ -44,6 +47,7 @@ class Pulls:
         administration: Administration,
         progress: ConsumerProgress,
         committed_by_pull: Callable[[PullRequest, int], int | None],
+        own_role_id: Callable[[], int | None],
     ) -> None:
         self._host = host
         self._store = store
@@ -52,6 +56,7 @@ class Pulls:
         self._ha = ha
         self._administration = administration
         self._progress = progress
+        self._own_role_id = own_role_id
         self.subscription_of: Callable[[str, str], MessageFilter | None] = lambda group, topic: None
         """Group, topic -> what the group has said in its heartbeats that it wants; None: everything."""
         self._committed_by_pull = committed_by_pull
@@ -72,6 +77,8 @@ class Pulls:
         request = PullRequest.decode(command)
         if request.max_count < 1 or request.queue_offset < 0:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, "a pull needs a count from 1 and an offset from 0 on")
+        if self._ha.hears_master and not self._config.slave_reads:
+            raise RemotingError(ResponseCode.SYSTEM_BUSY, "slaveReadEnable is off, and the master lives: ask it")
         self._check_readable(request)
         wanted = self._wanted(request)
         result = self._read(request, wanted)
@@ -141,20 +148,34 @@ class Pulls:
             code = ResponseCode.SUCCESS
         elif result.status is GetStatus.NO_MATCHED_MESSAGE:
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
-        elif result.status is GetStatus.OFFSET_TOO_SMALL or (
+        elif self._ha.hears_master:
+            code, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, request.queue_offset
+        elif (result.status is GetStatus.OFFSET_TOO_SMALL and not self._store.is_part) or (
             request.queue_offset > result.max_offset and not self._may_lag()
         ):
             code = ResponseCode.PULL_OFFSET_MOVED
         else:
-            # A reader that is ahead of this replica stays where it is: sent back, it would read all again.
+            # A reader that is ahead of this replica stays where it is: sent back, it would read all again. So does one
+            # that asks for what only this replica lacks: sent on, it would pass over what has not expired.
             code, next_offset = ResponseCode.PULL_NOT_FOUND, request.queue_offset
         return PullAnswer(
             next_offset=next_offset,
             min_offset=result.min_offset,
             max_offset=result.max_offset,
             data=b"".join(result.messages),
-            suggested_broker_id=0,
+            suggested_broker_id=self._next_to_ask(request, result),
         ).encode(code)
+
+    def _next_to_ask(self, request: PullRequest, result: GetResult) -> int:
+        """By its role id."""
+        if self._ha.mastership is None and not self._ha.hears_master:
+            return self._own_role_id() or MASTER_ID
+        if not self._config.slave_reads:
+            return MASTER_ID
+        group = self._groups.get(request.consumer_group)
+        if result.behind_bytes > self._config.in_memory_bytes:
+            return BROKER_ID_WHEN_SLOW if group is None else group.broker_id_when_slow
+        return MASTER_ID if group is None or self._ha.mastership is None else group.broker_id
 
     def _may_lag(self) -> bool:
         """Whether another replica may rightly have shown more than this one shows."""

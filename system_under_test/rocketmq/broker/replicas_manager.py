@@ -27,6 +27,7 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
+from system_under_test.rocketmq.broker.log_beginnings import LogBeginnings, MastersBeginnings
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
@@ -130,8 +131,11 @@ class ReplicasManager:
 
     @property
     def handlers(self) -> Handlers:
-        """What controllers ask of brokers."""
-        return {RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice}
+        """What controllers ask of brokers, and slaves of their masters."""
+        return {
+            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notice,
+            **LogBeginnings(self._store, self._ha).handlers,
+        }
 
     def _role_notice(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         try:
@@ -178,8 +182,22 @@ class ReplicasManager:
         info = await self._register()
         self._registered_master_epoch = info.master_epoch
         self._beat_to_all()
+        self._spawn(self._keep_looking_for_controller(), "active controller")
         self.observe(info)
         await self._poll()
+
+    async def _keep_looking_for_controller(self) -> None:
+        """A controller that leads no more may be silent, and each question to it would take as long as it may."""
+        while True:
+            await self._host.clock.sleep(self._config.sync_controller_metadata_s)
+            before = self._controllers.active
+            try:
+                active = await self._controllers.look_for_active()
+            except ClientError:
+                self._host.reached("no-active-controller")
+                continue
+            if active != before:
+                self._host.log("active_controller", address=active)
 
     async def _register(self) -> ReplicaInfo:
         while True:
@@ -261,6 +279,9 @@ class ReplicasManager:
         assert broker_id is not None and master_address is not None
         async with self._log_in_hand:
             await self._end_following()
+            beginnings = MastersBeginnings(
+                self._host, master_address, info.master_epoch, self._config.controller_timeout_s
+            )
             await self._ha.follow(
                 SlaveClient(
                     self._host,
@@ -270,6 +291,7 @@ class ReplicasManager:
                     own_id=broker_id,
                     master_address=self._ha_address(master_address),
                     master_epoch=info.master_epoch,
+                    beginnings=beginnings,
                     on_other_epoch=self.poll_soon,
                 )
             )
@@ -313,7 +335,13 @@ class ReplicasManager:
             view=self._parts.first_view(broker_id, announced),
             own_acked_offset=self._parts.own_acked_offset,
         )
-        self._ha.begin_mastership(ElectedOffice(mastership, self._parts.batch_end))
+        office = ElectedOffice(
+            mastership,
+            self._parts.batch_end,
+            holds_a_part=self._parts.holds_a_part,
+            is_possible_ack=self._parts.is_possible_ack,
+        )
+        self._ha.begin_mastership(office)
         self._mastership = mastership
         self._keeping = self._spawn(self._keeper.keep(mastership), "SyncStateSet")
         self._taken(Role.MASTER, info)

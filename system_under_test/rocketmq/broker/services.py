@@ -24,6 +24,7 @@ from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
+from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.broker.timer_service import TimerService
@@ -46,6 +47,7 @@ class Services:
         config: BrokerConfig,
         ha: Replication,
         parts: BrokerParts,
+        roles: Roles,
         on_topics: Callable[[], None],
     ) -> None:
         self._ha = ha
@@ -61,7 +63,17 @@ class Services:
             TimerService(host, store, config, deliveries, parts.timer_place),
             transactions,
         )
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, parts.committed_by_pull)
+        self._pulls = Pulls(
+            host,
+            store,
+            tables.groups,
+            config,
+            ha,
+            administration,
+            progress,
+            parts.committed_by_pull,
+            lambda: roles.role_id,
+        )
         self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)

@@ -274,7 +274,11 @@ class Transactions:
             if term.mastership.ended:
                 return
             messages, first = read_waiting(self._store, HALF_TOPIC, 0, transaction.queue_offset, 1)
-            if transaction.is_ending or not messages or first != transaction.queue_offset:
+            if first > transaction.queue_offset:
+                self._host.log("transaction_expired", offset=transaction.queue_offset)
+                term.open.expired(transaction.queue_offset)
+                continue
+            if transaction.is_ending or not messages:
                 continue
             if transaction.checks > self._config.transactions.check_max:
                 await self._discard(term, messages[0], transaction)

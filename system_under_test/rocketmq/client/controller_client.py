@@ -83,6 +83,11 @@ class ControllerClient:
         """The active controller's address, by asking each in turn. Raises ClientError `not-leader`."""
         if self.active is not None:
             return self.active
+        return await self.look_for_active()
+
+    async def look_for_active(self) -> str:
+        """As `find_active`, and also where one is believed to be it. Raises ClientError `not-leader`; then whoever was
+        believed to be it is so still."""
         hint: str | None = None
         unanswered = ""
         candidates = [*self.controllers, *(one for one in self._configured if one not in self.controllers)]

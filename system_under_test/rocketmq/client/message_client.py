@@ -19,6 +19,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
 from system_under_test.rocketmq.compression import NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
@@ -93,6 +94,8 @@ class PullResult:
     min_offset: int
     max_offset: int
     broker: str
+    suggested_broker_id: int = 0
+    """Whom to ask next, by its role id."""
 
 
 class _TopicUnknown(ClientError):
@@ -128,6 +131,7 @@ class MessageClient:
         self._compress_from_bytes = compress_from_bytes
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
+        self._choice = ReplicaChoice()
         self._next_nameserver = host.random.randrange(len(self._nameservers))
 
     def close(self) -> None:
@@ -217,7 +221,52 @@ class MessageClient:
             subscription=subscription,
             expression_type=expression_type,
         )
-        broker, response = await self._ask(topic, request.encode(), broker_name, address)
+        return await self._pull(request, broker_name, address, self._deadline_ns())
+
+    async def consume(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        group: str,
+        *,
+        broker_name: str | None = None,
+        subscription: str = "*",
+        expression_type: str = "TAG",
+    ) -> PullResult:
+        """As `pull`, from the replica that was suggested last for this queue; from slaves while the master is away.
+
+        Where one does not answer the next call asks another.
+        """
+        request = PullRequest(
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_count=max_count,
+            consumer_group=group,
+            subscription=subscription,
+            expression_type=expression_type,
+        )
+        deadline_ns = self._deadline_ns()
+        route = _group(await self._route(topic, deadline_ns), topic, broker_name)
+        queue = topic, route.broker_name, queue_id
+        replica = self._choice.among(queue, route.brokers)
+        if replica is None:
+            raise self._failed(topic, "no-route", True, f"{route.broker_name} has no broker", None)
+        try:
+            pulled = await self._pull(request, broker_name, route.brokers[replica], deadline_ns)
+        except ClientError:
+            self._choice.failed(queue, replica, route.brokers)
+            raise
+        self._choice.suggested(queue, pulled.suggested_broker_id)
+        return pulled
+
+    async def _pull(
+        self, request: PullRequest, broker_name: str | None, address: str | None, deadline_ns: int
+    ) -> PullResult:
+        topic = request.topic
+        broker, response = await self._ask(topic, request.encode(), broker_name, address, deadline_ns=deadline_ns)
         if response.code not in _PULL_CODES:
             raise self._refused(topic, broker, response)
         try:
@@ -231,17 +280,8 @@ class MessageClient:
             min_offset=answer.min_offset,
             max_offset=answer.max_offset,
             broker=broker,
+            suggested_broker_id=answer.suggested_broker_id,
         )
-
-    async def reading_address(self, topic: str, *, broker_name: str | None = None) -> str:
-        """Whom to read from: the master, or where the route names none, the slave with the least id.
-
-        Raises ClientError `no-route`, definite.
-        """
-        group = _group(await self._route(topic, self._deadline_ns()), topic, broker_name)
-        if not group.brokers:
-            raise self._failed(topic, "no-route", True, f"{group.broker_name} has no brokers", None)
-        return group.brokers[min(group.brokers)]
 
     async def ha_status(self, broker: str) -> Mapping[str, Any]:
         """How replication goes at a broker outside of controller mode, as its administrators are told."""
@@ -328,10 +368,11 @@ class MessageClient:
         broker_name: str | None,
         address: str | None,
         default_topic: str | None = None,
+        deadline_ns: int | None = None,
         waits_s: float = 0.0,
     ) -> tuple[str, RemotingCommand]:
         """The one request of a call: to `address`, or else to the master. Returns who answered, and the answer."""
-        deadline_ns = self._deadline_ns() + int(waits_s * 1e9)
+        deadline_ns = (self._deadline_ns() if deadline_ns is None else deadline_ns) + int(waits_s * 1e9)
         if address is None:
             try:
                 route = await self._route(topic, deadline_ns)

@@ -19,7 +19,7 @@ from system_under_test.storage.message_store import MessageStore
 class TailKept(CommitLog):
     def recovered_end(self, whole_end: int) -> int:
         claimed = peek_size(self.read(whole_end, BLANK_BYTES), 0)
-        room = self._segment_bytes - whole_end % self._segment_bytes
+        room = self.segment_bytes - whole_end % self.segment_bytes
         return min(whole_end + claimed, self.max_offset) if 0 < claimed <= room else whole_end
 
 

@@ -78,3 +78,24 @@ def test_what_is_open_is_due_again_and_again_and_what_has_ended_is_not():
     assert [(one.queue_offset, one.checks) for one in transactions.due(250, 300)] == [(0, 2)]
     transactions.ended(1, [0])
     assert transactions.next_due_ns is None
+
+
+def test_what_has_expired_is_open_no_more_and_holds_no_progress_up():
+    transactions = OpenTransactions(0, 0)
+    for half in range(3):
+        transactions.half(half, 0)
+    transactions.ended(0, (1,))
+    assert transactions.progress() == (0, 0)
+    transactions.expired(0)
+    assert transactions.get(0) is None
+    assert transactions.progress() == (2, 1)
+
+
+def test_a_master_that_begins_behind_halves_that_have_expired_forgets_that_they_had_ended():
+    transactions = OpenTransactions(0, 0)
+    transactions.ended(0, (0, 4))
+    transactions.skip_halves_to(3)
+    transactions.half(3, 0)
+    transactions.half(4, 0)
+    assert [half for half in range(5) if transactions.get(half)] == [3]
+    assert transactions.progress() == (3, 0)

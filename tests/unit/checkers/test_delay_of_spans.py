@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from checkers.delay import MS, DelayChecker, Unwatched
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.run import check_history
-from checkers.verdict import CheckerResult
+from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, FaultWindow
@@ -95,6 +96,15 @@ def test_what_is_excused_is_excused_by_when_it_was_on_its_way(tmp_path):
     assert anomalies(checked(tmp_path, *early, excuses=(excuse,))) == {"delivered-early": (1, True)}
     later = Excuse(anomalies=("delivered-early",), reason="a clock", from_ns=600 * MS, until_ns=650 * MS)
     assert anomalies(checked(tmp_path, *early, excuses=(later,))) == {"delivered-early": (1, False)}
+
+
+def test_how_late_it_is_remains_unknown_of_what_never_came_unless_that_is_legally_lost(tmp_path):
+    gone = sent(1, 100, 300, 1_000), sent(2, 320, 330, 100), taken(450, {0: 2})
+    excuse = Excuse(anomalies=("lost",), reason="it has expired", from_ns=0, until_ns=200 * MS)
+    assert checked(tmp_path, *gone).verdict is Verdict.UNKNOWN
+    assert checked(tmp_path, *gone, excuses=(excuse,)).verdict is Verdict.VALID
+    younger = replace(excuse, until_ns=50 * MS)
+    assert checked(tmp_path, *gone, excuses=(younger,)).verdict is Verdict.UNKNOWN
 
 
 def test_spans_that_overlap_do_not_count_twice():

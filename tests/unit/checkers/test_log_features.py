@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -100,6 +101,19 @@ def test_where_messages_may_legally_be_lost_polls_of_the_storm_prove_no_skip() -
     assert found(judged(of_the_storm, LOG, excuses=(LOSS,))) == {}
     assert found(judged(in_the_end, LOG, excuses=(LOSS,))) == {"filtered-skip": 1}
     assert found(judged(batch(0, 7), LOG, excuses=(LOSS,))) == {"torn-batch": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("torn-batch", batch(0, 7)), ("filtered-skip", by_tag(0, 0, 4, (0, 0))), ("key-not-found", look_up(2))],
+)
+def test_what_is_seen_of_messages_that_expire_is_legal_where_an_excuse_names_it(name: str, shown: list[Row]) -> None:
+    expired = replace(LOSS, anomalies=(name,))
+    result = judged(shown, LOG, excuses=(LOSS, expired))
+    assert result.verdict is Verdict.VALID
+    assert result.anomalies[name].legal
+    misleads = judged(look_up(8, (3, 8)), LOG, excuses=(expired,))
+    assert misleads.verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ def test_a_full_disk_takes_nothing_of_a_write_and_has_room_again_after_a_removal
         disk = hosts["a"].disk
         environment.disk_faults("a").capacity_bytes = 100
         disk.open("old").append(bytes(80))
+        assert disk.used_share() == 0.8
         file = disk.open("new")
         with pytest.raises(DiskFull):
             file.append(bytes(21))

@@ -25,9 +25,10 @@ T = TypeVar("T")
 class _Clock:
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
+        self.wall_error_ns = 0
 
     def wall_ns(self) -> int:
-        return 1_700_000_000_000_000_000 + self._loop.now_ns
+        return 1_700_000_000_000_000_000 + self._loop.now_ns + self.wall_error_ns
 
     def monotonic_ns(self) -> int:
         return self._loop.now_ns
@@ -55,6 +56,10 @@ class Machine:
     @property
     def faults(self) -> DiskFaults:
         return self._disk.faults
+
+    @property
+    def used_bytes(self) -> int:
+        return self._disk.used_bytes
 
     def paths(self) -> list[str]:
         return self._disk.paths()

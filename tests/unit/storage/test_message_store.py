@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
+from system_under_test.storage.file_cleaner import CleaningRules, Deletion, FileAge, files_to_delete
 from system_under_test.storage.message import decode_message
-from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts
+from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts, StoreConfig
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 MESSAGE_BYTES = 157
@@ -20,8 +24,11 @@ def bodies(store: MessageStore, queue_id: int, queue_offset: int = 0) -> list[by
     return [decode_message(message, 0).body for message in found.messages]
 
 
-def copy(master: MessageStore, slave: MessageStore, piece_bytes: int = 100) -> None:
-    offset = slave.max_offset if slave.max_offset > slave.min_offset else master.min_offset
+async def copy(master: MessageStore, slave: MessageStore, piece_bytes: int = 100) -> None:
+    start = master.min_offset
+    if slave.max_offset == slave.min_offset and not slave.knows_beginning_at(start):
+        await slave.begin_at(start, master.queue_offsets_at(start), is_part=False)
+    offset = slave.max_offset
     while offset < master.max_offset:
         slave.append_replicated(offset, master.read_for_transfer(offset, piece_bytes))
         offset = slave.max_offset
@@ -148,7 +155,7 @@ def test_a_promoted_replica_numbers_on_behind_what_it_holds_unconfirmed() -> Non
         slave = await Machine(loop, 2, async_config(1000)).boot()
         for number in range(9):
             master.put("t", number % 2, b"x" * 45)
-        copy(master, slave)
+        await copy(master, slave)
         slave.append_replicated(slave.max_offset, b"\0\0\0\x9d\xda\xa3\x20\xa7half a message")
         slave.advance_confirm_offset(2 * MESSAGE_BYTES)
         assert await slave.cut_to_message_boundary() == master.max_offset
@@ -193,7 +200,7 @@ def test_8_an_empty_slave_starts_at_the_first_file_left_and_gets_the_epoch_left(
         slave_machine = Machine(loop, 2, async_config(1700))
         slave = await slave_machine.boot()
         await slave.epochs.append(*master.epochs.map.entries[0])
-        copy(master, slave)
+        await copy(master, slave)
         slave.advance_confirm_offset(master.confirm_offset)
         assert (slave.min_offset, slave.max_offset) == (master.min_offset, master.max_offset)
         for _ in range(2):
@@ -217,6 +224,7 @@ def test_where_a_log_began_anew_is_flushed_with_it_also_by_the_process_after_a_k
         for seed in range(20):
             machine = Machine(loop, seed, async_config(400))
             slave = await machine.boot()
+            await slave.begin_at(400, {}, is_part=False)
             slave.append_replicated(400, master.read_for_transfer(400, 400))
             if seed % 2:
                 await slave.flush_to(800, 5)
@@ -244,7 +252,7 @@ def test_a_log_cut_before_its_first_byte_is_empty_and_begins_anew_where_a_master
         await slave.delete_files_before(800)
         await slave.truncate(500)
         assert (slave.min_offset, slave.max_offset, slave.confirm_offset) == (400, 400, 400)
-        copy(master, slave)
+        await copy(master, slave)
         for _ in range(2):
             assert (slave.min_offset, slave.max_offset) == (0, master.max_offset)
             slave.advance_confirm_offset(slave.max_offset)
@@ -278,18 +286,196 @@ def test_queues_never_outlive_the_messages_they_point_to() -> None:
     simulate(body)
 
 
-def test_files_expire_by_the_age_of_their_last_message_but_never_the_last_file() -> None:
+def rules(**changed: Any) -> CleaningRules:
+    return CleaningRules(**{"interval_s": 1.0, "kept_s": 250.0, "hours": frozenset(range(24)), **changed})
+
+
+def cleaned_config(**changed: Any) -> StoreConfig:
+    return replace(async_config(400), cleaning=rules(**changed))
+
+
+def test_files_expire_once_they_were_full_for_so_long_but_never_the_last_file() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = Machine(loop, 1, async_config(400))
+        machine = Machine(loop, 1, cleaned_config())
         store = await machine.boot()
         for _ in range(6):
             store.put("t", 0, b"x" * 45)
+            store.advance_confirm_offset(store.max_offset)
             await machine.clock.sleep(100)
-        store.advance_confirm_offset(store.max_offset)
-        await store.delete_expired_files(250)
+        # The third message, and with it the second file, came 400 s ago, the fifth 200 s ago.
         assert store.min_offset == 400
-        await store.delete_expired_files(0)
+        await machine.clock.sleep(60)
         assert (store.min_offset, store.queue_range("t", 0)) == (800, (4, 6))
+        await machine.clock.sleep(1_000)
+        assert store.min_offset == 800
+
+    simulate(body)
+
+
+def test_a_file_is_kept_however_the_wall_clock_jumps() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, cleaned_config())
+        store = await machine.boot()
+        for _ in range(3):
+            store.advance_confirm_offset(store.put("t", 0, b"x" * 45).end_offset)
+        await machine.clock.sleep(10)
+        machine.clock.wall_error_ns = 10**18
+        await machine.clock.sleep(100)
+        assert store.min_offset == 0
+        await machine.clock.sleep(150)
+        assert store.min_offset == 400
+
+    simulate(body)
+
+
+def test_time_in_which_nothing_ran_makes_no_file_older_and_a_restart_makes_none_new() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, cleaned_config())
+        store = await machine.boot()
+        for _ in range(3):
+            store.advance_confirm_offset(store.put("t", 0, b"x" * 45).end_offset)
+        await machine.clock.sleep(200)
+        await machine.kill()
+        await machine.clock.sleep(1000)
+        store = await machine.boot()
+        await machine.clock.sleep(10)
+        assert store.min_offset == 0
+        await machine.clock.sleep(45)
+        assert store.min_offset == 400
+
+    simulate(body)
+
+
+def test_a_file_that_was_cut_and_filled_again_is_as_old_as_what_is_in_it() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        for power_is_lost in (False, True):
+            machine = Machine(loop, 1, cleaned_config())
+            store = await machine.boot()
+            ends = [store.put("t", 0, b"x" * 45).end_offset for _ in range(3)]
+            await machine.clock.sleep(240)
+            await store.truncate(ends[0])
+            for _ in range(2):
+                store.advance_confirm_offset(store.put("t", 0, b"y" * 45).end_offset)
+            await store.flush_to(store.max_offset, 5)
+            if power_is_lost:
+                await machine.lose_power()
+                store = await machine.boot()
+                store.advance_confirm_offset(store.max_offset)
+            await machine.clock.sleep(240)
+            assert store.min_offset == 0
+            await machine.clock.sleep(20)
+            assert store.min_offset == 400
+
+    simulate(body)
+
+
+def test_what_is_not_confirmed_is_never_deleted() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, cleaned_config())
+        store = await machine.boot()
+        ends = [store.put("t", 0, b"x" * 45).end_offset for _ in range(6)]
+        store.advance_confirm_offset(ends[2])
+        await machine.clock.sleep(1000)
+        assert store.min_offset == 400
+        store.advance_confirm_offset(ends[-1])
+        await machine.clock.sleep(10)
+        assert store.min_offset == 800
+
+    simulate(body)
+
+
+@pytest.mark.parametrize(("is_forced", "left"), [(True, 8000), (False, 0)])
+def test_a_disk_that_runs_full_costs_the_oldest_files_where_that_is_wanted(is_forced: bool, left: int) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        config = cleaned_config(is_forced=is_forced, hours=frozenset())
+        machine = Machine(loop, 1, replace(config, segment_bytes=4000))
+        store = await machine.boot()
+        for _ in range(9):
+            store.advance_confirm_offset(store.put("t", 0, b"x" * 1000).end_offset)
+        await store.flush_to(store.max_offset, 5)
+        machine.faults.capacity_bytes = round(machine.used_bytes / 0.9)
+        await machine.clock.sleep(3)
+        assert store.min_offset == left
+
+    simulate(body)
+
+
+def test_which_files_go_is_decided_by_age_hour_and_room() -> None:
+    files = [FileAge(100, 300.0), FileAge(200, 260.0), FileAge(300, 10.0), FileAge(400, 5.0)]
+    in_the_night = rules(hours=frozenset({4}), files_at_once=3)
+    for hour, used_share, expected in (
+        (4, 0.1, Deletion(200, False)),
+        (5, 0.1, None),
+        (5, 0.8, Deletion(200, False)),
+        (5, 0.86, Deletion(300, True)),
+    ):
+        assert files_to_delete(files, in_the_night, hour=hour, used_share=used_share) == expected
+    assert files_to_delete(files[2:], in_the_night, hour=4, used_share=0.8) is None
+    assert files_to_delete([], in_the_night, hour=4, used_share=0.9) is None
+
+
+@pytest.mark.parametrize("harmed", ["nothing", "checkpoint", "both"])
+def test_a_queue_without_any_message_left_goes_on_where_it_was(harmed: str) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store = await machine.boot()
+        for _ in range(2):
+            store.put("t", 1, b"x" * 45)
+        for _ in range(5):
+            store.put("t", 0, b"x" * 45)
+        store.advance_confirm_offset(store.max_offset)
+        await store.flush_to(store.max_offset, 5)
+        await store.delete_files_before(800)
+        assert store.queue_range("t", 1) == (2, 2)
+        assert store.get_messages("t", 1, 0, 10).status is GetStatus.OFFSET_TOO_SMALL
+        await (machine.lose_power() if harmed == "both" else machine.kill())
+        if harmed != "nothing":
+            machine.rot("store/checkpoint", 30)
+        store = await machine.boot()
+        assert (store.min_offset, store.max_offset) == (800, 1357)
+        store.advance_confirm_offset(store.max_offset)
+        assert store.queue_range("t", 1) == (2, 2)
+        assert store.put("t", 1, b"x").queue_offset == 2
+
+    simulate(body)
+
+
+def test_the_last_whole_message_is_found_behind_files_that_are_gone() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(400)).boot()
+        for _ in range(6):
+            master.put("t", 0, b"x" * 45)
+        slave = await Machine(loop, 2, async_config(400)).boot()
+        await copy(master, slave, piece_bytes=371)
+        slave.advance_confirm_offset(slave.max_offset)
+        await slave.flush_to(slave.max_offset, 5)
+        await slave.delete_files_before(800)
+        assert await slave.cut_to_message_boundary() == master.max_offset
+
+    simulate(body)
+
+
+def test_a_replica_that_begins_in_the_midst_gives_no_queue_offset_twice() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        master = await Machine(loop, 1, async_config(400)).boot()
+        for number in (1, 1, 0, 0, 2, 0):
+            master.put("t", number, b"x" * 45)
+        master.advance_confirm_offset(2 * MESSAGE_BYTES)
+        machine = Machine(loop, 2, async_config(400))
+        slave = await machine.boot()
+        # The last file holds what follows the fourth message; the master itself has dispatched two.
+        await slave.begin_at(800, master.queue_offsets_at(800), is_part=True)
+        slave.append_replicated(800, master.read_for_transfer(800, 400))
+        for _ in range(2):
+            assert slave.is_part
+            slave.rebuild_queue_offset_table()
+            assert [slave.queue_end("t", number) for number in (0, 1, 2)] == [3, 2, 1]
+            await slave.flush_to(slave.max_offset, 5)
+            await machine.lose_power()
+            slave = await machine.boot()
+        assert slave.put("t", 1, b"x").queue_offset == 2
+        await slave.is_whole_after_all()
+        assert not slave.is_part
 
     simulate(body)
 

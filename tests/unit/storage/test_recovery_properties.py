@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.file_ages import FileAges
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
@@ -21,6 +22,7 @@ from system_under_test.storage.new_message import NewMessage
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
 
 QUEUES = 2
+SEGMENT_BYTES = 1000
 KEYS = 3
 
 
@@ -38,6 +40,10 @@ class Model:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """(master epoch, start); the greatest start at most that of a message belongs to its master."""
     newest_epoch: int = 0
+    clock_s: float = 0.0
+    """For how long its processes ran, as the store was told."""
+    written_s: dict[int, float] = field(default_factory=dict)
+    """Start of a message -> when it was put, by that clock."""
     written_under: dict[int, int] = field(default_factory=dict)
     """Start of a message -> the master epoch in which it was put."""
     whole_at: dict[int, int] = field(default_factory=dict)
@@ -49,6 +55,7 @@ class Model:
         result = store.put("t", queue_id, body, {"TAGS": "a", "KEYS": key_of(body)})
         assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
         self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+        self.written_s[result.offset] = self.clock_s
         self.whole_at[result.offset] = result.end_offset
         if self.epochs:
             self.written_under[result.offset] = self.epochs[-1][0]
@@ -65,6 +72,7 @@ class Model:
         for body, result in zip(bodies, results, strict=True):
             assert result.queue_offset == sum(1 for message in self.messages if message[0] == queue_id)
             self.messages.append((queue_id, result.queue_offset, body, result.offset, result.end_offset))
+            self.written_s[result.offset] = self.clock_s
             self.whole_at[result.offset] = results[-1].end_offset
             if self.epochs:
                 self.written_under[result.offset] = self.epochs[-1][0]
@@ -78,7 +86,15 @@ class Model:
         self.messages = [message for message in self.messages if self.whole_at[message[3]] <= offset]
         self.confirmed = min(self.confirmed, offset)
         self.epochs = [entry for entry in self.epochs if entry[1] <= offset]
+        self.written_s = {start: at_s for start, at_s in self.written_s.items() if start < offset}
         self.written_under = {start: epoch for start, epoch in self.written_under.items() if start < offset}
+
+    async def age(self, store: MessageStore, seconds: float) -> None:
+        """No file is older than its last message."""
+        self.clock_s += seconds
+        for end, age_s in await store.full_files(seconds):
+            newest_s = max(at_s for start, at_s in self.written_s.items() if end - SEGMENT_BYTES <= start < end)
+            assert age_s <= self.clock_s - newest_s
 
     def check(self, store: MessageStore) -> None:
         for queue_id, _, body, start, end in self.messages:
@@ -132,6 +148,9 @@ step = st.one_of(
     st.tuples(st.just("epoch-power"), st.floats(0, 0.02), st.none()),
     st.tuples(st.just("delete-power"), share, st.floats(0, 0.02)),
     st.tuples(st.just("flush-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("age"), st.sampled_from([1.0, 10.0]), st.none()),
+    st.tuples(st.just("age-power"), st.floats(0, 0.02), st.none()),
+    st.tuples(st.just("harm-checkpoint"), st.none(), st.none()),
 )
 
 
@@ -161,7 +180,9 @@ def live_and_recover(
     steps: list[tuple[Any, Any, Any]], mode: FlushMode, seed: int, parts: StorageParts | None = None
 ) -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = Machine(loop, seed, sync_config(1000) if mode is FlushMode.SYNC else async_config(1000))
+        machine = Machine(
+            loop, seed, sync_config(SEGMENT_BYTES) if mode is FlushMode.SYNC else async_config(SEGMENT_BYTES)
+        )
         model = Model()
         store = await machine.boot(parts)
         model.epochs.append(model.begin_epoch(store))
@@ -187,6 +208,8 @@ def live_and_recover(
             elif name == "consume":
                 end = store.queue_range("t", first)[1]
                 store.consumer_offsets.commit("g", "t", first, int(second * end))
+            elif name == "age":
+                await model.age(store, first)
             elif name == "sleep":
                 await machine.clock.sleep(first)
             elif name == "delete":
@@ -216,9 +239,14 @@ def live_and_recover(
                     await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
                 elif name == "flush-power":
                     await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
-                elif name == "kill":
+                elif name == "age-power":
+                    model.clock_s += 5.0
+                    await _interrupted(machine, store.full_files(5.0), first)
+                elif name in ("kill", "harm-checkpoint"):
                     durable = store.max_offset
                     await machine.kill()
+                    if name == "harm-checkpoint":
+                        machine.rot("store/checkpoint", 20)
                 else:
                     await machine.lose_power()
                 store = await machine.boot(parts)
@@ -269,6 +297,19 @@ class IndexInMemory(KeyIndex):
 class OffsetsBeyondTheQueue(ConsumerOffsets):
     def clamp(self, end_of: Callable[[str, int], int]) -> None:
         return None
+
+
+def test_ages_that_outlive_what_was_in_a_file_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill, age = ("burst", 12, 0), ("age", 10.0, None)
+    life = [fill, age, age, ("truncate", 0.25, None), fill, age]
+    live_and_recover(life, FlushMode.SYNC, 1)
+
+    async def keep_all(ages: FileAges, full: Iterable[int]) -> None:
+        return None
+
+    monkeypatch.setattr(FileAges, "keep", keep_all)
+    with pytest.raises(AssertionError):
+        live_and_recover(life, FlushMode.SYNC, 1)
 
 
 @pytest.mark.parametrize(
@@ -331,8 +372,11 @@ def test_a_replica_fed_in_pieces_cut_anywhere_recovers_a_prefix_of_its_master(
         await master.delete_files_before(deleted)
         machine = Machine(loop, seed + 1, async_config(1000))
         replica = await machine.boot()
+        start = master.min_offset
+        if start:
+            await replica.begin_at(start, master.queue_offsets_at(start), is_part=False)
         for size in cuts:
-            offset = replica.max_offset if replica.max_offset > replica.min_offset else master.min_offset
+            offset = replica.max_offset
             replica.append_replicated(offset, master.read_for_transfer(offset, size))
             replica.advance_confirm_offset(replica.max_offset)
             assert replica.dispatched_offset <= replica.last_message_boundary() <= replica.max_offset

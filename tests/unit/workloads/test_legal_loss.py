@@ -260,6 +260,54 @@ def test_the_reason_names_who_lost_it_and_what_kept_the_others_from_saving_it() 
     assert reasons == {"b1 lost power at 1.0 s while b2 was killed at 1.5 s and b3 was killed at 1.5 s"}
 
 
+def deleted(*events: tuple[str, float, bool]) -> TableOfReports:
+    """Of (broker, when it deleted files, for want of room)."""
+    told: dict[str, list[Event]] = {}
+    for node, at_s, forced in events:
+        told.setdefault(node, []).append({"time": ns(at_s), "event": "deleted", "to": PIECE, "forced": forced})
+    return TableOfReports(node_events_table(told, {}))
+
+
+def test_what_was_kept_for_as_long_as_is_promised_may_be_gone_where_files_were_deleted_and_nothing_younger() -> None:
+    expiring = RocketmqSettings(retention_s=10.0, time_scale=1.0)
+    reported = deleted(("b2", 12.0, False), ("b1", 30.0, False))
+    for anomaly in ("lost-write", "unseen", "dirty-read", "lost"):
+        assert is_excused(expiring, NOTHING, reported, 19.9, anomaly)
+        assert not is_excused(expiring, NOTHING, reported, 20.2, anomaly)
+        assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, anomaly)
+    configured = RocketmqSettings(deployment="dual-write", retention_s=10.0, time_scale=1.0)
+    assert is_excused(configured, NOTHING, reported, 19.9, "lost-write")
+    assert not is_excused(configured, NOTHING, reported, 20.2, "lost-write")
+    assert is_excused(expiring, NOTHING, reported, 60.0, "poll-skip")
+    assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, "poll-skip")
+    for anomaly in ("duplicate", "inconsistent-offsets", "internal-skip", "nonmonotonic-poll", "diverging-replicas"):
+        assert not is_excused(expiring, NOTHING, reported, 5.0, anomaly)
+
+
+def test_younger_messages_may_go_only_where_a_disk_was_full() -> None:
+    settings = RocketmqSettings(retention_s=10.0, time_scale=1.0, clean_when_full=True)
+    reported = deleted(("b1", 12.0, True))
+    full = struck(("full-disk", 11.0, 13.0, ("b1",)))
+    assert is_excused(settings, full, reported, 11.9)
+    assert not is_excused(settings, full, reported, 12.1)
+    assert not is_excused(settings, struck(("full-disk", 11.0, 13.0, ("b2",))), reported, 11.9)
+    assert not is_excused(settings, NOTHING, reported, 11.9)
+
+
+def test_consumers_may_read_what_is_lost_under_a_kill_only_where_they_read_uncommitted_messages() -> None:
+    for in_sync_replicas in (1, 3):
+        shows = RocketmqSettings(
+            all_ack=False, in_sync_replicas=in_sync_replicas, min_in_sync_replicas=1, read_uncommitted=True
+        )
+        assert is_excused(shows, KILL, TableOfReports(), TAIL_S, "dirty-read")
+        assert is_excused(shows, PARTITION, TableOfReports(), TAIL_S, "dirty-read")
+        assert not is_excused(shows, CLOCK, TableOfReports(), TAIL_S, "dirty-read")
+        assert not is_excused(shows, KILL, TableOfReports(), LATE_S, "dirty-read")
+    assert not is_excused(shows, KILL, TableOfReports(), TAIL_S, "unseen"), "all three had acknowledged it"
+    with pytest.raises(UsageError, match="read_uncommitted needs all_ack=false"):
+        RocketmqSettings(read_uncommitted=True)
+
+
 def test_diverging_replicas_and_reads_of_what_was_never_sent_are_legal_nowhere() -> None:
     of_messages = {"diverging-replicas", "aborted-read", "duplicate", "unexpected-read"}
     of_nodes = {"diverging-logs", "two-masters", "two-leaders", "epoch-back", "unclean-election", "fenced-write"}

@@ -120,11 +120,11 @@ def test_what_a_dual_write_master_acknowledges_a_slave_of_its_group_must_hold() 
     invariants = RocketmqInvariants(RocketmqSettings(deployment="dual-write", groups=2, brokers=2), breaches)
     invariants.told("b1", "put-appended", {"end": 100, "in_sync": 2})
     invariants.told("b2", "batch-appended", {"end": 100})
-    invariants.told("b1", "put-confirmed", {"end": 100})
+    invariants.told("b1", "put-confirmed", {"end": 100, "in_sync": 2})
     assert not breaches.kept()
     invariants.told("b4", "batch-appended", {"end": 500})
     invariants.told("b1", "put-appended", {"end": 200, "in_sync": 1})
-    invariants.told("b1", "put-confirmed", {"end": 200})
+    invariants.told("b1", "put-confirmed", {"end": 200, "in_sync": 1})
     assert [(breach.name, breach.nodes) for breach in breaches.kept()] == [("unheld-ack", ("b1", "b2"))]
 
 

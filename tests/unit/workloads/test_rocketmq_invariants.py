@@ -24,7 +24,7 @@ class Cluster:
         self.index = 0
         for number, node in enumerate(("b1", "b2", "b3"), 1):
             self.saw(node, BOOTED)
-            self.saw(node, "recovered", epoch=None, epoch_start=None, end=0)
+            self.saw(node, "recovered", start=0, epoch=None, epoch_start=None, end=0)
             self.saw(node, "identity", broker_id=number)
         self.agrees(1, 1, [1])
         self.saw("b1", "sync_state_set", members=[1, 2, 3])
@@ -48,7 +48,7 @@ class Cluster:
     def writes(self, end: int, master: str, *nodes: str) -> None:
         """And acknowledges."""
         self.appends(end, master, *nodes)
-        self.told(master, "put-confirmed", end=end)
+        self.told(master, "put-confirmed", end=end, in_sync=3)
 
     def appends(self, end: int, master: str, *nodes: str, in_sync: int = 3) -> None:
         self.told(master, "put-appended", end=end, in_sync=in_sync)
@@ -120,7 +120,7 @@ def test_what_a_loss_of_power_took_may_be_lacked_until_it_is_there_again() -> No
     cluster = Cluster()
     cluster.saw("b3", ENDED, how="power lost")
     cluster.saw("b3", BOOTED)
-    cluster.saw("b3", "recovered", epoch=None, epoch_start=None, end=500)
+    cluster.saw("b3", "recovered", start=0, epoch=None, epoch_start=None, end=500)
     cluster.agrees(1, 1, [1, 2])
     cluster.agrees(1, 1, [1, 2, 3])
     assert cluster.names() == []
@@ -139,22 +139,22 @@ def test_what_was_cut_is_held_no_more() -> None:
 def test_a_master_that_starts_again_has_what_it_answered_to_be_safe() -> None:
     cluster = Cluster()
     cluster.appends(1_200, "b1")
-    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=1_000)
+    cluster.saw("b1", "recovered", start=0, epoch=None, epoch_start=None, end=1_000)
     assert cluster.names() == []
-    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=999)
+    cluster.saw("b1", "recovered", start=0, epoch=None, epoch_start=None, end=999)
     assert cluster.names() == ["not-durable"]
 
 
 def test_a_master_that_does_not_flush_vouches_for_nothing() -> None:
     cluster = Cluster(RocketmqSettings(flush="async"))
-    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=500)
+    cluster.saw("b1", "recovered", start=0, epoch=None, epoch_start=None, end=500)
     assert cluster.names() == []
 
 
 def test_a_cut_takes_back_what_was_vouched_for() -> None:
     cluster = Cluster()
     cluster.saw("b1", "truncated", to=800, from_=1_000)
-    cluster.saw("b1", "recovered", epoch=None, epoch_start=None, end=800)
+    cluster.saw("b1", "recovered", start=0, epoch=None, epoch_start=None, end=800)
     assert cluster.names() == []
 
 
@@ -164,6 +164,47 @@ def test_fewer_in_sync_than_demanded_take_no_write() -> None:
     assert cluster.names() == []
     cluster.appends(1_200, "b1", in_sync=1)
     assert cluster.names() == ["too-few-in-sync"]
+
+
+def test_fewer_in_sync_than_demanded_acknowledge_nothing() -> None:
+    cluster = Cluster()
+    cluster.appends(1_100, "b1", "b2", "b3")
+    cluster.told("b1", "put-confirmed", end=1_100, in_sync=1)
+    assert cluster.names() == ["too-few-in-sync"]
+
+
+def test_a_log_that_was_emptied_and_begins_later_has_no_epochs() -> None:
+    cluster = Cluster()
+    cluster.told("b2", "epoch-learnt", epoch=2, start=500)
+    cluster.saw("b2", "truncated", to=900, from_=1_000)
+    cluster.saw("b2", "recovered", start=900, epoch=None, epoch_start=None, end=900)
+    assert cluster.names() == []
+    cluster.told("b2", "epoch-learnt", epoch=2, start=500)
+    cluster.saw("b2", "recovered", start=800, epoch=None, epoch_start=None, end=900)
+    assert cluster.names() == ["wrong-epochs"]
+
+
+def test_files_are_kept_for_as_long_as_is_promised() -> None:
+    cluster = Cluster(RocketmqSettings(retention_s=10.0, time_scale=1.0))
+    for second in range(1, 30):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + 100 * second, "b1", "b2")
+    cluster.saw("b1", "deleted", to=2_900, from_=0, forced=False)
+    assert cluster.names() == []
+    cluster.saw("b2", "deleted", to=3_000, from_=0, forced=False)
+    assert cluster.names() == ["deleted-early"]
+    cluster.saw("b1", "deleted", to=3_500, from_=2_900, forced=True)
+    assert cluster.names() == ["deleted-early"]
+
+
+def test_an_epoch_may_begin_where_its_first_files_were_deleted() -> None:
+    cluster = Cluster()
+    cluster.told("b1", "epoch-persisted", epoch=2, start=500)
+    cluster.saw("b1", "deleted", to=900, from_=0, forced=False)
+    cluster.told("b2", "epoch-learnt", epoch=2, start=900)
+    assert cluster.names() == []
+    cluster.told("b3", "epoch-learnt", epoch=2, start=800)
+    assert cluster.names() == ["diverging-epochs"]
 
 
 def test_a_laggard_must_be_proposed_to_leave() -> None:
@@ -258,7 +299,7 @@ def test_what_a_broker_has_noted_of_epochs_fits_its_log_when_it_starts_again(how
     cluster = Cluster(RocketmqSettings(flush="async"))
     cluster.told("b2", "epoch-learnt", epoch=3, start=900)
     fields, names = RECOVERED[how]
-    cluster.saw("b2", "recovered", **fields)
+    cluster.saw("b2", "recovered", start=0, **fields)
     assert cluster.names() == names
 
 
@@ -266,7 +307,7 @@ def test_an_epoch_that_was_cut_off_is_not_missed() -> None:
     cluster = Cluster()
     cluster.told("b2", "epoch-learnt", epoch=3, start=900)
     cluster.saw("b2", "truncated", to=900, from_=1_000)
-    cluster.saw("b2", "recovered", end=950, epoch=2, epoch_start=500)
+    cluster.saw("b2", "recovered", start=0, end=950, epoch=2, epoch_start=500)
     assert cluster.names() == []
 
 
@@ -313,7 +354,7 @@ def test_who_is_elected_is_ranked_by_no_more_than_it_told(
     ends_at: int, ranked: int, has_registered: bool, broken: bool
 ) -> None:
     cluster = Cluster()
-    cluster.saw("b2", "recovered", epoch=None, epoch_start=None, end=ends_at)
+    cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=ends_at)
     if has_registered:
         cluster.told("b2", "registered-with-controller", end=ends_at)
     fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False, "max_offset": ranked}
@@ -370,14 +411,14 @@ def test_what_was_cut_durably_stays_cut(ends_at: int, broken: bool) -> None:
     cluster.told("b2", "truncated", end=900, begun=900, queued=0, passing=0)
     cluster.saw("b2", ENDED, how="killed")
     cluster.saw("b2", BOOTED)
-    cluster.saw("b2", "recovered", epoch=None, epoch_start=None, end=ends_at)
+    cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=ends_at)
     assert cluster.names() == ["returned-tail"] * broken
 
 
 def test_a_cut_that_was_under_way_may_not_have_been_made() -> None:
     cluster = Cluster()
     cluster.saw("b2", "truncated", to=900, from_=1_000)
-    cluster.saw("b2", "recovered", epoch=None, epoch_start=None, end=1_000)
+    cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=1_000)
     assert cluster.names() == []
 
 
@@ -386,7 +427,7 @@ def test_what_was_written_again_after_a_cut_may_reach_as_far_as_before() -> None
     cluster.saw("b2", "truncated", to=900, from_=1_000)
     cluster.told("b2", "truncated", end=900, begun=900, queued=0, passing=0)
     cluster.told("b2", "batch-appended", end=1_000)
-    cluster.saw("b2", "recovered", epoch=None, epoch_start=None, end=1_000)
+    cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=1_000)
     assert cluster.names() == []
 
 

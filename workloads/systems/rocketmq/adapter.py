@@ -92,7 +92,7 @@ class Rocketmq:
         return Declaration(
             **_groups_and_roles(settings, self.workloads),
             points=POINTS,
-            recovers_within_s=RECOVERS_S + RECOVERS_SCALED_S * settings.time_scale,
+            recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
             progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,
             may_panic=MAY_PANIC,
             contagious=CONTAGIOUS,
@@ -194,6 +194,11 @@ class Rocketmq:
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         return legal_loss(settings, struck, reports)
+
+
+def _is_part_for_s(settings: RocketmqSettings) -> float:
+    """So long a replica that began at the last file of its master may have to wait until the rest has expired."""
+    return settings.retention_s if settings.sync_from_last_file else 0.0
 
 
 def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, Any]:

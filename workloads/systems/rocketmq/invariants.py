@@ -28,6 +28,8 @@ LOOKS_S = 5.0
 """So often a master looks at its set, at time scale 1."""
 PATIENCE, PATIENCE_S = 2.0, 1.0
 """How much longer all that may take: clocks of nodes may be slow."""
+KEPT = 0.99
+"""Share of the retention time that must have passed; clocks of brokers are not quite right."""
 PIECES = 4_096
 """Of a master's log, whose times are remembered."""
 
@@ -40,6 +42,8 @@ class _Broker:
     is_up: bool = False
     end: int = 0
     """Of its log, whole messages or not."""
+    begin: int = 0
+    """Of its log, when it started last."""
     incoming: int = 0
     """Where its log ends once what it has received is written, which may be some time before it says so."""
     had: int = 0
@@ -61,12 +65,23 @@ class _Broker:
     """A proposal failed, and until another one it asks the controllers what holds, however long they are silent."""
     pieces: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=PIECES))
     """(end of the log, time in ns) of each message that it appended as a master."""
+    grown: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=PIECES))
+    """(end of its log, time in ns) of whatever was appended."""
     late_ns: dict[str, int] = field(default_factory=dict)
     """As a master: members that have lagged for too long -> since when that was seen."""
 
     @property
     def ever_held(self) -> int:
         return max(self.end, self.had)
+
+    def grows(self, end: int, now_ns: int) -> None:
+        self.end = end
+        self.grown.append((end, now_ns))
+
+    def shrinks(self, end: int) -> None:
+        self.end = min(self.end, end)
+        while self.grown and self.grown[-1][0] > end:
+            self.grown.pop()
 
     def begin_life(self) -> None:
         self.members, self.is_altering, self.is_settling = (), False, False
@@ -115,6 +130,8 @@ class _GroupInvariants:
         """All before this offset was acknowledged, and not legally lost since."""
         self._epochs: dict[int, tuple[int, str]] = {}
         """Master epoch -> where it begins, and who said so first."""
+        self._beginnings: set[int] = {0}
+        """Offsets at which some broker's log began: where it deleted files, or was told to begin."""
         self._commands: dict[int, tuple[int, str]] = {}
         """Index in the controllers' log -> the term of what was applied there, and who was first."""
         self._newest_command = 0
@@ -126,6 +143,7 @@ class _GroupInvariants:
         self._claims: dict[int, str] = {}
         """Version of a claim -> the master that was first led to under it."""
         self._lag_ns = round(PATIENCE * CAUGHT_UP_S * settings.time_scale * 1e9)
+        self._kept_ns = round(KEPT * settings.retention_s * settings.time_scale * 1e9)
         self._look_ns = round((PATIENCE * LOOKS_S * settings.time_scale + PATIENCE_S) * 1e9)
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
@@ -164,6 +182,7 @@ class _GroupInvariants:
 
     def _recovered(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["end"])
+        broker.begin = int(fields["start"])
         self._recovered_epochs(node, broker, end, fields["epoch"], fields["epoch_start"])
         if end < broker.vouched:
             self._says(
@@ -183,10 +202,13 @@ class _GroupInvariants:
         broker.has_reported = False
         broker.had = broker.ever_held if end < broker.ever_held else 0
         broker.cut_from = 0
+        broker.shrinks(end)
         broker.end, broker.incoming = end, 0
 
     def _recovered_epochs(self, node: str, broker: _Broker, end: int, epoch: int | None, start: int | None) -> None:
         before, broker.epoch = broker.epoch, None if epoch is None or start is None else (epoch, start)
+        if end == broker.begin:
+            return  # Nothing is left of any epoch.
         if before is not None and before[1] < end and (epoch is None or epoch < before[0]):
             self._says(
                 "wrong-epochs",
@@ -198,11 +220,32 @@ class _GroupInvariants:
     def _truncated(self, node: str, fields: Mapping[str, Any]) -> None:
         broker, end = self._brokers[node], int(fields["to"])
         broker.cutting = int(fields["from_"])
-        broker.end, broker.vouched = min(broker.end, end), min(broker.vouched, end)
+        broker.shrinks(end)
+        broker.vouched = min(broker.vouched, end)
         broker.had = broker.incoming = 0
         broker.has_reported = False
         if broker.epoch is not None and end <= broker.epoch[1]:
             broker.epoch = None
+
+    def _begun(self, node: str, fields: Mapping[str, Any]) -> None:
+        """An empty log begins elsewhere."""
+        broker = self._brokers[node]
+        self._beginnings.add(fields["at"])
+        broker.end, broker.cut_from = fields["at"], 0
+
+    def _deleted(self, node: str, fields: Mapping[str, Any]) -> None:
+        to = fields["to"]
+        self._beginnings.add(to)
+        passed_ns = next((time for end, time in self._brokers[node].grown if end >= to), None)
+        if passed_ns is None or fields["forced"]:
+            return
+        kept_ns = self._now_ns() - passed_ns
+        if kept_ns < self._kept_ns:
+            self._says(
+                "deleted-early",
+                (node,),
+                f"{node} deleted all before {to}, of which it had written the last {kept_ns / 1e9:.2f} s before",
+            )
 
     def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].members = tuple(fields["members"])
@@ -295,7 +338,7 @@ class _GroupInvariants:
 
     def _put_appended(self, node: str, end: int, in_sync: int) -> None:
         broker, demanded = self._brokers[node], self._demanded
-        broker.end = end
+        broker.grows(end, self._now_ns())
         broker.pieces.append((end, self._now_ns()))
         if in_sync < demanded:
             self._says(
@@ -305,11 +348,18 @@ class _GroupInvariants:
 
     def _batch_appended(self, node: str, end: int) -> None:
         broker = self._brokers[node]
-        broker.end = end
+        broker.grows(end, self._now_ns())
         if broker.had and end >= self._acknowledged:
             broker.had = 0
 
-    def _put_confirmed(self, node: str, end: int) -> None:
+    def _put_confirmed(self, node: str, end: int, in_sync: int) -> None:
+        demanded = self._demanded
+        if in_sync < demanded:
+            self._says(
+                "too-few-in-sync",
+                (node,),
+                f"{node} acknowledged a message with {in_sync} in sync, though {demanded} must be",
+            )
         if self._settings.flush == "sync":
             self._brokers[node].vouched = max(self._brokers[node].vouched, end)
         if self._is_dual_write:
@@ -410,7 +460,7 @@ class _GroupInvariants:
     def _epoch_begins(self, node: str, epoch: int, start: int) -> None:
         self._brokers[node].epoch = (epoch, start)
         known, by = self._epochs.setdefault(epoch, (start, node))
-        if known != start:
+        if known != start and not (known < start and start in self._beginnings):
             self._says(
                 "diverging-epochs",
                 (by, node),
@@ -468,6 +518,8 @@ _EVENTS: Mapping[str, Callable[[_GroupInvariants, str, Mapping[str, Any]], None]
     "identity": _GroupInvariants._identity,
     "recovered": _GroupInvariants._recovered,
     "truncated": _GroupInvariants._truncated,
+    "begun": _GroupInvariants._begun,
+    "deleted": _GroupInvariants._deleted,
     "sync_state_set": _GroupInvariants._own_set,
     "alter": _GroupInvariants._alter,
     "alter_failed": _GroupInvariants._alter_failed,

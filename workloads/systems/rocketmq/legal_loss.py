@@ -1,7 +1,8 @@
 """What each configuration of RocketMQ may legally lose under the faults that struck: the table as code.
 
 A message is lost legally if every broker that had to hold it when it was acknowledged lost it with its disk, or was
-taken away by another fault meanwhile (`damage` says who lost what). Where fewer acknowledgements than replicas are
+taken away by another fault meanwhile (`damage` says who lost what). Or it has expired: whoever deletes files says so,
+and nothing may go that was written less than the retention time before. Where fewer acknowledgements than replicas are
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
 Slow disks and clocks excuse nothing, nor does a full disk, nor do links where all had to acknowledge. A controller
 whose disk loses what was synced may vote twice: then nothing is promised.
@@ -35,6 +36,7 @@ from workloads.systems.rocketmq.damage_words import (
     of_damaged_disks,
     seconds,
 )
+from workloads.systems.rocketmq.expiry import expiries
 from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, controller_names
 
@@ -49,9 +51,8 @@ def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     """The row of the table of legal losses for this configuration, cut down to the faults that had an effect."""
     table = _Table if settings.has_controllers else ConfiguredTable
     tables = [table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
-    return LegalLoss(
-        anything=_forgotten(settings, struck), excuses=tuple(excuse for table in tables for excuse in table.excuses())
-    )
+    of_groups = (excuse for table in tables for excuse in table.excuses())
+    return LegalLoss(anything=_forgotten(settings, struck), excuses=(*expiries(settings, struck, reports), *of_groups))
 
 
 def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:
@@ -88,6 +89,10 @@ class _Table:
             few = f"inSyncReplicas is {settings.in_sync_replicas} of {len(self._voters)}, and a laggard may be elected"
             yield from self._around(few, (*UNREAD, *UNREAD_TRACES))
             yield from self._around(few, (*READ, *READ_TRACES), kinds=tuple(TAKEN))
+
+        if settings.read_uncommitted:
+            shown = "readUnCommitted lets consumers read what may still be cut"
+            yield from self._around(shown, ("lost-write", *READ, *UNREAD_TRACES, *READ_TRACES))
 
     def _of_invariants(self) -> Iterator[Excuse]:
         """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice."""

@@ -8,7 +8,7 @@ from typing import Any
 from harness.narrator import Said
 
 Fields = Mapping[str, Any]
-ROUTINE = frozenset({"slave_lag", "follower_lag", "written", "term"})
+ROUTINE = frozenset({"slave_lag", "follower_lag", "written", "term", "ha_state"})
 """Told of by the other events around them, or too often."""
 
 
@@ -98,6 +98,20 @@ class RocketmqNarrator:
         to, from_ = fields.get("to"), fields.get("from_")
         return Said(label=f"cuts its log at {to}", sentence=f"cut its log from byte {from_} back to {to}", weight=9)
 
+    def _deleted(self, fields: Fields) -> Said:
+        to, why = fields.get("to"), "for want of room" if fields.get("forced") else "as it had expired"
+        return Said(label=f"deletes up to {to}", sentence=f"deleted its log before byte {to} {why}", weight=4)
+
+    def _begun(self, fields: Fields) -> Said:
+        at = fields.get("at")
+        what = "part" if fields.get("is_part") else "all that is left"
+        return Said(label=f"begins at {at}", sentence=f"began to copy its master's log at byte {at}, {what}", weight=6)
+
+    def _copied_anew(self, fields: Fields) -> Said:
+        end, begin = fields.get("end"), fields.get("begin")
+        sentence = f"emptied its log, which ended at byte {end}: its master had deleted all before byte {begin}"
+        return Said(label="copies anew", sentence=sentence, weight=8)
+
     def _recovered(self, fields: Fields) -> Said:
         end = fields.get("end")
         return Said(
@@ -132,7 +146,7 @@ class RocketmqNarrator:
 
     def _repair(self, fields: Fields) -> Said:
         sentence = f"left its log as it is, for a human to decide: {fields.get('reason')}"
-        return Said(label="parted from its master", sentence=sentence, weight=9)
+        return Said(label="parted from its master", sentence=sentence[:200], weight=9)
 
     def _running(self, fields: Fields) -> Said:
         return Said(label="runs", sentence="had started", weight=2)
@@ -153,6 +167,9 @@ _TOLD: Mapping[str, Callable[[RocketmqNarrator, Fields], Said | None]] = {
     "confirmed": RocketmqNarrator._confirmed,
     "truncated": RocketmqNarrator._truncated,
     "recovered": RocketmqNarrator._recovered,
+    "deleted": RocketmqNarrator._deleted,
+    "begun": RocketmqNarrator._begun,
+    "copied_anew": RocketmqNarrator._copied_anew,
     "deposed": RocketmqNarrator._deposed,
     "mastership_given_up": RocketmqNarrator._given_up,
     "masterless": RocketmqNarrator._masterless,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.program import PythonProgram
+from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
@@ -105,7 +106,11 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 **roles,
                 "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
                 "ackAfterFlush": settings.ack_durable,
-                "mappedFileSizeCommitLog": settings.segment_bytes,
+                "mappedFileSizeCommitLog": settings.file_bytes,
+                "syncFromLastFile": settings.sync_from_last_file,
+                "slaveReadEnable": True,
+                "readUnCommitted": settings.read_uncommitted,
+                **_cleaning(settings),
                 "maxHashSlotNum": 1_000,
                 "maxIndexNum": 4_000,
                 "topics": {TOPIC: settings.topic_queues},
@@ -127,6 +132,19 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
         ports=(BROKER_PORT,),
         replica=True,
     )
+
+
+def _cleaning(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
+    """When files of the log are deleted: at any hour once they have expired, if they ever do."""
+    cleaning: dict[str, SettingValue] = {
+        "cleanResourceInterval": milliseconds(10_000, settings),
+        "cleanFileForciblyEnable": settings.clean_when_full,
+        "copyAnewWhenExpired": True,
+    }
+    if settings.retention_s:
+        cleaning["fileReservedTimeMillis"] = milliseconds(round(settings.retention_s * 1000), settings)
+        cleaning["deleteWhen"] = ";".join(f"{hour:02}" for hour in range(24))
+    return cleaning
 
 
 def _elected(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Mapping[str, object]:

@@ -18,6 +18,8 @@ NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 PROXY_PORT = 8081
 
+SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
+
 
 @dataclass(frozen=True, kw_only=True)
 class RocketmqSettings:
@@ -43,6 +45,8 @@ class RocketmqSettings:
     ack_durable: bool = False
     """Slaves acknowledge only what they have fsynced."""
     unclean_election: bool = False
+    read_uncommitted: bool = False
+    """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
     notify_role_changed: bool = True
     learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of each group's brokers are asynchronous learners (the last ones)."""
@@ -50,7 +54,15 @@ class RocketmqSettings:
     """Who delivers messages that are delayed by a level: one worker for all, one a level, many a level."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
     """Of each group."""
-    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = 64 * 1024 * 1024
+    segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = SEGMENT_BYTES
+    """Of each file of the log; where messages expire, 4 KiB unless another size is set."""
+    retention_s: Annotated[float, Bounds(0, 1_000_000)] = 0.0
+    """For so long a file of the log is kept once it is full, as long as its broker runs; 0: for ever. Scaled as all
+    periods are."""
+    clean_when_full: bool = False
+    """A broker whose disk runs full deletes its oldest files, whatever their age."""
+    sync_from_last_file: bool = False
+    """A replica that is empty begins at the last file of its master's log, and counts once the rest has expired."""
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
     snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
     """So many entries the controllers' Raft log holds until a snapshot takes their place."""
@@ -61,6 +73,10 @@ class RocketmqSettings:
     sparse_heartbeats: bool = False
     """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
 
+    @property
+    def file_bytes(self) -> int:
+        return SMALL_SEGMENT_BYTES if self.retention_s and self.segment_bytes == SEGMENT_BYTES else self.segment_bytes
+
     def __post_init__(self) -> None:
         if self.deployment == "controller":
             self._require_possible_set()
@@ -70,6 +86,10 @@ class RocketmqSettings:
     def _require_possible_set(self) -> None:
         if self.learners >= self.brokers:
             raise UsageError(f"learners must be less than brokers ({self.brokers}), got {self.learners}")
+        if self.read_uncommitted and self.all_ack:
+            raise UsageError(
+                "read_uncommitted needs all_ack=false, for readers would see what not all have acknowledged"
+            )
         for name in ("min_in_sync_replicas", "in_sync_replicas"):
             if getattr(self, name) > self.brokers - self.learners:
                 raise UsageError(
@@ -132,6 +152,8 @@ OF_CONTROLLER_MODE = (
     "min_in_sync_replicas",
     "unclean_election",
     "notify_role_changed",
+    "read_uncommitted",
+    "sync_from_last_file",
     "learners",
     "snapshot_threshold",
 )
@@ -163,13 +185,17 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "learners": (1,),
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
+    "read_uncommitted": (True,),
+    "retention_s": (10.0, 30.0),
     "segment_bytes": (4_096, 65_536),
+    "sync_from_last_file": (True,),
     "unclean_election": (True,),
 }
 """What storms are drawn from, beside the defaults."""
 
 EXPLORED_WITHOUT_CONTROLLERS: Mapping[str, tuple[SettingValue, ...]] = {
     "flush": ("async",),
+    "retention_s": (10.0, 30.0),
     "segment_bytes": (4_096, 65_536),
 }
 

@@ -40,6 +40,14 @@ class NotComparable(Exception):
     """Who was asked is no master, or answers what makes no sense."""
 
 
+class Expired(Exception):
+    """The master has deleted all that the slave has, and what followed it."""
+
+    def __init__(self, master_begin: int) -> None:
+        super().__init__(f"the master has deleted all before {master_begin}")
+        self.master_begin = master_begin
+
+
 class QuestionUnknown(Exception):
     """Who was asked is of a version that compares nothing."""
 
@@ -145,12 +153,14 @@ def holds_the_begin_of_a_message(store: MessageStore, part: Part) -> bool:
 async def end_in_common(store: MessageStore, remoting: RemotingClient, master: str, timeout_s: float) -> int | None:
     """Up to where the own log and the master's are equal; None if no part of them is, unless the own one is empty.
 
-    Raises ConnectFailed, ConnectionClosed, TimeoutError, NotComparable, QuestionUnknown.
+    Raises ConnectFailed, ConnectionClosed, TimeoutError, NotComparable, QuestionUnknown, Expired.
     """
     own = Extent(store.min_offset, store.max_offset)
     theirs, _ = await _ask(remoting, master, (0, 0), timeout_s)
     if own.start == own.end:
         return own.end
+    if own.end <= theirs.start:
+        raise Expired(theirs.start)
     search = common_end(own, theirs, partial(holds_the_begin_of_a_message, store))
     is_equal: bool | None = None
     while True:

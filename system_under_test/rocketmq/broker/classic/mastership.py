@@ -179,6 +179,10 @@ class ClassicSlave:
         # An empty slave's first ack is 0, wherever the log begins.
         window_end = max(acked, self._store.min_offset) + self._config.ha_window_bytes
         while self._next_offset < min(end, window_end) and not self._connection.closed:
+            if self._next_offset < self._store.min_offset:
+                self._mastership.host.log("follower_left_behind", follower=self.slave, at=self._next_offset)
+                self._connection.close()
+                return
             size = min(end - self._next_offset, self._config.ha_batch_bytes)
             self._send(self._store.read_for_transfer(self._next_offset, size))
 

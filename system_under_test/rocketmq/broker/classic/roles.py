@@ -18,6 +18,7 @@ from system_under_test.rocketmq.broker.classic.slave import ClassicFollower
 from system_under_test.rocketmq.broker.config import BrokerConfig, BrokerRole
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.ha.wire import HAState
+from system_under_test.rocketmq.broker.log_beginnings import NO_EPOCH, LogBeginnings
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
@@ -26,8 +27,6 @@ from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
-
-NO_EPOCH = 0
 
 
 class ConfiguredRoles:
@@ -76,8 +75,11 @@ class ConfiguredRoles:
     def handlers(self) -> Handlers:
         if self._config.version is Version.V4:
             return {}
-        comparison = LogComparison(self._store, self._ha)
-        return {**comparison.handlers, RequestCode.GET_BROKER_HA_STATUS: lambda command, _: self._ha_status()}
+        return {
+            **LogComparison(self._store, self._ha).handlers,
+            **LogBeginnings(self._store, self._ha).handlers,
+            RequestCode.GET_BROKER_HA_STATUS: lambda command, _: self._ha_status(),
+        }
 
     def _ha_status(self) -> RemotingCommand:
         """As RocketMQ's HARuntimeInfo, as far as there is something to tell; `state` says how a slave is doing."""

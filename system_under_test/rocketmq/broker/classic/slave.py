@@ -7,19 +7,23 @@ A slave that has more than its master, or something else (the master lost the en
 disk), never goes on as if nothing were. Where the two logs have a beginning in common, what the slave has beyond it is
 kept in a file of its own, durably, before the log is cut there: messages may be in it that were acknowledged and that
 the master lost. Where they have none, the log is left as it is, and read as before, until a human decides; the slave
-looks again now and then.
+looks again now and then. So it is where the master has deleted all that the slave has, for it has expired there, unless
+the slave is told to copy what is left anew.
+
+A log that is empty begins where the master's bytes do; where queues stood there the slave asks first.
 """
 
 from __future__ import annotations
 
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.broker.classic.log_comparison import NotComparable, QuestionUnknown
+from system_under_test.rocketmq.broker.classic.log_comparison import Expired, NotComparable, QuestionUnknown
 from system_under_test.rocketmq.broker.classic.surplus import set_aside
 from system_under_test.rocketmq.broker.classic.wire import TRANSFER_HEADER_SIZE, decode_transfer_header, encode_ack
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.following import Following
 from system_under_test.rocketmq.broker.ha.wire import HAState, WireError
+from system_under_test.rocketmq.broker.log_beginnings import NO_EPOCH, MastersBeginnings
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
@@ -40,6 +44,8 @@ class ClassicFollower:
         self._parts = parts
         self._master = master
         self._remoting = RemotingClient(host, config.controller_timeout_s)
+        self._beginnings = MastersBeginnings(host, master, NO_EPOCH, config.controller_timeout_s)
+        self._is_served = False
         self._following = Following(host, store, config, master_ha, self._replicate, encode_ack)
 
     def start(self) -> None:
@@ -47,13 +53,20 @@ class ClassicFollower:
 
     async def stop(self) -> None:
         self._remoting.close()
+        self._beginnings.close()
         await self._following.stop()
+
+    @property
+    def hears_master(self) -> bool:
+        """Whether the master lives; also while a human has to decide, for consumers are to go to it."""
+        return self._is_served
 
     async def _replicate(self, connection: Connection) -> None:
         """One connection from its beginning to its end."""
         try:
             await self._replicate_until_its_end(connection)
         finally:
+            self._is_served = False
             if self.state is not HAState.SUSPEND:
                 self.state = HAState.READY
 
@@ -64,6 +77,7 @@ class ClassicFollower:
         except (ConnectFailed, NotComparable) as error:
             host.log("log_not_compared", master=self._master, reason=str(error))
             raise ConnectionClosed("the logs could not be compared") from error
+        self._is_served = True
         if common is None:
             self.state = HAState.SUSPEND
             host.log("manual_repair_needed", master=self._master, reason="no part of the logs is equal")
@@ -94,9 +108,27 @@ class ClassicFollower:
             return await self._parts.end_in_common(
                 store, self._remoting, self._master, self._config.controller_timeout_s
             )
+        except Expired as expired:
+            return await self._forget_expired(expired.master_begin)
         except QuestionUnknown:
             self._host.log("log_not_compared", master=self._master, reason="the master is of a version that cannot")
             return store.max_offset
+
+    async def _forget_expired(self, master_begin: int) -> int | None:
+        """Empty a log that ends before what the master has left, where it may be emptied; returns its end then."""
+        store = self._store
+        if not self._config.copies_anew_when_expired:
+            return None
+        await self._following.forget_expired(master_begin)
+        return store.max_offset
+
+    async def _begin_at(self, offset: int) -> None:
+        """Let the own log, which is empty, begin where the master's bytes do."""
+        if self._store.knows_beginning_at(offset):
+            return
+        asks = offset and self._config.version is not Version.V4
+        queues = await self._beginnings.at(offset) if asks else {}
+        await self._store.begin_at(offset, queues, is_part=self._config.sync_from_last_file and offset > 0)
 
     async def _cut_at(self, common: int) -> None:
         """To a message boundary, so that the log is whole messages up to its end."""
@@ -108,8 +140,9 @@ class ClassicFollower:
         await store.cut_to_message_boundary()
 
     async def _take(self, connection: Connection, appender: Appender, offset: int, body: bytes) -> None:
-        is_empty = appender.end_offset == self._store.min_offset
-        if offset != appender.end_offset and not is_empty:
+        if appender.end_offset == self._store.min_offset:
+            await self._begin_at(offset)
+        elif offset != appender.end_offset:
             raise WireError(f"bytes from {offset}, the own log ends at {appender.end_offset}")
         await self._following.take(connection, appender, offset, body)
         self._show_all()

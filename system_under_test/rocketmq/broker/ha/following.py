@@ -68,6 +68,13 @@ class Following:
         self.acked_offset = offset
         connection.write(self._encode_ack(offset))
 
+    async def forget_expired(self, master_begin: int) -> None:
+        """Empty the log, which ends before all that the master has left; durable on return. Raises StorageFailed."""
+        store = self._store
+        self._host.log("copied_anew", end=store.max_offset, begin=master_begin)
+        self._host.reached("about-to-copy-anew")
+        await store.truncate(store.min_offset)
+
     async def take(self, connection: Connection, appender: Appender, offset: int, body: bytes) -> None:
         """Write what the master sent, if anything, and ack. Raises BadOffset, DiskFull, ConnectionClosed."""
         host, store, end_offset = self._host, self._store, self.acked_offset

@@ -15,6 +15,7 @@ from system_under_test.rocketmq.broker.ha.replication import SlaveConnection as 
 from system_under_test.rocketmq.broker.ha.wire import (
     ACK_SIZE,
     SLAVE_HANDSHAKE_SIZE,
+    HAState,
     SlaveHandshake,
     WireError,
     decode_ack,
@@ -37,6 +38,16 @@ def batch_end(entries: Sequence[EpochEntry], position: int, max_offset: int) -> 
     return min(max_offset, entries[following].start_offset) if following < len(entries) else max_offset
 
 
+def holds_a_part(own_begin: int, master_begin: int) -> bool:
+    """Whether a slave whose log began at `own_begin` lacks messages that its master has, and must not be elected."""
+    return own_begin > master_begin
+
+
+def is_possible_ack(offset: int, acked_offset: int, max_offset: int) -> bool:
+    """Whether a slave that acked `acked_offset` can hold all before `offset`, of a log that ends at `max_offset`."""
+    return acked_offset <= offset <= max_offset
+
+
 class MasterConnection:
     """Life: handshake received, first ack fixes where the transfer begins, then batches one way and acks the other."""
 
@@ -46,6 +57,9 @@ class MasterConnection:
         connection: Connection,
         handshake: SlaveHandshake,
         batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end,
+        *,
+        holds_a_part: Callable[[int, int], bool] = holds_a_part,
+        is_possible_ack: Callable[[int, int, int], bool] = is_possible_ack,
     ) -> None:
         self.broker_id = handshake.broker_id
         self.acked_offset: int | None = None
@@ -54,12 +68,16 @@ class MasterConnection:
         self._connection = connection
         self._handshake = handshake
         self._batch_end = batch_end
+        self._holds_a_part = holds_a_part
+        self._is_possible_ack = is_possible_ack
+        self._state = HAState.READY
         self._store = mastership.store
         self._config = mastership.config
         self._clock = mastership.host.clock
         self._caught_up = CaughtUp(mastership.catch_up_now_ns())
         self.heard_ns = self._sent_ns = self._clock.monotonic_ns()
         self._partial = handshake.sync_from_last_file
+        self._begin_offset = mastership.store.min_offset
         self._next_offset = 0
         self._window_start = 0
         self._told_confirm_offset = -1
@@ -80,10 +98,17 @@ class MasterConnection:
 
     def close(self) -> None:
         self._connection.close()
+        self._enter(HAState.SHUTDOWN)
+
+    def _enter(self, state: HAState) -> None:
+        if state is not self._state:
+            self._state = state
+            self._mastership.host.log("ha_state", slave=self.broker_id, state=state.name)
 
     async def run(self) -> None:
         """Tell the handshake, then take acks until the connection ends. Raises ConnectionClosed, WireError."""
         connection = self._connection
+        self._enter(HAState.HANDSHAKE)
         self._mastership.host.reached("handshake-received")
         connection.write(encode_master_handshake(self._store.max_offset, self._mastership.master_epoch, self._entries))
         self._begin(decode_ack(await connection.read_exactly(ACK_SIZE)))
@@ -112,8 +137,11 @@ class MasterConnection:
             self.heartbeat()
 
     def housekeep(self, now_ns: int) -> None:
-        """Close a connection that has been silent for too long; a heartbeat on one that was sent nothing."""
-        if now_ns - self.heard_ns > self._config.ha_housekeeping_s * 1e9:
+        """Close a connection that has been silent for too long, or has to begin anew; a heartbeat on one that was sent
+        nothing."""
+        is_silent = now_ns - self.heard_ns > self._config.ha_housekeeping_s * 1e9
+        # A slave that holds a part has to hear that the log begins later now: it may hold all of it.
+        if is_silent or (self._partial and self._store.min_offset != self._begin_offset):
             self._connection.close()
         elif now_ns - self._sent_ns > self._config.ha_heartbeat_s * 5e8:
             self.heartbeat()
@@ -135,7 +163,7 @@ class MasterConnection:
         if acked_offset == 0:
             last_file = self._handshake.sync_from_last_file
             start = store.start_of_last_file if last_file else store.min_offset
-            self._partial = start > store.min_offset
+            self._partial = self._holds_a_part(start, store.min_offset)
         if not store.min_offset <= start <= store.max_offset:
             raise WireError(
                 f"slave {self.broker_id} ends at {acked_offset}, outside of {store.min_offset}..{store.max_offset}"
@@ -143,6 +171,7 @@ class MasterConnection:
         self._next_offset = self._window_start = start
         self._advance_epoch()
         self.acked_offset = acked_offset
+        self._enter(HAState.TRANSFER)
         self._mastership.host.reached("first-ack-received")
         self._mastership.acked(self, acked_offset)
         self.pump()
@@ -152,7 +181,7 @@ class MasterConnection:
         self.heard_ns = self._clock.monotonic_ns()
         acked_offset = self.acked_offset
         assert acked_offset is not None
-        if offset > self._store.max_offset or offset < acked_offset:
+        if not self._is_possible_ack(offset, acked_offset, self._store.max_offset):
             raise WireError(
                 f"slave {self.broker_id} acked {offset} after {acked_offset}; the log ends at {self._store.max_offset}"
             )
@@ -171,6 +200,9 @@ class MasterConnection:
             self._mastership.host.log("slave_lag", broker_id=self.broker_id, lag=lag)
 
     def _send_batch(self, max_offset: int) -> None:
+        if self._next_offset < self._store.min_offset:
+            self._mastership.host.log("slave_left_behind", broker_id=self.broker_id, at=self._next_offset)
+            raise ConnectionClosed("what the slave lacks has expired and was deleted")
         end = self._batch_end(self._entries, self._position, max_offset)
         size = min(end - self._next_offset, self._config.ha_batch_bytes)
         body = self._store.read_for_transfer(self._next_offset, size)
@@ -200,9 +232,18 @@ class MasterConnection:
 class ElectedOffice:
     """`Office` of a master that the controllers have named: slaves say who they are by a handshake."""
 
-    def __init__(self, mastership: Mastership, batch_end: Callable[[Sequence[EpochEntry], int, int], int]) -> None:
+    def __init__(
+        self,
+        mastership: Mastership,
+        batch_end: Callable[[Sequence[EpochEntry], int, int], int] = batch_end,
+        *,
+        holds_a_part: Callable[[int, int], bool] = holds_a_part,
+        is_possible_ack: Callable[[int, int, int], bool] = is_possible_ack,
+    ) -> None:
         self.mastership = mastership
         self._batch_end = batch_end
+        self._holds_a_part = holds_a_part
+        self._is_possible_ack = is_possible_ack
 
     async def meet(self, connection: Connection) -> MasterConnection:
         """Raises ConnectionClosed, WireError, TimeoutError."""
@@ -214,10 +255,18 @@ class ElectedOffice:
         )
         if mastership.ended:
             raise ConnectionClosed("this broker is the master no more")
-        slave = MasterConnection(mastership, connection, handshake, self._batch_end)
+        slave = MasterConnection(
+            mastership,
+            connection,
+            handshake,
+            self._batch_end,
+            holds_a_part=self._holds_a_part,
+            is_possible_ack=self._is_possible_ack,
+        )
         mastership.attach(slave)
         return slave
 
     def part(self, slave: AnySlaveConnection) -> None:
         assert isinstance(slave, MasterConnection)
+        slave.close()
         self.mastership.detach(slave)

@@ -241,7 +241,13 @@ class Mastership:
             call()
 
     def replicated_offset(self, least: int | None) -> int:
-        """The end of what is replicated as configured; -1 for nothing."""
+        """The end of what is replicated as configured; -1 for nothing.
+
+        The set may have become too small since a put was let in. The put is written, so it cannot be refused any more;
+        it waits for the set to grow again, and if that is too late, nobody says what becomes of it.
+        """
+        if not self.enough_in_sync():
+            return -1
         if self.config.all_ack_in_sync_state_set:
             return -1 if least is None else least
         return acked_by(self.config.in_sync_replicas, self._view.members, self._acked)

@@ -91,6 +91,11 @@ class Follower(Protocol):
     async def stop(self) -> None:
         """After it the log is this follower's no more."""
 
+    @property
+    def hears_master(self) -> bool:
+        """Whether it is connected to its master and copies what that sends."""
+        ...
+
 
 class Replication(Protocol):
     """Of one broker, whichever role it has."""
@@ -98,4 +103,9 @@ class Replication(Protocol):
     @property
     def mastership(self) -> AnyMastership | None:
         """None while this broker is not the master."""
+        ...
+
+    @property
+    def hears_master(self) -> bool:
+        """Whether this broker is a slave whose master serves it now."""
         ...

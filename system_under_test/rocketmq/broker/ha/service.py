@@ -29,6 +29,11 @@ class HAService:
         """None while this broker is not the master."""
         return None if self._office is None else self._office.mastership
 
+    @property
+    def hears_master(self) -> bool:
+        """Whether this broker is a slave whose master serves it now."""
+        return self._follower is not None and self._follower.hears_master
+
     async def start(self) -> None:
         self._listener = await self._host.network.listen(self._config.ha_listen_port, self._accept)
 

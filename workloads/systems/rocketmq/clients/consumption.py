@@ -254,7 +254,8 @@ class ConsumptionClient:
             )
             while read < end:
                 pulled = await self._client.pull(topic, 0, read, READ_BATCH, "final", master)
-                read += len(pulled.messages)
+                # What lies before the queue's beginning has expired.
+                read = pulled.messages[-1][0] + 1 if pulled.messages else max(read, pulled.next_offset)
                 found += [
                     {"message": int(body), "queue": queue, "offset": offset, "tries": None}
                     for offset, body in pulled.messages

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import PullResult
 from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.storage.message import encode_properties
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
@@ -21,6 +22,16 @@ BY_TAG_SHARE = 0.5
 """Share of filtered polls that name the tag; the others say the same in SQL92."""
 SLAVE_READ_SHARE = 0.2
 """Share of polls that ask a random replica instead of the master."""
+
+
+class Subscription(TypedDict):
+    """What a pull says of the messages it wants."""
+
+    subscription: str
+    expression_type: str
+
+
+EVERYTHING: Subscription = {"subscription": "*", "expression_type": "TAG"}
 
 
 class LogClient:
@@ -89,28 +100,24 @@ class LogClient:
             resumed = position = committed or 0
         elif position != self._committed.get(key):
             await self._commit(queue, position, self._group, key)
-        pulled = await self._client.pull(
-            TOPIC,
-            queue.queue_id,
-            position,
-            BATCH,
-            self._group,
-            await self._replica(queue),
-            broker_name=queue.group.name,
-        )
-        if pulled.messages:
-            position = pulled.messages[-1][0] + 1
+        pulled = await self._pull(queue, position, self._group, BATCH)
+        # What lies before the queue's beginning has expired; a queue that ends earlier may only lag.
+        position = pulled.messages[-1][0] + 1 if pulled.messages else max(position, pulled.next_offset)
         self._positions[key] = position
         value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
-    async def _replica(self, queue: Queue) -> str | None:
-        """Whom to poll; None for the master."""
+    async def _pull(
+        self, queue: Queue, position: int, group: str, most: int, subscription: Subscription = EVERYTHING
+    ) -> PullResult:
+        """From whom the client is sent to, or from any replica."""
+        name, queue_id = queue.group.name, queue.queue_id
         if self._host.random.random() < SLAVE_READ_SHARE:
-            return f"{self._host.random.choice(queue.group.brokers)}:{BROKER_PORT}"
-        if self._reads_slaves:
-            return await self._client.reading_address(TOPIC, broker_name=queue.group.name)
-        return None
+            replica = f"{self._host.random.choice(queue.group.brokers)}:{BROKER_PORT}"
+            return await self._client.pull(
+                TOPIC, queue_id, position, most, group, replica, broker_name=name, **subscription
+            )
+        return await self._client.consume(TOPIC, queue_id, position, most, group, broker_name=name, **subscription)
 
     async def _commit(self, queue: Queue, position: int, group: str, key: str) -> None:
         """What earlier polls have returned: nobody may ever see what this one will.
@@ -135,41 +142,33 @@ class LogClient:
             position = committed or 0
         elif position != self._committed.get(key):
             await self._commit(queue, position, group, key)
-        done = await self._read_by_tag(operation, position, group, await self._replica(queue))
-        assert done.value is not None
-        self._positions[key] = done.value["offset"]
-        return done
+        pulled = await self._pull(queue, position, group, FILTERED_BATCH, self._by_tag(tag))
+        reached = self._positions[key] = max(position, pulled.next_offset)
+        value = {**operation.value, **_polled(reached, pulled.messages), "resumed": position, "group": group}
+        return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
     async def _final_filtered_poll(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
-        if operation.node not in self._queues.of(operation).group.brokers:
-            position: int = operation.value["offset"]
-            value = {**operation.value, **_polled(position, ()), "resumed": position, "group": "final"}
-            return operation._replace(type="ok", value=value)
-        address = f"{operation.node}:{BROKER_PORT}"
-        return await self._read_by_tag(operation, operation.value["offset"], "final", address, BATCH)
+        position: int = operation.value["offset"]
+        queue, tag = self._queues.of(operation), operation.value["tag"]
+        messages: tuple[tuple[int, bytes], ...] = ()
+        reached = position
+        if operation.node in queue.group.brokers:
+            address = f"{operation.node}:{BROKER_PORT}"
+            pulled = await self._client.pull(
+                TOPIC, queue.queue_id, position, BATCH, "final", address, **self._by_tag(tag)
+            )
+            # It may begin later at this replica.
+            reached, messages = max(position, pulled.next_offset, pulled.min_offset), pulled.messages
+        value = {**operation.value, **_polled(reached, messages), "resumed": position, "group": "final"}
+        return operation._replace(type="ok", value=value)
 
-    async def _read_by_tag(
-        self, operation: Operation, position: int, group: str, address: str | None, most: int = FILTERED_BATCH
-    ) -> Operation:
+    def _by_tag(self, tag: int) -> Subscription:
         """By the tag itself, or by a filter that says the same."""
-        assert operation.value is not None
-        queue, tag = self._queues.of(operation), tag_name(operation.value["tag"])
-        by_tag = self._host.random.random() < BY_TAG_SHARE
-        pulled = await self._client.pull(
-            TOPIC,
-            queue.queue_id,
-            position,
-            most,
-            group,
-            address,
-            broker_name=queue.group.name,
-            subscription=tag if by_tag else f"TAGS = '{tag}' AND KEYS IS NOT NULL",
-            expression_type="TAG" if by_tag else "SQL92",
-        )
-        reached = max(position, pulled.next_offset)
-        value = {**operation.value, **_polled(reached, pulled.messages), "resumed": position, "group": group}
-        return operation._replace(type="ok", value=value, node=operation.node or node_of(pulled.broker))
+        name = tag_name(tag)
+        if self._host.random.random() < BY_TAG_SHARE:
+            return {"subscription": name, "expression_type": "TAG"}
+        return {"subscription": f"TAGS = '{name}' AND KEYS IS NOT NULL", "expression_type": "SQL92"}
 
     async def _look_up(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
@@ -184,9 +183,12 @@ class LogClient:
         queue = self._queues.of(operation)
         if operation.node not in queue.group.brokers:
             return operation._replace(type="ok", value=_polled(position, ()))
-        pulled = await self._client.pull(
-            TOPIC, queue.queue_id, position, BATCH, "final", f"{operation.node}:{BROKER_PORT}"
-        )
+        replica = f"{operation.node}:{BROKER_PORT}"
+        pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
+        while not pulled.messages and pulled.min_offset > position:
+            # It begins later at this replica.
+            position = pulled.min_offset
+            pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
         return operation._replace(type="ok", value=_polled(position, pulled.messages))

@@ -114,10 +114,11 @@ class PopWorkloadClient:
         position = 0
         while True:
             pulled = await self._client.pull(dead_letter_topic(GROUP), 0, position, DEAD_LETTERS, GROUP, master)
-            if not pulled.messages:
+            if not pulled.messages and pulled.min_offset <= position:
                 return
             deliveries += [{"message": int(body), "times": 0} for _, body in pulled.messages]
-            position = pulled.messages[-1][0] + 1
+            # What lies before the queue's beginning has expired.
+            position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.min_offset
 
 
 def message_of(operation: Operation) -> int:

@@ -63,6 +63,9 @@ class QueueClient:
         pulled = await self.messages.pull(TOPIC, queue, position, self._batch, GROUP, broker_name=group.name)
         if pulled.messages:
             await self._commit(group.name, queue, pulled.messages[-1][0] + 1)
+        elif pulled.next_offset > position:
+            # What lies before the queue's beginning has expired.
+            await self._commit(group.name, queue, pulled.next_offset)
         return operation._replace(type="ok", value=_delivered(operation, pulled.messages), node=node_of(pulled.broker))
 
     async def _commit(self, broker_name: str, queue: int, position: int) -> None:
@@ -97,10 +100,10 @@ class QueueClient:
             position = 0
             while True:
                 pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, slave)
-                if not pulled.messages:
+                if not pulled.messages and pulled.min_offset <= position:
                     break
                 messages += pulled.messages
-                position = pulled.messages[-1][0] + 1
+                position = pulled.messages[-1][0] + 1 if pulled.messages else pulled.min_offset
         return messages
 
 

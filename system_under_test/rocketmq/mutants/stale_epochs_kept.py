@@ -1,0 +1,25 @@
+"""Epochs of files that were deleted stay in the epoch file, and the first start does not move up.
+
+A slave that ends in one of these files finds a point in common with a master that has nothing there any more, asks to
+go on from it, is turned away, and tries again for ever. Broken rule: the epoch file speaks of bytes that the log has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.epoch_file import EpochFile
+
+
+class EpochsOfDeletedFiles(EpochFile):
+    async def delete_prefix(self, min_offset: int) -> None:
+        """Leave them where they are."""
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, storage=replace(parts.storage, epoch_file=EpochsOfDeletedFiles))
+
+
+MUTANT = Mutant(name="stale-epochs-kept", breaks="a slave catches up with its master", broker=_broker)

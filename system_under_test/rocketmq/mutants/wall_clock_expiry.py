@@ -1,0 +1,25 @@
+"""Files of the log grow older by the wall clock.
+
+A clock that jumps ahead makes all files old at once, and messages go that were to be kept. Broken rule: an acknowledged
+message is there for as long as messages are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.file_cleaner import FileCleaner
+
+
+class CleanerByWallClock(FileCleaner):
+    def now_ns(self) -> int:
+        return self._host.clock.wall_ns()
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, storage=replace(parts.storage, file_cleaner=CleanerByWallClock))
+
+
+MUTANT = Mutant(name="wall-clock-expiry", breaks="acked messages are there for as long as is promised", broker=_broker)

@@ -1,0 +1,104 @@
+"""Deletes files of the log that have expired, and, where the disk runs full, the oldest ones all the same.
+
+A file expires once its last message is older than the time for which messages are kept; it is deleted in certain hours
+of the day, or as soon as the disk is fuller than one share. Beyond a second share the oldest files go whatever their
+age: that breaks the promise to keep messages for so long, and can be switched off. Whoever deletes (`MessageStore`)
+keeps the last file, and all that is not flushed, confirmed and dispatched, so nothing goes that a member of the
+SyncStateSet has not acknowledged. Consumers are not asked: who comes later than that finds the queue beginning later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from system_under_test.runtime.host import DiskFull, Host
+
+HOUR_NS = 3_600_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningRules:
+    """When which files are deleted."""
+
+    interval_s: float = 10.0
+    """So often the cleaner looks."""
+    kept_s: float = 72 * 3600.0
+    """For so long a file is kept once it is full."""
+    hours: frozenset[int] = frozenset({4})
+    """Of the day, UTC, in which expired files are deleted."""
+    full_share: float = 0.75
+    """Share of the disk in use beyond which expired files are deleted in any hour."""
+    forced_share: float = 0.85
+    """Beyond which files are deleted whatever their age, where `is_forced`."""
+    is_forced: bool = True
+    files_at_once: int = 10
+    """At most, each time the cleaner looks."""
+
+
+class FileAge(NamedTuple):
+    """A file of the log that is full, and for how long."""
+
+    end: int
+    age_s: float
+
+
+class Deletion(NamedTuple):
+    """Delete what is before `end`."""
+
+    end: int
+    is_forced: bool
+
+
+def files_to_delete(files: Sequence[FileAge], rules: CleaningRules, *, hour: int, used_share: float) -> Deletion | None:
+    """`files` are the full ones, oldest first. A file never goes before one that is older."""
+    is_forced = rules.is_forced and used_share > rules.forced_share
+    if not is_forced and hour not in rules.hours and used_share <= rules.full_share:
+        return None
+    end = None
+    for file in files[: rules.files_at_once]:
+        if not is_forced and file.age_s < rules.kept_s:
+            break
+        end = file.end
+    return None if end is None else Deletion(end, is_forced)
+
+
+class CleanedStore(Protocol):
+    """What the cleaner needs of a store."""
+
+    async def full_files(self, elapsed_s: float) -> list[FileAge]:
+        """The full files, oldest first, after so many seconds more. Raises StorageFailed."""
+
+    async def delete_files_before(self, offset: int, *, is_forced: bool = False) -> None:
+        """As far as that is safe. Raises StorageFailed, DiskFull."""
+
+
+class FileCleaner:
+    def __init__(self, host: Host, store: CleanedStore, rules: CleaningRules) -> None:
+        self._host = host
+        self._store = store
+        self._rules = rules
+
+    async def run(self) -> None:
+        """Until cancelled. Raises StorageFailed."""
+        looked_ns = self.now_ns()
+        while True:
+            await self._host.clock.sleep(self._rules.interval_s)
+            before_ns, looked_ns = looked_ns, self.now_ns()
+            try:
+                await self._look((looked_ns - before_ns) / 1e9)
+            except DiskFull as error:
+                # What cannot be noted is not deleted: a restart would look for the files that are gone.
+                self._host.log("cleaning_skipped", reason=str(error))
+
+    def now_ns(self) -> int:
+        """The time by which files grow older."""
+        return self._host.clock.monotonic_ns()
+
+    async def _look(self, elapsed_s: float) -> None:
+        files = await self._store.full_files(elapsed_s)
+        hour = self._host.clock.wall_ns() // HOUR_NS % 24
+        found = files_to_delete(files, self._rules, hour=hour, used_share=self._host.disk.used_share())
+        if found is not None:
+            await self._store.delete_files_before(found.end, is_forced=found.is_forced)

@@ -57,7 +57,7 @@ def done(process: int, f: str, argument: Any, result: Any) -> list[Event]:
 
 def replayed(history: Path, certificate: Path, model: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "checkers.linearizable.replay", str(history), str(certificate), model]
-    return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_a_certificate_replays_and_a_forged_one_does_not(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ KILLED = """
 def test_a_writer_that_is_killed_has_flushed_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "history.arrows"
     here = str(Path(__file__).parent)
-    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(path), here], timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(path), here], timeout=600, check=False)
     assert killed.returncode == -9
     recovered = close_torn(path)
     assert recovered.operations == 5_000
@@ -256,7 +256,7 @@ def test_a_disk_without_room_is_an_error_that_says_what_is_safe(tmp_path: Path) 
     path = tmp_path / "history.arrows"
     here = str(Path(__file__).parent)
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(FULL), str(path), here], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(FULL), str(path), here], capture_output=True, text=True, timeout=600
     )
     safe = read_history(path).operations
     assert 0 < safe < 20_000

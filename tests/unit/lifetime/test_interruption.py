@@ -22,7 +22,7 @@ def send(*signals):
 
 def ended(program: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
     code = f"import signal\n{before}\n{BEGIN}\n{program}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -162,5 +162,5 @@ for _ in range(2):
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
     code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
     assert finished.stdout == "healed\ninterrupted\n" * 2 + "True\n", finished.stderr

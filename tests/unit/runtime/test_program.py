@@ -58,11 +58,11 @@ class Program:
             found = json.loads(line)
             if found["event"] == event:
                 return found
-        raise AssertionError(f"the program ended before {event}: {self.process.communicate(timeout=20)[1]}")
+        raise AssertionError(f"the program ended before {event}: {self.process.communicate(timeout=600)[1]}")
 
     def end(self) -> tuple[int, str]:
         """Exit code and what it said on stderr."""
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=600)
         return self.process.returncode, errors
 
     def events(self) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def programs() -> Iterator[list[Program]]:
     for program in started:
         if program.process.poll() is None:
             program.process.kill()
-        program.process.communicate(timeout=20)
+        program.process.communicate(timeout=600)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -140,7 +140,7 @@ def test_wrong_arguments_are_refused_in_one_line():
         [sys.executable, "-m", "system_under_test.runtime.real"],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 64

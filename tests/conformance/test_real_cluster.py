@@ -59,6 +59,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         "namesrvAddr": "c1:9876",
         "controllerAddr": "c1:9878",
         "allAckInSyncStateSet": True,
+        "slaveReadEnable": True,
         "flushDiskType": "SYNC_FLUSH",
         "topics": {"T": 1},
         "mappedFileSizeCommitLog": 1 << 20,

@@ -129,7 +129,7 @@ def test_what_is_given_is_not_drawn() -> None:
 
 def test_no_queues_are_drawn_that_a_given_topic_has_not() -> None:
     space = Space(system="rocketmq", workload="log", settings={"topic_queues": 4})
-    drawn = [drawn_storm(space, 7, number) for number in range(80)]
+    drawn = [drawn_storm(space, 7, number) for number in range(300)]
     assert {scenario.settings.get("queues") for scenario in drawn} == {None, 1, 2}
     with pytest.raises(UsageError, match="the workload uses 4 queues of a topic that has 3; set queues to at most 3"):
         replace(space, settings={"topic_queues": 3}).require_possible()

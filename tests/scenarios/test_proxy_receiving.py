@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.rocketmq.proxy.v2 import (
     AckMessageEntry,
     AckMessageRequest,
@@ -11,10 +13,13 @@ from system_under_test.rocketmq.proxy.v2 import (
     Code,
     Duration,
     FilterExpression,
+    FilterType,
     HeartbeatRequest,
     HeartbeatResponse,
     NotifyClientTerminationRequest,
     NotifyClientTerminationResponse,
+    PullMessageRequest,
+    PullMessageResponse,
     ReceiveMessageRequest,
     ReceiveMessageResponse,
     Resource,
@@ -26,6 +31,7 @@ from tests.scenarios.broker_cluster import Cluster, play
 from tests.scenarios.proxy_calls import NAMED, letter, queue
 
 READERS = Resource(name="readers")
+ALL = FilterExpression(expression="*", type=FilterType.TAG)
 
 
 async def send(cluster: Cluster, *messages: UserMessage) -> None:
@@ -34,14 +40,14 @@ async def send(cluster: Cluster, *messages: UserMessage) -> None:
 
 
 async def receive(
-    cluster: Cluster, *, client_id: str = "client-1", tags: str = "*", wait_s: int = 0, **request: object
+    cluster: Cluster, *, client_id: str = "client-1", wanted: FilterExpression = ALL, wait_s: int = 0, **request: object
 ) -> list[UserMessage]:
     """What a pop of any queue gives."""
     asked = ReceiveMessageRequest(
         group=READERS,
         message_queue=queue(-1),
         batch_size=32,
-        filter_expression=FilterExpression(expression=tags),
+        filter_expression=wanted,
         long_polling_timeout=Duration(seconds=wait_s),
         **request,
     )
@@ -66,6 +72,22 @@ async def acknowledge(cluster: Cluster, *messages: UserMessage) -> list[int]:
 
 def bodies(messages: list[UserMessage]) -> list[bytes]:
     return sorted(message.body for message in messages)
+
+
+def test_received_and_pulled_is_what_an_sql_filter_lets_through() -> None:
+    async def story(cluster: Cluster) -> None:
+        heavy = replace(letter("b"), user_properties={"weight": "7"})
+        await send(cluster, letter("a"), heavy, replace(letter("c"), user_properties={"weight": "2"}))
+        by_weight = FilterExpression(expression="weight > 5", type=FilterType.SQL)
+        request = PullMessageRequest(group=READERS, message_queue=queue(), batch_size=32, filter_expression=by_weight)
+        pulled = await cluster.calls("p1", "PullMessage", request, PullMessageResponse)
+        assert [answer.message.body for answer in pulled if answer.message is not None] == [b"b"]
+        assert bodies(await receive(cluster, wanted=by_weight, invisible_duration=Duration(seconds=10))) == [b"b"]
+        refused = replace(request, filter_expression=FilterExpression(expression="weight >", type=FilterType.SQL))
+        status = (await cluster.calls("p1", "PullMessage", refused, PullMessageResponse))[0].status
+        assert status is not None and status.code == Code.ILLEGAL_FILTER_EXPRESSION
+
+    play(story, proxies=["p1"])
 
 
 def test_what_is_acknowledged_does_not_come_again_and_what_is_not_does() -> None:
@@ -138,7 +160,11 @@ def test_another_invisible_time_makes_another_handle() -> None:
 def test_receiving_by_tags_passes_over_the_others() -> None:
     async def story(cluster: Cluster) -> None:
         await send(cluster, letter("a", tag="x"), letter("b", tag="y"), letter("c", tag="z"))
-        assert bodies(await receive(cluster, tags="x || z", invisible_duration=Duration(seconds=10))) == [b"a", b"c"]
+        assert bodies(
+            await receive(
+                cluster, wanted=FilterExpression(expression="x || z"), invisible_duration=Duration(seconds=10)
+            )
+        ) == [b"a", b"c"]
 
     play(story, proxies=["p1"])
 

@@ -12,8 +12,8 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.filtering import subscribed
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
-from system_under_test.rocketmq.broker.pop.again import wanted_tags
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.polls import MAX_WAIT_S, Polls, Waiter
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
@@ -105,12 +105,12 @@ class Pops:
 
     async def _pop(self, command: RemotingCommand) -> RemotingCommand:
         request = PopRequest.decode(command)
-        tags = _tags(request)
+        wanted = subscribed(self._config, request.expression, request.expression_type)
         until_ns = self._waits_until_ns(request)
         while True:
             service = self._serving()
             topic = self._readable(request.topic, request.consumer_group, request.queue_id)
-            answer = await service.pop(request, topic.read_queues, tags)
+            answer = await service.pop(request, topic.read_queues, wanted)
             if answer is not None:
                 return answer.encode()
             if self._host.clock.monotonic_ns() >= until_ns:
@@ -221,18 +221,6 @@ def _key(request: HandleRequest) -> CheckpointKey:
 def _with(command: RemotingCommand, **fields: str) -> RemotingCommand:
     """The request with fields that others of its kind have."""
     return RemotingCommand.request(command.code, {**fields, **command.ext_fields})
-
-
-def _tags(request: PopRequest) -> tuple[str, ...]:
-    """Raises RemotingError for a subscription that is not understood."""
-    if request.expression_type != "TAG":
-        raise RemotingError(
-            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"expressions of type {request.expression_type!r} are not supported"
-        )
-    try:
-        return wanted_tags(request.expression)
-    except ValueError as error:
-        raise RemotingError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
 
 
 def _nothing(request: PopRequest, code: ResponseCode) -> RemotingCommand:

@@ -18,11 +18,11 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.filtering import subscribed
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
-from system_under_test.rocketmq.filter.subscription import SQL92, filter_of
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
@@ -125,17 +125,10 @@ class Pulls:
                 future.set_result(None)
 
     def _wanted(self, request: PullRequest) -> MessageFilter | None:
-        """Raises RemotingError: SUBSCRIPTION_PARSE_FAILED, or SYSTEM_ERROR for a filter that is switched off."""
+        """Raises RemotingError."""
         if request.subscription is None:
             return self.subscription_of(request.consumer_group, request.topic)
-        if request.expression_type == SQL92 and not self._config.filters_by_properties:
-            raise RemotingError(
-                ResponseCode.SYSTEM_ERROR, "this broker does not filter by SQL92 (enablePropertyFilter)"
-            )
-        try:
-            return filter_of(request.subscription, request.expression_type)
-        except ValueError as error:
-            raise RemotingError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"the subscription is none: {error}") from error
+        return subscribed(self._config, request.subscription, request.expression_type)
 
     def _read(self, request: PullRequest, wanted: MessageFilter | None) -> GetResult:
         count = min(request.max_count, MAX_PULL_COUNT)

@@ -13,6 +13,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
+from system_under_test.rocketmq.filter.subscription import TAG
 from system_under_test.rocketmq.pop_protocol import (
     ANY_QUEUE,
     MAX_POPPED,
@@ -78,6 +79,7 @@ class PopClient:
         poll_ms: int = 0,
         init_mode: InitMode = InitMode.MIN,
         expression: str = "*",
+        expression_type: str = TAG,
         is_ordered: bool = False,
         attempt_id: str = "",
         broker_name: str | None = None,
@@ -94,6 +96,7 @@ class PopClient:
             born_ms=self._host.clock.wall_ns() // 1_000_000,
             init_mode=init_mode,
             expression=expression,
+            expression_type=expression_type,
             is_ordered=is_ordered,
             attempt_id=attempt_id,
         )

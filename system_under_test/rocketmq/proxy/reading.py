@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
@@ -14,6 +15,7 @@ from system_under_test.rocketmq.proxy.refusals import OK, Refused, refused_by_br
 from system_under_test.rocketmq.proxy.v2 import (
     Code,
     Duration,
+    FilterExpression,
     FilterType,
     GetOffsetRequest,
     GetOffsetResponse,
@@ -41,9 +43,7 @@ class Reading:
         """The status, the messages, the offset to go on from. Raises Refused."""
         broker, topic, queue_id = queue_of(request.message_queue)
         group = group_of(request.group)
-        expression = request.filter_expression
-        if expression is not None and expression.type == FilterType.SQL:
-            raise Refused(Code.ILLEGAL_FILTER_EXPRESSION, "queues are pulled by tags only")
+        expression = request.filter_expression or FilterExpression()
         polling_s = min(seconds(request.long_polling_timeout), self._config.max_polling_s)
         asked = PullRequest(
             topic=topic,
@@ -52,7 +52,8 @@ class Reading:
             max_count=min(max(request.batch_size, 1), self._config.max_receive_count),
             consumer_group=group,
             suspend_timeout_ms=round(polling_s * 1_000),
-            subscription=(expression.expression if expression is not None else "") or "*",
+            subscription=expression.expression or "*",
+            expression_type=SQL92 if expression.type == FilterType.SQL else TAG,
         )
         timeout_s = self._config.broker_timeout_s + polling_s
         response = await self._brokers.ask_master(topic, broker, asked.encode(), timeout_s)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
+from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.pop_protocol import (
     MAX_POPPED,
@@ -169,7 +170,7 @@ class Receiving:
             poll_ms=round(polling_s * 1_000),
             born_ms=self._host.clock.wall_ns() // 1_000_000,
             expression=expression.expression or "*",
-            expression_type="SQL92" if expression.type == FilterType.SQL else "TAG",
+            expression_type=SQL92 if expression.type == FilterType.SQL else TAG,
             is_ordered=session.is_fifo,
         )
         return asked, broker, polling_s

@@ -8,7 +8,7 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
-from system_under_test.rocketmq.broker.pop.again import original_topic, wanted_tags
+from system_under_test.rocketmq.broker.pop.again import original_topic
 from system_under_test.rocketmq.broker.pop.records import (
     Again,
     Checkpoint,
@@ -202,10 +202,3 @@ def test_any_name_of_a_cluster_gives_the_revive_log_a_name_that_a_topic_may_have
     assert revive_topic("DefaultCluster") == "rmq_sys_REVIVE_LOG_DefaultCluster"
     assert revive_topic("my.cluster é") == "rmq_sys_REVIVE_LOG_my_cluster__"
     check_name(revive_topic("x" * 500))
-
-
-def test_tags_are_wanted_by_an_expression() -> None:
-    assert wanted_tags("*") == wanted_tags(" ") == ()
-    assert wanted_tags("a || b") == ("a", "b")
-    with pytest.raises(ValueError, match="expected tags"):
-        wanted_tags("a || ")

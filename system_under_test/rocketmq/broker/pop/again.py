@@ -44,18 +44,3 @@ def put_again(message: Message, key: CheckpointKey, offset: int, max_retries: in
     if message.reconsume_times >= (max_retries if max_retries >= 0 else DEFAULT_RETRIES):
         return PutAgain(dead_letter_topic(key.group), {**properties, DEAD_LETTER_TOPIC: topic}, message.reconsume_times)
     return PutAgain(retry_topic(key.group, topic), properties, message.reconsume_times + 1)
-
-
-def is_wanted(message: Message, tags: tuple[str, ...]) -> bool:
-    """Whether a subscription to these tags wants the message; none for all."""
-    return not tags or message.properties.get("TAGS") in tags
-
-
-def wanted_tags(expression: str) -> tuple[str, ...]:
-    """Of an expression `tag || tag`; none where all messages are wanted. Raises ValueError."""
-    if expression.strip() in ("", "*"):
-        return ()
-    tags = tuple(tag.strip() for tag in expression.split("||"))
-    if not all(tags):
-        raise ValueError(f"expected tags with || between, got {expression!r}")
-    return tags

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from system_under_test.rocketmq.broker.pop.again import is_wanted
-from system_under_test.storage.message import MessageInvalid, decode_message
+from system_under_test.storage.message_filter import MessageFilter
 from system_under_test.storage.message_store import GetStatus, MessageStore
 
 SCANNED = 1024
@@ -35,7 +34,7 @@ def read_queue(
     key: QueueKey,
     offset: int,
     *,
-    tags: tuple[str, ...],
+    wanted: MessageFilter | None,
     is_retried: bool,
     max_count: int,
     max_bytes: int,
@@ -45,8 +44,9 @@ def read_queue(
     Raises DiskError.
     """
     _, topic, queue_id = key
-    is_filtered = bool(tags) and not is_retried
-    looked_at = SCANNED if is_filtered else max_count
+    if is_retried:
+        wanted = None
+    looked_at = max_count if wanted is None else SCANNED
     found = store.get_messages(topic, queue_id, offset, looked_at, max_bytes)
     if found.status is GetStatus.OFFSET_TOO_SMALL:
         offset = found.min_offset
@@ -55,10 +55,10 @@ def read_queue(
         return None
     numbered = list(enumerate(found.messages, offset))
     next_offset = offset + len(numbered)
-    if is_filtered:
-        wanted = [(place, data) for place, data in numbered if _is_wanted(data, tags)]
-        numbered = wanted[:max_count]
-        if len(wanted) > max_count:
+    if wanted is not None:
+        matching = [(place, data) for place, data in numbered if wanted.matches(data)]
+        numbered = matching[:max_count]
+        if len(matching) > max_count:
             next_offset = numbered[-1][0] + 1
     return QueueRead(
         key=key,
@@ -69,10 +69,3 @@ def read_queue(
         is_retried=is_retried,
         rest=found.max_offset - next_offset,
     )
-
-
-def _is_wanted(data: bytes, tags: tuple[str, ...]) -> bool:
-    try:
-        return is_wanted(decode_message(data, 0), tags)
-    except MessageInvalid:
-        return True  # rotten: whoever reads it finds that out, and nobody passes it over

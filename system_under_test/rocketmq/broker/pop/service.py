@@ -47,6 +47,7 @@ from system_under_test.rocketmq.pop_protocol import (
     retry_topic,
 )
 from system_under_test.runtime.host import DiskFull
+from system_under_test.storage.message_filter import MessageFilter
 from system_under_test.storage.message_store import PutResult
 
 MAX_GIVEN_OUT = 100_000
@@ -128,7 +129,7 @@ class PopService:
 
     # what clients ask for
 
-    async def pop(self, request: PopRequest, queues: int, tags: tuple[str, ...]) -> PopAnswer | None:
+    async def pop(self, request: PopRequest, queues: int, wanted: MessageFilter | None) -> PopAnswer | None:
         """What there is to give out of a topic with so many queues, once it may be given out; None if there is nothing.
 
         Raises RemotingError.
@@ -139,7 +140,7 @@ class PopService:
             if self._ledger.messages >= MAX_GIVEN_OUT:
                 raise RemotingError(ResponseCode.SYSTEM_BUSY, f"{MAX_GIVEN_OUT} messages are given out and not settled")
             try:
-                reads = (self._ordered_reads if request.is_ordered else self._reads)(request, queues, tags)
+                reads = (self._ordered_reads if request.is_ordered else self._reads)(request, queues, wanted)
                 answer, end_offset = self._give_out(request, reads)
             except DiskFull as error:
                 raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
@@ -155,7 +156,7 @@ class PopService:
         return answer
 
     def has_messages(self, request: PopRequest, queues: int) -> bool:
-        """Whether a pop would find something, whatever its tags."""
+        """Whether a pop would find something, whatever its subscription."""
         now_ns = self._host.clock.monotonic_ns()
         for key in self._turns(request, queues):
             last = self._ledger.ordered(*key)
@@ -271,7 +272,7 @@ class PopService:
 
     # reading
 
-    def _reads(self, request: PopRequest, queues: int, tags: tuple[str, ...]) -> list[QueueRead]:
+    def _reads(self, request: PopRequest, queues: int, wanted: MessageFilter | None) -> list[QueueRead]:
         """Queue by queue until there is enough. Raises DiskFull."""
         reads: list[QueueRead] = []
         count, size = request.max_count, MAX_ANSWER_BYTES
@@ -281,7 +282,7 @@ class PopService:
             is_retried = key[1] != request.topic
             offset = self._position(key) if is_retried else self._begin(key, request)
             read = read_queue(
-                self._store, key, offset, tags=tags, is_retried=is_retried, max_count=count, max_bytes=size
+                self._store, key, offset, wanted=wanted, is_retried=is_retried, max_count=count, max_bytes=size
             )
             if read is not None:
                 count -= len(read.offsets)
@@ -289,7 +290,7 @@ class PopService:
                 reads.append(read)
         return reads
 
-    def _ordered_reads(self, request: PopRequest, queues: int, tags: tuple[str, ...]) -> list[QueueRead]:
+    def _ordered_reads(self, request: PopRequest, queues: int, wanted: MessageFilter | None) -> list[QueueRead]:
         """Of queues of which nothing is given out that is still invisible: what is left, and what follows it. All that
         is left comes again together, however much is asked for."""
         reads: list[QueueRead] = []
@@ -300,11 +301,11 @@ class PopService:
                 continue
             if count <= 0 or size <= 0:
                 break
-            begin, wanted = self._begin(key, request), count
+            begin, most = self._begin(key, request), count
             if last is not None:
                 begin = last.left[0]
-                wanted = last.checkpoint.next_offset - begin + max(0, count - len(last.left))
-            read = read_queue(self._store, key, begin, tags=tags, is_retried=False, max_count=wanted, max_bytes=size)
+                most = last.checkpoint.next_offset - begin + max(0, count - len(last.left))
+            read = read_queue(self._store, key, begin, wanted=wanted, is_retried=False, max_count=most, max_bytes=size)
             if read is not None:
                 read = read if last is None else _without_settled(read, last)
                 count -= len(read.offsets)

@@ -160,11 +160,8 @@ def test_another_invisible_time_makes_another_handle() -> None:
 def test_receiving_by_tags_passes_over_the_others() -> None:
     async def story(cluster: Cluster) -> None:
         await send(cluster, letter("a", tag="x"), letter("b", tag="y"), letter("c", tag="z"))
-        assert bodies(
-            await receive(
-                cluster, wanted=FilterExpression(expression="x || z"), invisible_duration=Duration(seconds=10)
-            )
-        ) == [b"a", b"c"]
+        by_tags = FilterExpression(expression="x || z")
+        assert bodies(await receive(cluster, wanted=by_tags, invisible_duration=Duration(seconds=10))) == [b"a", b"c"]
 
     play(story, proxies=["p1"])
 

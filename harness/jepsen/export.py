@@ -3,8 +3,8 @@
 A value whose only field besides nulls is `value` is written plain, a cas as `[expected new]`, the text of `json` as
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
 do, and its position and link beside it; a transaction is a list of `[f key value]`. One on a log is a map with a list
-of maps, lifted with the key nil, for the operations beside it have keys. What the nemesis did has `:nemesis` as its
-process. Memory is bounded by one batch.
+of maps, lifted with the key nil, for the operations beside it have keys; so is every value without a key where others
+have one. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
 """
 
 from __future__ import annotations
@@ -41,19 +41,22 @@ def exported(history: History, form: Format) -> Iterator[str]:
         "txn",
         *BESIDE,
     }
+    has_keys = not single and any(batch["key"].null_count < len(batch) for batch in history.batches(("key",)))
     for batch in history.batches(EXPORTED):
         for row in batch.to_pylist():
-            yield line(_operation(row, single))
+            yield line(_operation(row, single, has_keys))
 
 
-def _operation(row: dict[str, Any], single: bool) -> dict[str, Any]:
+def _operation(row: dict[str, Any], single: bool, has_keys: bool) -> dict[str, Any]:
     value = row["value"]
     beside = {name: value.pop(name) for name in BESIDE if value is not None and name in value}
     if single and value is not None and value.get("txn") is not None:
         value = [_micro_operation(part) for part in value["txn"]]
     elif single and value is not None:
         value = _plain(row["f"], value)
-    is_lifted = row["key"] is not None or (not single and row["f"] == "txn" and value is not None)
+    is_lifted = row["key"] is not None or (
+        not single and value is not None and (row["f"] == "txn" or (has_keys and row["process"] != NEMESIS))
+    )
     operation = {
         "index": row["index"],
         "time": row["time"],

@@ -35,6 +35,16 @@ def checked(paths: list[Path], judged: tuple[str, ...], capsys: pytest.CaptureFi
 def test_an_exported_history_gets_the_same_verdict(
     judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    require_same_verdicts(judged, tmp_path, capsys)
+
+
+def test_values_without_a_key_among_those_with_one_are_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_same_verdicts(WRITTEN["consumption-unconsumed-by-one-member"].judged_by(), tmp_path, capsys)
+
+
+def require_same_verdicts(judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Integers that were JSON are decided by other means, which may find out more about registers.
     names = [name for name in GROUPS[judged] if "register" not in judged[1] or WRITTEN[name].verdict != "unknown"]
     stored = [WRITTEN[name].write(tmp_path / f"{name}.parquet") for name in names]

@@ -278,8 +278,9 @@ class MessageStore:
         self._confirm_due = self._confirm_told + CONFIRM_LOG_BYTES
 
     def _whole_confirmed_offset(self) -> int:
-        """The end of the last whole message that is confirmed."""
-        if self._dispatched_offset <= self._confirm_offset:
+        """The end of the last whole message that is confirmed. What readers see counts as that, unless they may see
+        more."""
+        if not self._config.reads_uncommitted or self._dispatched_offset <= self._confirm_offset:
             return self._dispatched_offset
         end = max(self._log.min_offset, min(self._confirm_told, self._confirm_offset))
         for header in self._log.headers(end, self._confirm_offset):

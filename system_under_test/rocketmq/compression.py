@@ -35,6 +35,11 @@ def decompress_body(body: bytes, sys_flag: int) -> bytes:
     kind = (sys_flag & _TYPES) >> _TYPE_AT
     if kind not in (0, _ZLIB):
         raise NotCompressed(f"a body compressed by {_NAMES.get(kind, f'type {kind}')}: only zlib is spoken here")
+    return inflated(body)
+
+
+def inflated(body: bytes) -> bytes:
+    """What zlib made of it before, of at most MAX_BODY_BYTES. Raises NotCompressed."""
     inflater = zlib.decompressobj()
     try:
         whole = inflater.decompress(body, MAX_BODY_BYTES)

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from system_under_test.remoting.json_body import decode_json
+from system_under_test.rocketmq.compression import inflated
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 
-MAX_BYTES: Final = 64 * 1024 * 1024
 """Of what a body may grow to: ten thousand topics with all attributes that they may have take less."""
 _LENGTH: Final = struct.Struct(">i")
 _WORDS: Final = 5
@@ -34,14 +34,7 @@ def compress(version: DataVersion, topics: Mapping[str, TopicConfig]) -> bytes:
 
 def decompress(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig]]:
     """What comes behind the topics has no meaning here. Raises ValueError, KeyError, TypeError, AttributeError."""
-    inflater = zlib.decompressobj()
-    try:
-        data = inflater.decompress(body, MAX_BYTES)
-    except zlib.error as error:
-        raise ValueError(f"not compressed by zlib: {error}") from error
-    if not inflater.eof:
-        raise ValueError(f"a compressed body that is cut, or is longer than {MAX_BYTES} bytes")
-    reader = _Reader(data)
+    reader = _Reader(inflated(body))
     version = DataVersion.from_json(decode_json(reader.piece()))
     count = reader.number()
     if not 0 <= count <= MAX_TOPICS:

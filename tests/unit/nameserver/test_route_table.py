@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.compression import MAX_BODY_BYTES
 from system_under_test.rocketmq.data_version import DataVersion
-from system_under_test.rocketmq.nameserver.compressed_registration import MAX_BYTES
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
@@ -262,7 +262,7 @@ def test_a_body_that_a_java_broker_has_compressed_is_understood():
         zlib.compress(b""),
         zlib.compress(bytes.fromhex("7fffffff")),
         zlib.compress(bytes.fromhex("00000002") + b"{}"),
-        zlib.compress(bytes(MAX_BYTES + 1)),
+        zlib.compress(bytes(MAX_BODY_BYTES + 1)),
     ],
     ids=["nothing", "text", "cut", "empty", "overstated", "no version", "a bomb"],
 )
